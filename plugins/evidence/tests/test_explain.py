@@ -189,6 +189,30 @@ def test_several_targets_each_have_their_values(model) -> None:
     assert found.output_names == ["output 0", "output 1"]
 
 
+@pytest.mark.parametrize("classes", [False, True])
+def test_rows_held_out_are_explained_by_the_fold_that_did_not_see_them(classes: bool) -> None:
+    X, y = table(90, 5, 6)
+    if classes:
+        fitted = EvidenceKernelClassifier(**QUICK).fit(X, np.digitize(y, np.quantile(y, [0.5])))
+    else:
+        fitted = EvidenceKernelRegressor(warp=False, **QUICK).fit(X, y)
+    asked, folds = np.array([40, 3, 77, 12, 5]), fitted.held_out_fold_
+    assert len(set(folds[asked])) > 1
+    found = fitted.explain_held_out(asked, scale="link" if classes else "response")
+    rows, expected = fitted._predictor.rows, np.zeros(5)
+    for k, (_, predict) in enumerate(fitted._predictor.judges()):
+        own = fitted._owner[asked[folds[asked] == k]]
+        values = predict(rows.numeric[own], rows.codes[own])
+        expected[folds[asked] == k] = (fitted._link(values) if classes else values)[:, 0]
+    np.testing.assert_allclose(found.predictions, expected, atol=1e-9)
+    for shown, cells in zip(found.data, X.iloc[asked].to_numpy(), strict=True):
+        assert [each if pd.notna(each) else None for each in shown] == [
+            each if pd.notna(each) else None for each in cells
+        ]
+    with pytest.raises(ValueError, match="rows must be rows that a fold held out, got 90"):
+        fitted.explain_held_out([0, 90])
+
+
 def test_of_many_rows_landmarks_are_explained() -> None:
     X, y = table(2100, 4, 4)
     settings = {"precisions": (50.0,), "max_iter": 5, "n_landmarks": 50, "warp": False}
@@ -203,6 +227,12 @@ def test_of_many_rows_landmarks_are_explained() -> None:
     few = fitted.explain(X[:2], n_background=100)
     np.testing.assert_allclose(few.predictions, found.predictions, atol=1e-9)
     assert 1e-6 < np.abs(few.values - found.values).max() < 0.5
+    fold = int(fitted.held_out_fold_.max())
+    judging = np.flatnonzero(fitted.held_out_fold_ == fold)[:2]
+    told, rows = fitted.explain_held_out(judging), fitted._predictor.rows.take(judging)
+    K = expansion.kernel(expansion.seen(rows.numeric, rows.codes))
+    whole = (K @ fitted._predictor.duals[fold])[:, 0] * expansion.target.spread
+    np.testing.assert_allclose(told.predictions, whole + expansion.target.centre, atol=1e-9)
 
 
 def test_a_column_that_is_left_out_adds_nothing_and_reasons_are_in_words() -> None:

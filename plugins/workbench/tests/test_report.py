@@ -116,6 +116,28 @@ def test_a_proof_stands_on_the_page(run: Callable, models: Path, tmp_path: Path)
         assert word.casefold() in text.casefold(), word
 
 
+def test_the_worst_rows_have_reasons(run: Callable, models: Path, tmp_path: Path) -> None:
+    page, new = tmp_path / "page.html", models / "q.csv"
+    run("report", models / "p.kw", new, "--out", page)
+    model, told = load_model(models / "p.kw"), page.read_text()
+    tables = re.findall(r"The worst predictions, and why</h3>(.*?)</table>", told, re.DOTALL)
+    held_out, truth = model.held_out, pd.read_csv(new).price
+    wrong = (np.abs(held_out.truth - held_out.predicted), np.abs(truth - model.predict(str(new))))
+    places = (held_out.rows, np.arange(len(truth)))
+    assert len(tables) == 2
+    for table, errors, place in zip(tables, wrong, places, strict=True):
+        worst = place[np.argsort(-np.asarray(errors))[:3]] + 1
+        numbers = re.findall(r'<th scope="row">(\d+)</th>', table)
+        assert numbers == [str(number) for number in worst]
+    frame = pd.read_csv(new)
+    first = frame.iloc[int(numbers[0]) - 1]
+    reasons = model.reasons(str(new))[int(numbers[0]) - 1]
+    assert f"size = {first['size']:g}: " in reasons[0]
+    assert reasons[0] in tables[1]
+    run("report", models / "tkl.kw", models / "more.csv", "--out", page, "--force")
+    assert "The worst predictions" not in page.read_text()
+
+
 def test_the_same_model_gives_the_same_page(
     run: Callable, models: Path, page: tuple[Path, str], tmp_path: Path
 ) -> None:

@@ -84,9 +84,9 @@ class ExactPredictor:
         parts = [(fold.held_out, fold.mixture(self.weights)) for fold in self.folds]
         return [(held_out, partial(_mean, part)) for held_out, part in parts]
 
-    def expansion(self) -> Expansion:
-        """Return the posterior mean as a sum of kernel values."""
-        mixture = self.mixture
+    def expansion(self, fold: int | None = None) -> Expansion:
+        """Return the posterior mean, of all rows or without a fold, as a sum of kernel values."""
+        mixture = self.mixture if fold is None else self.folds[fold].mixture(self.weights)
 
         def explained(functionals: FloatArray) -> FloatArray:
             half = solve_triangular(mixture.factor, functionals.T, lower=True, check_finite=False)
@@ -97,6 +97,10 @@ class ExactPredictor:
             mixture.views, mixture.points, mixture.scales, mixture.dual, mixture.target,
             mixture.width, explained, one,
         )  # fmt: skip
+
+    def learned_from(self, fold: int | None) -> Rows:
+        """Return the rows that the predictor without a fold has seen, all where that is None."""
+        return self.rows if fold is None else self.folds[fold].training
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float

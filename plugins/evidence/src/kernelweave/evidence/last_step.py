@@ -48,19 +48,21 @@ class ClassPredictor(ExactPredictor):
         """Return the logits, shape (n, n_outputs)."""
         return _logits(self.mixture, self.all_rows, numeric, codes)
 
-    def expansion(self) -> Expansion:
+    def expansion(self, fold: int | None = None) -> Expansion:
         """Return the logits as sums of kernel values, with Laplace's approximation of their spread.
 
         Classes share its curvature, the mean of p(1 − p).
         """
-        mixture, fit = self.mixture, self.all_rows
+        mixture, fit, mass = self.mixture, self.all_rows, self.learned_from(fold).mass
+        if fold is not None:
+            mixture, fit = self.folds[fold].mixture(self.weights), self.by_fold[fold]
         gram = _gram(mixture)
         p = softmax(per_class(fit.values(gram)), axis=1)
         # half a difference varies half as much and tells twice as much, squared
         n_outputs, double = len(fit.offset), len(fit.offset) == 1
         variance = fit.variance * (0.5 if double else 1.0)
         sharpness = (4.0 if double else 1.0) * np.maximum((p * (1.0 - p)).mean(axis=1), _FLAT)
-        gram[np.diag_indices_from(gram)] += 1.0 / (variance * sharpness * self.rows.mass)
+        gram[np.diag_indices_from(gram)] += 1.0 / (variance * sharpness * mass)
         factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
 
         def explained(functionals: FloatArray) -> FloatArray:

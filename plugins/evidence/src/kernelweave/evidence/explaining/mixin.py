@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.tables.frames import read_columns
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..columns import Encoded
 from ..rows import Rows
 from .importance import ColumnImportance, shuffled_importance
-from .shapley import ShapleyValues, background_of, cells_of, on_scale, shapley_values
+from .shapley import (
+    ShapleyValues,
+    background_of,
+    cells_of,
+    cells_of_encoded,
+    on_scale,
+    shapley_values,
+)
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.arrays import Labels, RandomState
@@ -34,6 +44,8 @@ class Explained:
         columns_: list[ColumnPlan]
         dimensions_: list[Dimension]
         encoder_: ColumnEncoder
+        held_out_fold_: Index
+        _owner: Index
         random_state: RandomState
 
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,29 +93,85 @@ class Explained:
         Owen 1972, Multilinear extensions of games; Mohammadi, Chau and Muandet 2025, Computing
         exact Shapley values in polynomial time for product-kernel methods, arXiv 2505.16516.
         """
-        one_of("link", "response").check("scale", scale)
         check_is_fitted(self, "kernel_")
         encoded, table = self.encoder_.transform(X, estimator=self), read_columns(X, self)
-        expansion, names = self._predictor.expansion(), [each.column for each in self.columns_]
+        return self._explained(encoded, cells_of(table), None, scale, n_background)
+
+    def explain_held_out(
+        self, rows: ArrayLike, *, scale: str = "link", n_background: int = 500
+    ) -> ShapleyValues:
+        """Return the same for training rows, predicted by the fold that did not see them.
+
+        What it was that misled the model where `held_out_prediction_` is far off.
+
+        Parameters
+        ----------
+        rows : array-like of int, shape (n_rows,)
+            Which training rows, counted from 0.
+        scale : {"link", "response"}, default="link"
+            As in `explain`.
+        n_background : int, default=500
+            As in `explain`, of the rows that the fold learned from.
+
+        Returns
+        -------
+        ShapleyValues
+            A row for each of ``rows``; cells that it shows are what the encoder made of them.
+
+        Raises
+        ------
+        ValueError
+            If no fold held a row out.
+        """
+        check_is_fitted(self, "kernel_")
+        asked = np.atleast_1d(np.asarray(rows, dtype=np.intp))
+        known = (asked >= 0) & (asked < len(self._owner))
+        known &= self.held_out_fold_[np.where(known, asked, 0)] >= 0
+        if not known.all():
+            raise ValueError(f"rows must be rows that a fold held out, got {asked[~known][0]}")
+        own, folds = self._predictor.rows.take(self._owner[asked]), self.held_out_fold_[asked]
+        cells, parts = cells_of_encoded(own, self.dimensions_, self.columns_), []
+        for k in np.unique(folds):
+            which = np.flatnonzero(folds == k)
+            encoded = Encoded(own.numeric[which], own.codes[which])
+            parts.append(self._explained(encoded, cells[which], int(k), scale, n_background))
+        order = np.argsort(np.argsort(folds, kind="stable"), kind="stable")
+        each: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])[order]
+            for name in ("values", "base_values", "data", "errors")
+        }
+        return replace(parts[0], **each)
+
+    def _explained(
+        self,
+        encoded: Encoded,
+        cells: NDArray[Any],
+        fold: int | None,
+        scale: str,
+        n_background: int,
+    ) -> ShapleyValues:
+        """Return what each column adds to predictions of all rows or of those without a fold."""
+        one_of("link", "response").check("scale", scale)
+        expansion = self._predictor.expansion(fold)
+        names = [each.column for each in self.columns_]
         owners = [[j for j, d in enumerate(self.dimensions_) if d.source == n] for n in names]
         used = np.array([k for k, own in enumerate(owners) if own])
         latent = shapley_values(
             expansion, [np.array(owners[k]) for k in used], expansion.seen(*encoded),
-            *background_of(expansion, self._predictor.rows, n_background),
+            *background_of(expansion, self._predictor.learned_from(fold), n_background),
         )  # fmt: skip
         classes, response = getattr(self, "classes_", None), scale == "response"
         found, base, spread = on_scale(
             latent, expansion, self._link, response=response, classes=classes is not None
         )
-        values = np.zeros((2, len(table), len(names), len(base)))
+        values = np.zeros((2, len(cells), len(names), len(base)))
         values[:, :, used] = found, spread
         told = _told(classes, len(base), response, bool(expansion.target.warps))
         kept = 0 if len(base) == 1 and getattr(self, "_flat", True) else slice(None)
-        bases = np.repeat(base[None], len(table), axis=0)
+        bases = np.repeat(base[None], len(cells), axis=0)
         return ShapleyValues(
-            values[0, :, :, kept], bases[:, kept], cells_of(table), names, values[1, :, :, kept],
-            *told,
-        )  # fmt: skip
+            values[0, :, :, kept], bases[:, kept], cells, names, values[1, :, :, kept], *told
+        )
 
     @property
     def importance_(self) -> list[ColumnImportance]:

@@ -22,8 +22,11 @@ from . import _njit_games as games
 from .expansion import Expansion
 
 if TYPE_CHECKING:
+    from kernelweave.tables import ColumnPlan
     from kernelweave.tables.columns import RawTable
     from shap import Explanation
+
+    from ..columns import Dimension
 
 # exp(−d) as a sum of Gaussians errs by about e to minus this: 5e-9 at most with 50 of them
 _NATURAL_DIGITS = 20.0
@@ -156,6 +159,34 @@ def cells_of(table: RawTable) -> NDArray[Any]:
     cells = np.array(columns, dtype=object).T
     numbers = all(isinstance(each, Numbers) for each in table.columns)
     return cells.astype(np.float64) if numbers else cells
+
+
+def cells_of_encoded(
+    rows: Rows, dimensions: Sequence[Dimension], plans: Sequence[ColumnPlan]
+) -> NDArray[Any]:
+    """Return the cells of a table as its encoding tells them: rare words are not told apart."""
+    import pandas as pd
+
+    p, out = rows.numeric.shape[1], np.full((len(rows), len(plans)), None, dtype=object)
+    for k, plan in enumerate(plans):
+        own = [(j, each) for j, each in enumerate(dimensions) if each.source == plan.column]
+        for j, each in own:
+            if each.kind == "level":
+                out[:, k] = np.array([*each.levels, None], dtype=object)[rows.codes[:, j - p]]
+            elif each.kind == "number":
+                out[:, k] = rows.numeric[:, j]
+        parts = [(j, each.name.removeprefix(f"{plan.column} ")) for j, each in own
+                 if each.kind == "date part"]  # fmt: skip
+        days = [j for j, name in parts if name == "days since 1970"]
+        if days:
+            out[:, k] = pd.to_datetime(rows.numeric[:, days[0]], unit="D").round("s").astype(object)
+        elif parts:
+            cells = [[f"{name} {row[j]:g}" for j, name in parts] for row in rows.numeric]
+            out[:, k] = [", ".join(each) for each in cells]
+        for j, each in own:
+            if each.kind == "gap":
+                out[rows.numeric[:, j] != 0.0, k] = None
+    return out
 
 
 def shown_cell(cell: object) -> str:

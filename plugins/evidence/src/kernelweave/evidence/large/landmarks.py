@@ -107,12 +107,17 @@ class LandmarkPredictor:
         held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
         return held, n_last
 
-    def expansion(self) -> Expansion:
-        """Return the regression function as a sum of kernel values."""
+    def expansion(self, fold: int | None = None) -> Expansion:
+        """Return the regression function, without a fold if asked, as a sum of kernel values."""
+        dual = self.dual if fold is None else self.duals[fold]
         return Expansion(
-            self.views, self.landmarks.points, self.scales, self.dual, self.targets,
+            self.views, self.landmarks.points, self.scales, dual, self.targets,
             self.width, self.posterior.explained, self.inflation,
         )  # fmt: skip
+
+    def learned_from(self, fold: int | None) -> Rows:
+        """Return the rows that the predictor without a fold has seen, as far as they were kept."""
+        return self.rows if fold is None else self.rows.take(np.flatnonzero(self.fold != fold))
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from kernelweave.tables import Table
 
 from ..errors import CommandError
 from ..models import Model
+from ..models.model import told_of
 from ..scoring import HeldOut, Score, decision_of_classes
 
 # Samples of a heat map: more are finer than its pixels.
@@ -39,6 +40,8 @@ class HeldOutEvaluation:
         Decision values, where it has none.
     X : DataFrame or None
         The rows as the model takes them, where they are at hand.
+    places : ndarray of shape (n,) or None
+        Which rows of the training table these are, where the fit held them out.
     coverage : dict of float to float
         Of prediction intervals: what share of the targets lies in those for a confidence.
     """
@@ -51,6 +54,7 @@ class HeldOutEvaluation:
     X: Any = None
     coverage: dict[float, float] | None = None
     decision: npt.NDArray[np.float64] | None = None
+    places: npt.NDArray[np.intp] | None = None
 
     def as_held_out(self) -> HeldOut:
         """Return the rows as metrics take them; each counts the same."""
@@ -99,6 +103,25 @@ class HeldOutEvaluation:
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
 
+class WorstRow(NamedTuple):
+    """A row that is predicted badly.
+
+    Attributes
+    ----------
+    number : int
+        Which row of the table, counted from 1.
+    truth, predicted : str
+        What is known, and what the model says.
+    reasons : list of str
+        Columns that change the prediction, or the probability of its class, most.
+    """
+
+    number: int
+    truth: str
+    predicted: str
+    reasons: list[str]
+
+
 def of_held_out(held_out: HeldOut, classes: tuple[object, ...] | None) -> HeldOutEvaluation:
     """Return the evaluation of a fit's own held-out predictions.
 
@@ -116,7 +139,7 @@ def of_held_out(held_out: HeldOut, classes: tuple[object, ...] | None) -> HeldOu
     """
     return HeldOutEvaluation(
         held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba,
-        decision=held_out.decision,
+        decision=held_out.decision, places=held_out.rows,
     )  # fmt: skip
 
 
@@ -199,3 +222,52 @@ def _coverage(model: Model, table: Table, y: FloatArray) -> dict[float, float]:
         low, high = model.predict_interval(table, level)
         found[level] = float(np.mean((low <= y) & (y <= high)))
     return found
+
+
+def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[WorstRow]:
+    """Return the rows that are predicted worst, each with its strongest reasons.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted.
+    found : HeldOutEvaluation
+        Of rows at hand, or of those that its fit held out.
+    n_rows : int, default=3
+        How many.
+
+    Returns
+    -------
+    list of WorstRow
+        Largest residuals first, or least probable classes; none where the model cannot explain
+        itself or every class is right.
+    """
+    if not hasattr(model.machine, "explain_held_out") or (found.X is None and found.places is None):
+        return []
+    n = len(found.y)
+    if found.classes is None:
+        wrong = np.abs(found.y.astype(np.float64) - found.predicted.astype(np.float64))
+    else:
+        classes = np.array(found.classes)
+        proba = np.zeros((n, len(classes))) if found.proba is None else found.proba
+        own = proba[np.arange(n), np.searchsorted(classes, found.y)]
+        wrong = np.where(found.y == found.predicted, 0.0, 1.0 - own)
+    worst = np.argsort(-wrong, kind="stable")[:n_rows]
+    worst = worst[wrong[worst] > 0.0]
+    if not len(worst):
+        return []
+    places = worst if found.places is None else found.places[worst]
+    if found.X is None:
+        values = model.machine.explain_held_out(places, scale="response")
+    else:
+        values = model.estimator.explain(found.X.iloc[worst], scale="response")
+    reasons = told_of(values, found.predicted[worst], found.classes).reasons()
+    return [
+        WorstRow(int(place) + 1, said(found.y[row]), said(found.predicted[row]), why)
+        for place, row, why in zip(places, worst, reasons, strict=True)
+    ]
+
+
+def said(value: object) -> str:
+    """Return a target for people."""
+    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)

@@ -12,7 +12,7 @@ from ..pages import render
 from ..scoring import Ranking, Row, Score, ranking_of, verdict
 from ..summaries import bounds_rows, other_rows, summary
 from .columns import column_pictures, new_rows_picture
-from .evaluation import HeldOutEvaluation, learned_from, of_held_out
+from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
 from .pictures import kernel_pictures, weight_pictures
 from .predictions import prediction_pictures
 
@@ -79,6 +79,7 @@ def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list
             "scores": list(each.scores().items()),
             "coverage": list((each.coverage or {}).items()),
             "pictures": prediction_pictures(each),
+            "worst": worst_rows(model, each),
         }
         for title, each in parts
     ]
