@@ -31,6 +31,7 @@ from kernelweave.kernels_core import (
 from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import LeaveOneGroupOut, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 
@@ -130,6 +131,52 @@ def test_folds_hold_out_whole_replicates() -> None:
         assert not set(replicate[train]) & set(replicate[test])
     for _, test in make_folds(4, np.zeros(20, dtype=int)):
         assert (np.diff(test) == 1).all()
+
+
+def test_folds_are_what_scikit_learn_takes() -> None:
+    from kernelweave.granger.selection import make_folds
+
+    replicate = np.repeat([0, 1, 2], 5)
+    held_out = [replicate[test].tolist() for _, test in make_folds(LeaveOneGroupOut(), replicate)]
+    assert held_out == [[0] * 5, [1] * 5, [2] * 5]
+    # a series alone has no groups, of which a splitter in time would say that it ignores them
+    one = np.zeros(12, dtype=int)
+    later = [(train.max(), test.min()) for train, test in make_folds(TimeSeriesSplit(3), one)]
+    assert all(last < first for last, first in later)
+    assert len(make_folds(list(TimeSeriesSplit(2).split(one)), one)) == 2
+    with pytest.raises(ValueError, match="cv must be an integer >= 2 or a splitter, got 1"):
+        make_folds(1, one)
+
+
+@AT_AN_END
+@pytest.mark.parametrize("groups", [None, ["a", "a", "b"]])
+def test_a_scorer_chooses(driven: np.ndarray, groups: Any) -> None:
+    later = [(np.arange(60), np.arange(60, len(driven) - 1))]
+    lams, settings = [1.0, 0.3, 0.1], {"groups": groups, "learn_output": False}
+    model = GrangerGraph(lams=lams, cv=later, scoring="r2", **settings).fit(driven)
+    plain = GrangerGraph(lams=lams, cv=later, **settings).fit(driven)
+    assert model.selection_ is not None
+    assert plain.selection_ is not None
+    np.testing.assert_allclose(model.selection_.errors, plain.selection_.errors, rtol=1e-6)
+    # R² of standardised values, of a fold alone
+    unit = (driven - driven.mean(axis=0)) / driven.std(axis=0)
+    r2 = 1.0 - plain.selection_.errors / unit[1:][later[0][1]].var(axis=0)
+    np.testing.assert_allclose(model.selection_.losses, -r2, rtol=1e-6)
+    assert model.lam_[0] == lams[int(r2.sum(axis=1).argmax())]
+    np.testing.assert_allclose(model.rmse_, np.sqrt(model.selection_.errors[
+        lams.index(model.lam_[0])]) * driven.std(axis=0))  # fmt: skip
+
+    # each node's absolute errors, folds alike
+    def worst(model: Any, X: Any, y: Any) -> float:
+        return -float(np.abs(model.predict(X) - y).max())
+
+    named = GrangerGraph(lams=lams, cv=later, scoring="neg_max_error", **settings).fit(driven)
+    own = GrangerGraph(lams=lams, cv=later, scoring=worst, **settings).fit(driven)
+    assert named.selection_ is not None
+    assert own.selection_ is not None
+    np.testing.assert_array_equal(named.selection_.losses, own.selection_.losses)
+    with pytest.raises(ValueError, match="scoring must be None or the name of a scorer"):
+        GrangerGraph(scoring=1).fit(driven)
 
 
 @AT_AN_END

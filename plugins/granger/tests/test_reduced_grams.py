@@ -169,7 +169,7 @@ def test_held_out_errors_through_factors_are_those_of_the_matrices(
     found, weights = held_out_errors(*given, lams)
     first, start = held_out_errors(*given, lams[:2])
     then, last = held_out_errors(*given, lams[2:], start)
-    np.testing.assert_allclose(np.concatenate([first, then]), found, rtol=1e-6)
+    np.testing.assert_allclose(np.concatenate([first, then], axis=1), found, rtol=1e-6)
     np.testing.assert_allclose(last, weights, atol=1e-6)
     monkeypatch.setattr(shared_grams, "leading", lambda *_: None)
     np.testing.assert_allclose(found, held_out_errors(*given, lams)[0], rtol=1e-3)

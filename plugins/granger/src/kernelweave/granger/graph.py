@@ -26,7 +26,7 @@ from .graph_parameters import LAMS, LENGTHS, GraphParameters
 from .graph_use import GraphUse
 from .pairs import Pair, choose_pairs, shares, takes_all
 from .roles import Roles, make_roles
-from .selection import held_out_errors, make_folds, search, warn_of_ends
+from .selection import choose, held_out_errors, make_folds, search, warn_of_ends
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .shared_grams import LOST, factored
 from .significance import (
@@ -142,7 +142,8 @@ class GrangerGraph(GraphUse, GraphParameters):
             samples = self._samples(scaled, self.lags_, replicates, first=lengths[-1])
             self._select(self._describe(samples, roles).grams, samples)
             assert self.selection_ is not None
-            errors.append(float(np.nansum(self.selection_.error(self._columns))))
+            losses = self.selection_.at_chosen(self.selection_.losses, self._columns)
+            errors.append(float(np.nansum(losses)))
         self.lags_ = lag_list(lengths[int(np.argmin(errors))])
 
     def _describe(self, samples: LaggedSamples, roles: Roles) -> FittedDictionary:
@@ -231,13 +232,21 @@ class GrangerGraph(GraphUse, GraphParameters):
         self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return
-        errors_of = self._errors_of(grams, samples)
-        self.selection_ = search(lams, errors_of, self._columns, self.shared_lam)
-        self.lam_ = lams[self.selection_.chosen]
-        self.rmse_ = np.sqrt(self.selection_.error(self._columns)) * self._scale
+        errors_of, own = self._errors_of(grams, samples), (self._columns, self.shared_lam)
+        if self.scoring is None:
+            selection = search(lams, lambda some: errors_of(some)[0], *own)
+        else:
+            errors, losses = errors_of(lams)
+            selection = choose(errors, lams, *own, losses)
+        self.selection_, self.lam_ = selection, lams[selection.chosen]
+        errors = selection.at_chosen(selection.errors, self._columns)
+        self.rmse_ = np.sqrt(errors) * self._scale
 
-    def _errors_of(self, grams: RealArray, samples: LaggedSamples) -> Callable[[Vector], Matrix]:
-        """Return a function from the next candidates of λ to the held-out errors of all nodes."""
+    def _errors_of(self, grams: RealArray, samples: LaggedSamples) -> Callable[[Vector], RealArray]:
+        """Return a function from the next candidates of λ to held-out errors and losses of nodes.
+
+        It returns shape (2, n_lams, n_nodes).
+        """
         folds, models = make_folds(self.cv, samples.replicate), self._models_alike()
         work = [
             (grams, samples.targets[:, columns], seen, self._unit, apart, fold, self._task())
@@ -247,13 +256,16 @@ class GrangerGraph(GraphUse, GraphParameters):
         starts: list[Vector | None] = [None] * len(work)
         n_held_out = sum(len(test) for _, test in folds)
 
-        def errors_of(lams: Vector) -> Matrix:
-            given = ((*each, lams, start) for each, start in zip(work, starts, strict=True))
+        def errors_of(lams: Vector) -> RealArray:
+            pairs = zip(work, starts, strict=True)
+            given = ((*each, lams, start, self.scoring) for each, start in pairs)
             found, starts[:] = zip(*self._in_parallel(held_out_errors, given), strict=True)
-            errors = np.full((len(lams), samples.targets.shape[1]), np.nan)
+            errors = np.full((2, len(lams), samples.targets.shape[1]), np.nan)
+            # squared errors of all samples count alike, and so do scores of the folds
+            parts = [n_held_out, n_held_out if self.scoring is None else len(folds)]
             for k, (columns, _, _) in enumerate(models):
-                each = found[k * len(folds) : (k + 1) * len(folds)]
-                errors[:, columns] = np.sum(each, axis=0) / n_held_out
+                each = np.sum(found[k * len(folds) : (k + 1) * len(folds)], axis=0)
+                errors[:, :, columns] = each / np.reshape(parts, (2, 1, 1))
             return errors
 
         return errors_of

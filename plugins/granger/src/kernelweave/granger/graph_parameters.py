@@ -18,6 +18,7 @@ from kernelweave.kernels_core.checks import (
     one_of,
 )
 from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.search import SCORING, Folds, Scoring
 from kernelweave.kernels_core.parameters import fitted, parameter
 
 from .effects import Effects
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kernelweave.kernels_core import Result
     from kernelweave.kernels_core.kernels import Kernel
     from kernelweave.vv_rkhs.penalties import Penalty
-    from sklearn.model_selection import BaseCrossValidator
 
 LAMS = tuple(np.logspace(1, -2, 7).tolist())
 # Lags that "cv" tries, as far as the series are long: gaps widen, since the sixth lag beside five
@@ -130,12 +130,19 @@ class GraphParameters(Estimator):
         default=True,
         rule=FLAG,
     )
-    cv: int | BaseCrossValidator | None = parameter(
+    cv: Folds = parameter(
         "Folds of the held-out errors. An integer holds out whole replicates where there are "
-        "three or more, else contiguous stretches of time. ``None`` needs a number for "
-        "``lam``.",
+        "three or more, else contiguous stretches of time. Splitters are given the replicates as "
+        "groups. ``None`` needs a number for ``lam``.",
         default=5,
-        kind="int, splitter or None",
+        kind="int, splitter, iterable or None",
+    )
+    scoring: Scoring = parameter(
+        "What chooses λ, and lags: the mean squared error of standardised values, or a scorer of "
+        "scikit-learn, node by node and averaged over folds. A scorer tries every candidate.",
+        default=None,
+        kind="str or callable",
+        rule=SCORING,
     )
     replicates: npt.ArrayLike | None = parameter(
         "Replicate of each row; its rows are neighbours in order of time.",

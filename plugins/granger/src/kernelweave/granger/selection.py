@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +12,15 @@ import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import integer
+from kernelweave.kernels_core.estimators.search import Fold, Scoring, folds_of
 from kernelweave.vv_rkhs import PrecomputedFamily
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer
 
 from .shared_grams import LOST, SharedGrams, blocks, factored
 from .target import TargetSettings, fit_target
 from .together import fit_together, precision
 
-Fold = tuple[Index, Index]
 _RISEN = 1.02  # times the least error: smaller λ are not tried then
 
 
@@ -26,24 +28,21 @@ def make_folds(cv: Any, replicate: Index) -> list[Fold]:
     """Return training and test samples of each fold.
 
     `cv`: a number k: whole replicates are held out where there are at least three, contiguous
-    stretches of time otherwise. Or anything with scikit-learn's ``split``. `replicate` of shape
-    (n_samples,): replicate of each sample. Raises ValueError if there are fewer samples than folds.
+    stretches of time otherwise. Or as in scikit-learn. `replicate` of shape (n_samples,): replicate
+    of each sample. Raises ValueError if there are fewer samples than folds.
     """
-    from sklearn.model_selection import GroupKFold, KFold
-
-    samples = np.empty((len(replicate), 1))
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        return list(cv.split(samples, groups=replicate))
-    _FOLDS.check("cv", cv)
-    n_replicates = int(replicate.max()) + 1
-    if n_replicates >= 3:
-        return list(GroupKFold(min(int(cv), n_replicates)).split(samples, groups=replicate))
-    if len(replicate) < cv:
-        raise ValueError(
-            f"cv={cv} folds need as many samples, got n_samples={len(replicate)}: the series is "
-            "too short, give a longer one or fewer folds"
-        )
-    return list(KFold(int(cv)).split(samples))
+    n_replicates, n = int(replicate.max()) + 1, len(replicate)
+    is_number = isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable))
+    if is_number:
+        _FOLDS.check("cv", cv)
+        if n_replicates < 3 and n < cv:
+            raise ValueError(
+                f"cv={cv} folds need as many samples, got n_samples={n}: the series is "
+                "too short, give a longer one or fewer folds"
+            )
+    groups = replicate if n_replicates >= (3 if is_number else 2) else None
+    rows = np.empty((n, 1))
+    return folds_of(cv, rows, replicate, np.ones(n), groups, classifier=False, least=1)
 
 
 _FOLDS = replace(integer(2), words="an integer >= 2 or a splitter")
@@ -54,13 +53,15 @@ class Selection:
     """Held-out errors and what they choose.
 
     `lams` of shape (n_lams,): candidates that were tried, descending; `errors` of shape (n_lams,
-    n_nodes): mean squared error of held-out predictions, in standardised units; `chosen` of shape
-    (n_groups,): candidate of each target group; `sums` of shape (n_lams, n_groups): errors by which
+    n_nodes): mean squared error of held-out predictions, in standardised units; `losses` likewise:
+    these, or what a scorer makes of the predictions, less being better; `chosen` of shape
+    (n_groups,): candidate of each target group; `sums` of shape (n_lams, n_groups): losses by which
     each group chose.
     """
 
     lams: npt.NDArray[np.float64]
     errors: Matrix
+    losses: Matrix
     chosen: Index
     sums: Matrix
 
@@ -89,11 +90,11 @@ class Selection:
         """Whether the last error of every group is above its least one for certain."""
         return bool((self.sums[-1] > _RISEN * self.sums.min(axis=0)).all())
 
-    def error(self, groups: list[Index]) -> npt.NDArray[np.float64]:
-        """Return the held-out error of each node at the chosen λ, shape (n_nodes,)."""
-        out = np.full(self.errors.shape[1], np.nan)
+    def at_chosen(self, table: Matrix, groups: list[Index]) -> npt.NDArray[np.float64]:
+        """Return errors or losses of each node at the chosen λ, shape (n_nodes,)."""
+        out = np.full(table.shape[1], np.nan)
         for nodes, each in zip(groups, self.chosen, strict=True):
-            out[nodes] = self.errors[each, nodes]
+            out[nodes] = table[each, nodes]
         return out
 
 
@@ -107,8 +108,9 @@ def held_out_errors(
     task: TargetSettings,
     lams: npt.NDArray[np.float64],
     start: Matrix | None = None,
-) -> tuple[Matrix, Matrix | None]:
-    """Return sums of squared errors at the held-out samples of a fold, shape (n_lams, n_outputs).
+    scoring: Scoring = None,
+) -> tuple[RealArray, Matrix | None]:
+    """Return sums of squared errors at the held-out samples of a fold, and losses of a scorer.
 
     - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
     - `Y` of shape (n_samples, n_outputs): values to predict
@@ -119,8 +121,9 @@ def held_out_errors(
     - `task`: the problem
     - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
     - `start`: weights that the first one starts at
+    - `scoring`: a scorer of scikit-learn; without one the losses are the squared errors
 
-    Returns the weights of the last one too.
+    Returns shape (2, n_lams, n_outputs), and the weights of the last one.
     """
     train, test = fold
     dtype = precision(lams, task) if apart else grams.dtype
@@ -134,28 +137,47 @@ def held_out_errors(
     if apart:
         error = LOST * task.tol * float(lams.min()) * len(train)
         shared = factored(grams, seen, train, unit[seen], error, dtype)
-        return _errors_apart(shared, cross, Y[train], Y[test], lams, task, start)
-    inner = blocks(grams, seen, train, train, grams.dtype)
-    return _errors_of_group(inner, cross, Y[train], Y[test], lams, task, start)
+        path = _predictions_apart(shared, cross, Y[train], lams, task, start)
+    else:
+        inner = blocks(grams, seen, train, train, grams.dtype)
+        path = _predictions_of_group(inner, cross, Y[train], lams, task, start)
+    total = np.zeros((2, len(lams), Y.shape[1]))
+    for i, (values, weights) in enumerate(path):
+        total[0, i], start = ((values - Y[test]) ** 2).sum(axis=0), weights
+        total[1, i] = total[0, i] if scoring is None else _losses(values, Y[test], scoring)
+    return total, start
 
 
-def _errors_apart(
+class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A model whose rows are its predictions: what a scorer asks."""
+
+    def predict(self, X: Matrix) -> Vector:
+        """Return the rows."""
+        return X[:, 0]
+
+
+def _losses(values: Matrix, wanted: Matrix, scoring: Scoring) -> Vector:
+    """Return what a scorer says of predictions, column by column, less being better."""
+    scorer = get_scorer(scoring)
+    columns = zip(values.T, wanted.T, strict=True)
+    return np.array([-scorer(_Identity(), column[:, None], y) for column, y in columns])
+
+
+def _predictions_apart(
     grams: SharedGrams,
     cross: RealArray,
     known: Matrix,
-    wanted: Matrix,
     lams: npt.NDArray[np.float64],
     task: TargetSettings,
     start: Matrix | None,
-) -> tuple[Matrix, Matrix]:
-    """Return the sums, and the last weights, for columns that are targets each."""
+) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield predictions, and weights, at each λ, for columns that are targets each."""
     mean = known.mean(axis=0)
     Y = np.ascontiguousarray((known - mean).T)
     # the largest λ leaves few others
     weights = np.zeros((len(Y), grams.n_kernels)) if start is None else start
     flat = cross.reshape(len(cross), -1)
-    total = np.zeros((len(lams), len(Y)))
-    for i, lam in enumerate(lams):
+    for lam in lams:
         found = fit_together(
             *(grams, Y, np.full(len(Y), lam), task.penalty, weights),
             tol=task.tol,
@@ -164,27 +186,23 @@ def _errors_apart(
         weights = found.weights
         K = (weights.astype(cross.dtype) @ flat).reshape(len(Y), *cross.shape[1:])
         values = np.matmul(K, found.coef.astype(cross.dtype)[:, :, None])[:, :, 0].T
-        total[i] = ((values + mean - wanted) ** 2).sum(axis=0)
-    return total, weights
+        yield values + mean, weights
 
 
-def _errors_of_group(
+def _predictions_of_group(
     inner: RealArray,
     cross: RealArray,
     known: Matrix,
-    wanted: Matrix,
     lams: npt.NDArray[np.float64],
     task: TargetSettings,
     start: Vector | None,
-) -> tuple[Matrix, Vector | None]:
-    """Return the sums, and the last weights, for the nodes of one group."""
+) -> Iterator[tuple[Matrix, Vector]]:
+    """Yield predictions, and weights, at each λ, for the nodes of one group."""
     family = PrecomputedFamily(inner, check=False)
-    total = np.zeros((len(lams), known.shape[1]))
-    for i, lam in enumerate(lams):
+    for lam in lams:
         fit = fit_target(family, known, float(lam), task, start=start)
-        total[i] = ((fit.predict(cross) - wanted) ** 2).sum(axis=0)
         start = fit.weights
-    return total, start
+        yield fit.predict(cross), start
 
 
 def search(
@@ -199,7 +217,7 @@ def search(
     risen before: small λ leave many weights above zero and take most of the time.
 
     - `lams` of shape (n_lams,): candidates, descending
-    - `errors_of`: held-out errors of the next few candidates, shape (n_lams, n_nodes)
+    - `errors_of`: held-out squared errors of the next few candidates, shape (n_lams, n_nodes)
     - `groups`, `shared`: see `choose`
     """
     parts = np.split(lams, [-2, -1]) if len(lams) > 4 else [lams]
@@ -214,20 +232,25 @@ def search(
 
 
 def choose(
-    errors: Matrix, lams: npt.NDArray[np.float64], groups: list[Index], shared: bool
+    errors: Matrix,
+    lams: npt.NDArray[np.float64],
+    groups: list[Index],
+    shared: bool,
+    losses: Matrix | None = None,
 ) -> Selection:
-    """Return the candidate of least error, over all nodes or group by group.
+    """Return the candidate of least loss, over all nodes or group by group.
 
-    - `errors` of shape (n_lams, n_nodes): held-out errors
+    - `errors` of shape (n_lams, n_nodes): held-out errors; `losses` likewise: in place of them
     - `lams` of shape (n_lams,): candidates
     - `groups`: columns of each target group
     - `shared`: whether all targets share one λ
     """
+    losses = errors if losses is None else losses
     if shared:
-        sums = np.repeat(np.nansum(errors, axis=1)[:, None], len(groups), axis=1)
+        sums = np.repeat(np.nansum(losses, axis=1)[:, None], len(groups), axis=1)
     else:
-        sums = np.column_stack([errors[:, nodes].sum(axis=1) for nodes in groups])
-    return Selection(lams, errors, sums.argmin(axis=0), sums)
+        sums = np.column_stack([losses[:, nodes].sum(axis=1) for nodes in groups])
+    return Selection(lams, errors, losses, sums.argmin(axis=0), sums)
 
 
 def warn_of_ends(selection: Selection) -> None:

@@ -112,6 +112,7 @@ def folds_of(
     groups: Index | None = None,
     *,
     classifier: bool,
+    least: int | None = None,
 ) -> list[Fold]:
     """Return the training and the held-out samples of each fold, as places among those that count.
 
@@ -120,9 +121,9 @@ def folds_of(
       left out of its folds
     - `X`, `y`, `groups`: what a splitter looks at, a row or value a sample
     - `weight` of shape (n_samples,): weights, of which some may be 0
+    - `least`: samples that a fold holds out; of regression 2 without it, as one has no R²
 
-    Raises ValueError where there is no fold, or one would train on nothing or hold nothing out; of
-    regression, where it would hold out a single sample, of which there is no R².
+    Raises ValueError where there is no fold, or one would train on nothing or hold too few out.
     """
     from sklearn.model_selection import check_cv
 
@@ -134,7 +135,7 @@ def folds_of(
     y, groups = y[asked], None if groups is None else groups[asked]
     splitter = _whole_groups(cv, groups, classifier) or check_cv(cv, y, classifier=classifier)
     folds: list[Fold] = []
-    least = 1 if classifier else 2
+    least = least or (1 if classifier else 2)
     for split in splitter.split(X[asked], y, groups):
         train, test = (place[rows[counts[rows]]] for rows in (asked[part] for part in split))
         if len(train) < 1 or len(test) < least:
