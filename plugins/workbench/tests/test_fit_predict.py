@@ -85,16 +85,31 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     rows = json.loads(run("predict", model, csv, "--proba", "--json").out)
     assert rows == frame.to_dict("records")
     assert "has no intervals: regression" in run("predict", model, csv, "--interval", "0.9").error
+    assert "has no quantiles: regr" in run("predict", model, csv, "--quantiles", "0.9").error
+    sets = pd.read_csv(io.StringIO(run("predict", model, csv, "--set", "0.99").out))
+    each = [row.split("|") for row in sets["set"]]
+    assert all(best in own for best, own in zip(sets["prediction"], each, strict=True))
+    assert {name for own in each for name in own} <= set(names)
+    listed = json.loads(run("predict", model, csv, "--set", "0.99", "--json").out)
+    assert [row["set"] for row in listed] == each
 
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X.assign(y=y).iloc[:100].to_csv(prices, index=False)
     run("fit", prices, "--target", "y", *QUICK, "--no-compare", "--out", model, "--force")
     assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
+    assert "has no sets: classification" in run("predict", model, prices, "--set", "0.9").error
     X.assign(y=y, bmi=["much", *X.bmi[1:]]).iloc[:100].to_csv(prices, index=False)
     done = run("predict", model, prices, "--interval", "0.8")
     assert done.err.count("1 of 100 rows holds words, such as 'much' in line 2") == 1
     frame = pd.read_csv(io.StringIO(done.out))
     assert list(frame.columns) == ["prediction", "low", "high"]
+    asked = run("predict", model, prices, "--quantiles", ".1,.5,.9")
+    quantiles = pd.read_csv(io.StringIO(asked.out))
+    assert list(quantiles.columns)[1:] == ["quantile_0.1", "quantile_0.5", "quantile_0.9"]
+    assert (np.diff(quantiles.to_numpy()[:, 1:], axis=1) >= 0).all()
+    for wrong in (".1,x", "10,90", "1"):
+        refused = run("predict", model, prices, "--quantiles", wrong).error
+        assert f"between 0 and 1, as in .1,.5,.9, got {wrong}" in refused
     assert np.mean((frame["low"] <= y[:100]) & (y[:100] <= frame["high"])) > 0.7
 
 

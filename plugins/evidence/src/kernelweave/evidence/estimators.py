@@ -30,7 +30,7 @@ from .distribution import PredictiveDistribution
 from .division import division_of
 from .exact import ExactPredictor
 from .folds import Split
-from .intervals import Range
+from .intervals import Range, conformal
 from .large.batches import Batches
 from .large.dask_parts import by_parts, is_dask
 from .large.reading import ClassTargets, NumberTargets
@@ -401,6 +401,37 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         self, predictor: ExactPredictor, state: np.random.RandomState
     ) -> tuple[ExactPredictor, str]:
         return with_likelihood(predictor), ""
+
+    @by_parts
+    def predict_set(self, X: Table, confidence: float = 0.9) -> NDArray[np.bool_]:
+        """Return which classes each row may have, the most probable always among them.
+
+        The classes whose probability is at least what a share ``confidence`` of the rows held out
+        gave their own class: of all such sets these are smallest in the mean (Sadinle, Lei and
+        Wasserman 2019). Split conformal sets hold at least that share of new rows' classes; that
+        these do, whose rows were held out by folds, is measured. Hard rows may be held less often.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+        confidence : float, default=0.9
+            Share of new rows whose class the sets should hold.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``: all where the training rows are too few for the
+            confidence.
+        """
+        _OPEN_SHARE.check("confidence", confidence)
+        proba = self.predict_proba(X)
+        seen = self.held_out_fold_ >= 0
+        own = class_codes(self._predictor.rows.targets)[self._owner[seen]]
+        given = self.held_out_prediction_[seen, own]
+        least = 1.0 - conformal(1.0 - given[:, None], confidence)[0]
+        sets = np.asarray(proba >= least)
+        sets[np.arange(len(sets)), proba.argmax(axis=1)] = True
+        return sets
 
     def _values(self, X: Table) -> FloatArray:
         encoded = self._encoded(X)

@@ -24,6 +24,8 @@ def predict_command(
     *,
     out: Path | None = None,
     interval: float | None = None,
+    quantiles: str | None = None,
+    sets: Annotated[float | None, Parameter(name="--set")] = None,
     proba: Annotated[bool, _Flag] = False,
     explain: int | None = None,
     encoding: str | None = None,
@@ -49,6 +51,11 @@ def predict_command(
     interval : float
         Regression: add the columns `low` and `high`, between which so large a share of the
         targets lies, e.g. 0.9.
+    quantiles : str
+        Regression: add a column `quantile_Q` for each of these, such as .1,.5,.9; none cross.
+    sets : float
+        Classification: add the column `set`, the classes that a row may have, with | between them,
+        so that so large a share of the rows has one of theirs, e.g. 0.9.
     proba : bool
         Classification: add a column `proba_CLASS` for each class.
     explain : int
@@ -69,6 +76,7 @@ def predict_command(
         check_output(out, force=force)
     if explain is not None and explain < 1:
         raise CommandError(f"--explain must be at least 1, got {explain}")
+    shares = [] if quantiles is None else _shares(quantiles)
     from kernelweave.tables import read_table
 
     from ..models import load_model
@@ -78,11 +86,17 @@ def predict_command(
     predicted = {"prediction": loaded.predict(table)}
     if interval is not None:
         predicted["low"], predicted["high"] = loaded.predict_interval(table, interval)
+    if shares:
+        found = loaded.predict_quantiles(table, shares).T
+        predicted |= {f"quantile_{q:g}": each for q, each in zip(shares, found, strict=True)}
     if proba:
         each = loaded.predict_proba(table).T
         labels = loaded.header.classes or ()
         predicted |= {f"proba_{label}": share for label, share in zip(labels, each, strict=True)}
     columns = {name: values.tolist() for name, values in predicted.items()}
+    if sets is not None:
+        own = loaded.predict_set(table, sets)
+        columns["set"] = own if json and out is None else ["|".join(map(str, s)) for s in own]
     if explain is not None:
         told = loaded.reasons(table, explain)
         for k in range(explain):
@@ -99,6 +113,19 @@ def predict_command(
         console.emit_json(rows if len(columns) > 1 else columns["prediction"])
     else:
         sys.stdout.write(to_csv(columns))
+
+
+def _shares(given: str) -> list[float]:
+    """Return numbers between 0 and 1 from words such as .1,.5,.9."""
+    try:
+        shares = [float(each) for each in given.split(",")]
+    except ValueError:
+        shares = [0.0]
+    if not all(0.0 < each < 1.0 for each in shares):
+        raise CommandError(
+            f"--quantiles must be numbers between 0 and 1, as in .1,.5,.9, got {given}"
+        )
+    return shares
 
 
 def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from kernelweave.evidence import ShapleyValues
     from sklearn.base import BaseEstimator
+
+_REGRESSION = "regression with the evidence kernel has"
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +168,7 @@ class Model:
         CommandError
             If a column is absent or a cell cannot be used.
         """
-        rows = _rows(table)
-        with locate_cell_errors(rows):
-            return np.asarray(self.estimator.predict(self.inputs(rows)))
+        return np.asarray(self._ask("predict", table))
 
     def predict_interval(
         self, table: object, confidence: float = 0.9
@@ -192,16 +192,62 @@ class Model:
         CommandError
             If the model has no intervals.
         """
-        self._require("predict_interval", "intervals", "regression with the evidence kernel has")
-        if self.header.certificate and self.header.held_out is None:
-            raise CommandError(
-                "the fit ended before rows were held out, so that there are no intervals: fit "
-                "again with a larger --max-time"
-            )
-        rows = _rows(table)
-        with locate_cell_errors(rows):
-            low, high = self.estimator.predict_interval(self.inputs(rows), confidence)
+        self._require("predict_interval", "intervals", _REGRESSION)
+        self._require_held_out("intervals")
+        low, high = self._ask("predict_interval", table, confidence)
         return low, high
+
+    def predict_quantiles(
+        self, table: object, quantiles: Sequence[float]
+    ) -> npt.NDArray[np.float64]:
+        """Return quantiles of new targets, none crossing another.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            As for `predict`.
+        quantiles : sequence of floats
+            Each between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_quantiles)
+            Infinite where the training rows are too few for a quantile.
+
+        Raises
+        ------
+        CommandError
+            If the model has no quantiles.
+        """
+        self._require("predict_quantiles", "quantiles", _REGRESSION)
+        self._require_held_out("quantiles")
+        return np.asarray(self._ask("predict_quantiles", table, quantiles))
+
+    def predict_set(self, table: object, confidence: float = 0.9) -> list[list[object]]:
+        """Return the classes that each row may have.
+
+        Parameters
+        ----------
+        table : Table, DataFrame or str
+            As for `predict`.
+        confidence : float, default=0.9
+            Share of new rows whose class the sets should hold.
+
+        Returns
+        -------
+        list of list
+            Labels, the most probable always among them.
+
+        Raises
+        ------
+        CommandError
+            If the model has no sets of classes.
+        """
+        self._require("predict_set", "sets", "classification with the evidence kernel has")
+        self._require_held_out("sets")
+        sets = self._ask("predict_set", table, confidence)
+        labels = self.header.classes or ()
+        return [[labels[k] for k in np.flatnonzero(row)] for row in sets]
 
     def predict_proba(self, table: object) -> npt.NDArray[np.float64]:
         """Return the probability of each class.
@@ -223,9 +269,7 @@ class Model:
         """
         what = "classification with the evidence kernel, or fitted with --probability, has"
         self._require("predict_proba", "probabilities", what)
-        rows = _rows(table)
-        with locate_cell_errors(rows):
-            return np.asarray(self.estimator.predict_proba(self.inputs(rows)))
+        return np.asarray(self._ask("predict_proba", table))
 
     def reasons(self, table: object, n_reasons: int = 3) -> list[list[str]]:
         """Return the columns that change each prediction most, the strongest first.
@@ -256,6 +300,19 @@ class Model:
             found = self.estimator.explain(inputs, scale="response")
             labels = self.estimator.predict(inputs)
         return told_of(found, labels, self.header.classes).reasons(n_reasons)
+
+    def _ask(self, method: str, table: object, *given: object) -> Any:
+        """Return what a method of the estimator says of a table."""
+        rows = _rows(table)
+        with locate_cell_errors(rows):
+            return getattr(self.estimator, method)(self.inputs(rows), *given)
+
+    def _require_held_out(self, what: str) -> None:
+        if self.header.certificate and self.header.held_out is None:
+            raise CommandError(
+                f"the fit ended before rows were held out, so that there are no {what}: fit again "
+                "with a larger --max-time"
+            )
 
     def _require(self, method: str, what: str, having: str) -> None:
         if not hasattr(self.estimator, method):
