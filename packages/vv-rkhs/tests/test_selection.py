@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor, fitting
 from sklearn.datasets import load_digits, load_iris
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import r2_score
+from sklearn.metrics import get_scorer, r2_score, roc_auc_score
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, ShuffleSplit, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
 
 WIDTHS = [RBF(gamma=g) for g in (0.01, 0.1, 1.0, 10.0)]
@@ -147,3 +149,94 @@ def test_a_classifier_may_choose_too() -> None:
     X, y = load_iris(return_X_y=True)
     model = MatrixValuedKernelClassifier([Linear(), *WIDTHS], lam="loo", learn_output=False)
     assert model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.92
+
+
+def grouped(n: int = 48) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, Y = waves(n)
+    groups = np.random.default_rng(1).permutation(np.repeat(np.arange(6), n // 6))
+    return X + groups[:, None], Y, groups
+
+
+WAYS: dict[str, tuple[Any, Any, bool]] = {
+    "groups left out": ("loo", None, True),
+    "groups in three folds": ("cv", 3, True),
+    "later samples": ("cv", TimeSeriesSplit(3), False),
+    "a splitter that repeats": ("cv", ShuffleSplit(3, random_state=0), False),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scoring", [None, "r2", "neg_median_absolute_error"])
+def test_errors_are_those_of_fits_without_each_fold(way: str, scoring: str | None) -> None:
+    X, Y, groups = grouped()
+    lam, cv, with_groups = WAYS[way]
+    if scoring is not None and lam == "loo":
+        lam, cv = "cv", LeaveOneGroupOut()
+    given = {"groups": groups} if with_groups else {}
+    model = MatrixValuedKernelRegressor(WIDTHS, lam=lam, cv=cv, scoring=scoring)
+    found = model.fit(X, Y, **given).selection_
+    assert found is not None
+    splitter = {None: LeaveOneGroupOut(), 3: GroupKFold(3)}.get(cv, cv)
+    K = sum(weight * kernel(X) for weight, kernel in zip(found.weights, WIDTHS, strict=True))
+    unit, offset = Y.std(axis=0), Y.mean(axis=0)
+    Z, losses = (Y - offset) / unit, []
+    for train, test in splitter.split(X, Y, groups if with_groups else None):
+        ridge = KernelRidge(alpha=found.lam * len(train), kernel="precomputed")
+        ridge.fit(K[np.ix_(train, train)], Z[train])
+        values = ridge.predict(K[np.ix_(test, train)])
+        if scoring is None:
+            losses += ((values - Z[test]) ** 2).mean(axis=1).tolist()
+        else:
+            losses.append(-get_scorer(scoring)._score_func(Y[test], values * unit + offset)
+                          * get_scorer(scoring)._sign)  # fmt: skip
+    assert found.errors[found.rule] == pytest.approx(np.mean(losses))
+    assert found.errors[found.rule] == min(found.errors.values())
+
+
+def test_equal_samples_of_two_groups_are_not_one_sample() -> None:
+    X, Y, groups = grouped()
+    rows = np.r_[np.arange(48), np.arange(24)]
+    apart = np.r_[groups, np.full(24, 7)]
+    grams = PrecomputedGrams(np.stack([kernel(X[rows]) for kernel in WIDTHS]))
+    # matrices are not merged
+    given = MatrixValuedKernelRegressor("precomputed").fit(grams, Y[rows], groups=apart)
+    model = MatrixValuedKernelRegressor(WIDTHS).fit(X[rows], Y[rows], groups=apart)
+    assert given.selection_ is not None
+    assert model.selection_ is not None
+    assert model.selection_.errors == pytest.approx(given.selection_.errors, rel=1e-3)
+    weight = np.random.default_rng(2).integers(0, 3, 48)
+    twice = np.repeat(np.arange(48), weight)
+    weighted = MatrixValuedKernelRegressor(WIDTHS).fit(X, Y, weight, groups=groups)
+    repeated = MatrixValuedKernelRegressor(WIDTHS).fit(X[twice], Y[twice], groups=groups[twice])
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+def test_scores_of_a_classifier_are_of_its_labels(scoring: str) -> None:
+    X, Y, groups = grouped()
+    y = np.where(Y[:, 0] > np.median(Y[:, 0]), "yes", "no")
+    kernels = [RBF(gamma=0.1)]
+    settings: dict[str, Any] = {"lam": "cv", "cv": GroupKFold(3), "scoring": scoring}
+    model = MatrixValuedKernelClassifier(kernels, learn_output=False, **settings)
+    found = model.fit(X, y, groups=groups).selection_
+    assert found is not None
+    K, target, scores = RBF(gamma=0.1)(X), (y == "yes") - (y == "yes").mean(), []
+    for train, test in GroupKFold(3).split(X, y, groups):
+        ridge = KernelRidge(alpha=found.lam * len(train), kernel="precomputed")
+        values = ridge.fit(K[np.ix_(train, train)], target[train]).predict(K[np.ix_(test, train)])
+        values = values + (y == "yes").mean() - 0.5
+        right = np.mean((values > 0) == (y[test] == "yes"))
+        scores.append(right if scoring == "accuracy" else roc_auc_score(y[test] == "yes", values))
+    assert min(found.errors.values()) == pytest.approx(-np.mean(scores))
+
+
+def test_folds_that_choose_nothing_are_refused() -> None:
+    X, Y, groups = grouped()
+    holes = Y.copy()
+    holes[3, 0] = np.nan
+    with pytest.raises(ValueError, match="lam='cv' and groups go with targets without gaps"):
+        MatrixValuedKernelRegressor(gaps="skip").fit(X, holes, groups=groups)
+    with pytest.raises(ValueError, match="scoring='r2' needs lam='cv', got lam='loo'"):
+        MatrixValuedKernelRegressor(scoring="r2").fit(X, Y)
+    with pytest.raises(ValueError, match=r"lam must be .*'loo', 'cv' or"):
+        MatrixValuedKernelRegressor(lam="best").fit(X, Y)

@@ -368,7 +368,7 @@ def test_an_indefinite_matrix_is_refused(data: Any) -> None:
         ({"penalty": "group"}, "groups"),
         ({"mu": 0.0, "penalty": "elastic-net"}, "mu must be"),
         ({"lam": 0.0}, "lam must be"),
-        ({"lam": "cv"}, "lam must be 'loo' or a finite number > 0, got 'cv'"),
+        ({"lam": "best"}, "lam must be 'loo', 'cv' or a finite number > 0, got 'best'"),
         ({"tau": -1.0}, "tau must be"),
         ({"rho": 0.0, "algorithm": "vv-dinuzzo", "learn_output": True}, "rho must be"),
         ({"dtype": "float16"}, "dtype must be"),

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.estimators.classes import (
     refuse_rare,
     with_probabilities,
 )
-from kernelweave.kernels_core.estimators.labels import ClassWeight, encode_classes
+from kernelweave.kernels_core.estimators.labels import ClassWeight, encode_classes, group_codes
 from kernelweave.kernels_core.estimators.parts import Given
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.estimators.weights import is_precomputed
@@ -52,7 +52,12 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
     )
 
     def fit(
-        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
     ) -> MatrixValuedKernelClassifier:
         """Learn the kernel and the functions.
 
@@ -64,6 +69,9 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
             Labels, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the squared error per sample.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together: where samples are left out for
+            λ or for probabilities, whole groups are.
 
         Returns
         -------
@@ -80,16 +88,16 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
                 draft.n_features_in_ = len(labels)
             else:
                 samples, labels = validate_data(draft, X, y, dtype=np.float64)
-            n = np.empty((len(labels), 1))
-            weight = _check_sample_weight(sample_weight, n, dtype=np.float64)
+            n = len(labels)
+            weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
             codes, weight = encode_classes(draft, labels, weight)
             if self.probability:
                 refuse_rare(draft.classes_, codes, weight)
             # all fits together; one alone looks at the clock itself
             with time_limit(self.max_time if self.probability else None):
-                targets = np.eye(len(draft.classes_))[codes]
-                fit = learn_separable(draft, samples, targets, weight)
-                fit = with_probabilities(fit, draft, samples, codes, weight)
+                targets, parts = np.eye(len(draft.classes_))[codes], group_codes(groups, table, n)
+                fit = learn_separable(draft, samples, targets, weight, labels, parts)
+                fit = with_probabilities(fit, draft, samples, codes, weight, parts)
             draft.__dict__.update(fit.attributes)
             if fit.stopped is None:
                 warn_if_underfit(draft, samples if is_given else table, codes, weight)

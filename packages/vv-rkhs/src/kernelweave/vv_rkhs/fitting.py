@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from kernelweave.kernels_core import (
     config_context,
     solve,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from kernelweave.kernels_core.checks import (
     COUNT,
     DTYPE,
@@ -32,6 +32,15 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.parts import alone
+from kernelweave.kernels_core.estimators.search import (
+    SCORING,
+    Fold,
+    Folds,
+    Scoring,
+    folds_of,
+    scorer_of,
+)
 from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.fit import (
@@ -41,9 +50,11 @@ from kernelweave.kernels_core.fit import (
     Predicts,
     solved,
 )
-from kernelweave.kernels_core.grams import PrecomputedKernel
+from kernelweave.kernels_core.grams import PrecomputedGrams, PrecomputedKernel
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
+from sklearn.base import is_classifier
+from sklearn.model_selection import LeaveOneGroupOut
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -53,7 +64,7 @@ from .family import grams_of
 from .learner import VectorLeastSquares
 from .penalties import Penalty
 from .penalties.choose import as_penalty
-from .selection import KernelChoice, choose_kernel
+from .selection import FoldLosses, KernelChoice, choose_kernel
 from .training import Kernels, Training, from_grams, from_points
 
 if TYPE_CHECKING:
@@ -75,8 +86,8 @@ _SIZE = Rule(
     lambda value: isinstance(value, str) or _is_strength(value),
 )
 _WORD = Rule(
-    f"'loo' or {POSITIVE.words}",
-    lambda value: not isinstance(value, str) or value == "loo",
+    f"'loo', 'cv' or {POSITIVE.words}",
+    lambda value: not isinstance(value, str) or value in ("loo", "cv"),
     then=_SIZE,
 )
 _LAM = Rule(
@@ -117,10 +128,24 @@ class SeparableKernelEstimator(Estimator):
         'λ, or ``"loo"``: λ and the rule for the weights, one kernel alone, even weights or '
         "learned ones, of the least error at left-out samples, which is a closed form. Outputs "
         "are centred and brought to unit variance first, so that each counts alike; bounds are in "
-        "those units. Above 2000 samples as many are drawn for it.",
-        kind='float or "loo"',
+        "those units. Above 2000 samples as many are drawn for it. With ``groups`` in the fit "
+        'whole groups are left out; ``"cv"`` is the same by the folds of ``cv``.',
+        kind='float, "loo" or "cv"',
         default=1e-3,
         rule=_LAM,
+    )
+    cv: Folds = parameter(
+        'With ``lam="cv"``, the folds that choose, as in scikit-learn: a number, a splitter or a '
+        "list of splits. With ``groups`` a number holds whole groups out.",
+        kind="int, splitter or iterable",
+        default=5,
+    )
+    scoring: Scoring = parameter(
+        'With ``lam="cv"``, what held-out samples are scored by, as in scikit-learn; their squared '
+        "errors without it.",
+        kind="str or callable",
+        default=None,
+        rule=SCORING,
     )
     tau: float | None = parameter(
         "Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except to "
@@ -209,6 +234,9 @@ class SeparableKernelEstimator(Estimator):
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations, 1 where nothing is learned.")
 
+    # with metadata routing, groups reach a fit that holds rows out unless somebody says otherwise
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+
     if TYPE_CHECKING:
         _predictor: Predicts = fitted("", "")
 
@@ -231,14 +259,26 @@ class SeparableKernelEstimator(Estimator):
 
 
 def learn_separable(
-    estimator: SeparableKernelEstimator, X: Rows, Y: FloatArray, weight: FloatArray
+    estimator: SeparableKernelEstimator,
+    X: Rows,
+    Y: FloatArray,
+    weight: FloatArray,
+    y: Labels,
+    groups: Index | None,
 ) -> FitResult:
-    """Return what a fit finds; targets of shape (n_samples, n_outputs)."""
+    """Return what a fit finds.
+
+    `Y` of shape (n_samples, n_outputs): targets; `y`: labels, or targets as the user has them;
+    `groups` of shape (n_samples,): what is left out together.
+    """
     with config_context(memory_limit=estimator.memory_limit), blas_threads(len(Y)):
+        folds = _folds(estimator, X, y, weight, groups)
         if is_precomputed(estimator):
             data = from_grams(X, Y.T, weight)
         else:
-            data = from_points(estimator.kernels, np.asarray(X), Y.T, weight, estimator.dtype)
+            parts = None if folds is None else _parts(folds, len(Y))
+            points = np.asarray(X)
+            data = from_points(estimator.kernels, points, Y.T, weight, estimator.dtype, parts)
         targets, chooses = data.targets, isinstance(estimator.lam, str)
         offset, unit = np.zeros(len(targets)), np.ones(len(targets))
         if estimator.center or chooses:
@@ -250,8 +290,11 @@ def learn_separable(
         choice = None
         if chooses:
             seen = _drawn(estimator, data)
+            judged = None
+            if folds is not None:
+                judged = _judged(estimator, seen, folds, (offset, unit), y, weight)
             try:
-                choice = _select(estimator, seen, data.total_weight)
+                choice = _select(estimator, seen, data.total_weight, judged)
             except SolveInterrupted as stop:
                 # what it has learned is a model
                 found = _attributes_of(seen, offset, unit, False, None, stop.result)
@@ -378,8 +421,85 @@ def _drawn(estimator: SeparableKernelEstimator, data: Training) -> Training:
     return data.part(np.sort(rng.choice(n, _DRAWN, replace=False)))
 
 
+def _folds(
+    estimator: SeparableKernelEstimator,
+    X: Rows,
+    y: Labels,
+    weight: FloatArray,
+    groups: Index | None,
+) -> list[Fold] | None:
+    """Return the folds that choose, as places among all samples; None where single ones do."""
+    by_folds = estimator.lam == "cv"
+    if estimator.scoring is not None and not by_folds:
+        raise ValueError(f"scoring={estimator.scoring!r} needs lam='cv', got lam={estimator.lam!r}")
+    if not by_folds and (estimator.lam != "loo" or groups is None):
+        return None
+    if weight.ndim == 2:
+        raise ValueError(
+            "lam='cv' and groups go with targets without gaps, and with a weight per sample: give "
+            "lam='loo' and no groups"
+        )
+    rows = PrecomputedGrams.of(X) if is_precomputed(estimator) else np.asarray(X)
+    cv = estimator.cv if by_folds else LeaveOneGroupOut()
+    least = None if estimator.scoring is not None else 1
+    folds = folds_of(
+        *(cv, rows, y, weight, groups), classifier=is_classifier(estimator), least=least
+    )
+    counted = np.flatnonzero(weight > 0)
+    return [(counted[train], counted[test]) for train, test in folds]
+
+
+def _parts(folds: list[Fold], n_samples: int) -> FloatArray:
+    """Return a number for the samples that are in the same parts of all folds."""
+    inside = np.zeros((n_samples, 2 * len(folds)), dtype=np.bool_)
+    for k, fold in enumerate(folds):
+        for side, places in enumerate(fold):
+            inside[places, 2 * k + side] = True
+    return np.unique(inside, axis=0, return_inverse=True)[1].ravel().astype(np.float64)
+
+
+def _judged(
+    estimator: SeparableKernelEstimator,
+    data: Training,
+    folds: list[Fold],
+    scale: tuple[FloatArray, FloatArray],
+    y: Labels,
+    weight: FloatArray,
+) -> FoldLosses:
+    """Return how folds judge a kernel on the samples that are looked at.
+
+    `scale`: what was taken off the targets, and their units.
+    """
+    n = data.targets.shape[1]
+    mass = np.ones(n) if data.weight is None else data.weight
+    kept = [tuple(each[data.owner[each] >= 0] for each in fold) for fold in folds]
+    used = [(np.unique(data.owner[train]), np.unique(data.owner[test])) for train, test in kept]
+    if min(min(map(len, fold)) for fold in used) < 1:
+        raise ValueError(f"cv leaves a part of a fold empty in the {n} samples drawn: use fewer")
+    shares = np.array([mass[train].sum() / mass.sum() for train, _ in used])
+    if estimator.scoring is None:
+        return FoldLosses(used, shares)
+    scorer = scorer_of(estimator, estimator.scoring, y, weight)
+    # what a scorer asks of a model, whose rows are the values already
+    model = alone(estimator, kernels="precomputed")
+    model.__dict__.update(weights_=None, _predictor=lambda values: values)
+    model.__dict__.update(classes_=getattr(estimator, "classes_", None), _columns=None)
+    model._single = y.ndim == 1
+
+    def score(fold: int, values: FloatArray) -> float:
+        rows, (_, test) = kept[fold][1], used[fold]
+        offset, unit = scale
+        f = values / np.sqrt(mass[test])[:, None] * unit + offset
+        return scorer(model, f[np.searchsorted(test, data.owner[rows])], rows)
+
+    return FoldLosses(used, shares, score)
+
+
 def _select(
-    estimator: SeparableKernelEstimator, data: Training, total_weight: float
+    estimator: SeparableKernelEstimator,
+    data: Training,
+    total_weight: float,
+    folds: FoldLosses | None,
 ) -> KernelChoice:
     """Return weights and λ of the least error at left-out samples."""
     targets, weight = data.targets, data.weight
@@ -417,6 +537,7 @@ def _select(
         learn=learn,
         exponents=(1.0, 2.0) if several else (1.0 if estimator.p is None else estimator.p,),
         cell_root=cell_root,
+        folds=folds,
     )
 
 

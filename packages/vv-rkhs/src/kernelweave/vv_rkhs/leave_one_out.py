@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix
+from kernelweave.kernels_core.arrays import Index, Matrix, Vector
 from kernelweave.kernels_core.checks import POSITIVE, check_array
 
 
@@ -71,3 +73,36 @@ class LeaveOneOut:
         found = (self.vectors @ (inverse * (self.vectors.T @ Y))) / (self.squares @ inverse)
         errors: Matrix = found if V is None else found @ V.T
         return errors
+
+
+class LeaveFoldsOut:
+    """Errors where several samples are left out together, decomposed once for many ridges.
+
+    A part that is all the rest has the errors (A⁻¹)ₛₛ⁻¹ uₛ with A = K + rI and u = A⁻¹Y, from the
+    decomposition of all samples; what is learned from fewer has a decomposition of its own.
+
+    `K` of shape (n_samples, n_samples): symmetric positive semidefinite; `folds`: samples to learn
+    from, and to leave out; `shares` of shape (n_folds,): of the ridge in each.
+    """
+
+    def __init__(self, K: Matrix, folds: list[tuple[Index, Index]], shares: Vector) -> None:
+        self.K, self.folds, self.shares = K, folds, shares
+        rest = [len(np.union1d(*fold)) == len(K) == sum(map(len, fold)) for fold in folds]
+        whole = LeaveOneOut(K) if any(rest) else None
+        self.parts = [
+            (whole if of_rest else None) or LeaveOneOut(K[np.ix_(train, train)])
+            for of_rest, (train, _) in zip(rest, folds, strict=True)
+        ]
+        self.whole = whole
+
+    def errors(self, Y: Matrix, ridge: float) -> Iterator[Matrix]:
+        """Yield errors at the samples that each fold leaves out, shape (n_left_out, n_outputs)."""
+        for part, (train, test), share in zip(self.parts, self.folds, self.shares, strict=True):
+            inverse, V = 1.0 / (part.values + share * ridge), part.vectors
+            if part is self.whole:
+                own = V[test]
+                u = own @ (inverse[:, None] * (V.T @ Y))
+                yield np.linalg.solve((own * inverse) @ own.T, u)
+            else:
+                coef = V @ (inverse[:, None] * (V.T @ Y[train]))
+                yield Y[test] - self.K[np.ix_(test, train)] @ coef

@@ -8,6 +8,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.estimators.base import assigned_last
+from kernelweave.kernels_core.estimators.labels import group_codes
 from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
 from kernelweave.kernels_core.estimators.weights import is_precomputed
 from kernelweave.kernels_core.grams import PrecomputedGrams
@@ -64,7 +65,12 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
     )
 
     def fit(
-        self, X: Rows, y: object, sample_weight: ArrayLike | None = None
+        self,
+        X: Rows,
+        y: object,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
     ) -> MatrixValuedKernelRegressor:
         """Learn the kernel and the function.
 
@@ -79,6 +85,9 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
             Multiplies the squared error per sample, and l is their sum; a weight of 0 equals
             leaving the sample out, 2 equals the sample twice. Or per cell; l is their sum over
             the number of outputs then.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together: where samples are left out for
+            ``lam="loo"`` or ``"cv"``, whole groups are.
 
         Returns
         -------
@@ -92,7 +101,8 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
             draft.output_names_ = None if names is None else [str(name) for name in names]
             table = X
             X, Y, weight, draft._single = read_regression(draft, X, y, sample_weight)
-            fit = learn_separable(draft, X, Y, weight)
+            codes, flat = group_codes(groups, table, len(Y)), Y[:, 0] if draft._single else Y
+            fit = learn_separable(draft, X, Y, weight, flat, codes)
             draft.__dict__.update(fit.attributes)
             if fit.stopped is None:
                 rows = PrecomputedGrams.of(X) if is_precomputed(self) else table

@@ -1,4 +1,4 @@
-"""λ and the weights of the kernels by errors at left-out samples, in closed form."""
+"""λ and the weights of the kernels by errors at left-out samples or by scores of folds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from kernelweave.kernels_core.arrays import Matrix, Vector
+from kernelweave.kernels_core.arrays import Index, Matrix, Vector
 
 from .cells import CellLeaveOneOut
 from .grams import Grams
-from .leave_one_out import LeaveOneOut
+from .leave_one_out import LeaveFoldsOut, LeaveOneOut
 
 # ridges over the mean eigenvalue: at the first nothing but the mean is left
 _AS_GOOD = 1e-3
@@ -27,7 +27,8 @@ class KernelChoice:
       of the fit
     - `lam`: λ
     - `p`: exponent of the norm that learned weights come from; ``None`` where they are fixed
-    - `errors`: of each rule, the least mean squared error at left-out samples over that of the mean
+    - `errors`: of each rule, the least mean squared error at left-out samples over that of the
+      mean, or minus the best mean score
     """
 
     rule: str
@@ -35,6 +36,34 @@ class KernelChoice:
     lam: float
     p: float | None
     errors: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldLosses:
+    """How folds judge a kernel.
+
+    - `folds`: used samples to learn from, and to leave out
+    - `shares` of shape (n_folds,): of the weight of all samples, to learn from
+    - `score`: from the number of a fold, and left-out targets minus errors, both scaled, to its
+      score; without one each sample counts by its squared error
+    """
+
+    folds: list[tuple[Index, Index]]
+    shares: Vector
+    score: Callable[[int, Matrix], float] | None = None
+
+    def of(self, K: Matrix, Y: Matrix, ridges: Vector, scale: float) -> list[Vector]:
+        """Return the losses at each ridge: of samples, over ``scale``, or of folds."""
+        left_out = LeaveFoldsOut(K, self.folds, self.shares)
+        losses = []
+        for ridge in ridges:
+            found = enumerate(left_out.errors(Y, ridge))
+            if self.score is None:
+                losses.append(np.concatenate([(e**2).sum(axis=1) for _, e in found]) / scale)
+            else:
+                tests = [test for _, test in self.folds]
+                losses.append(np.array([-self.score(j, Y[tests[j]] - e) for j, e in found]))
+        return losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +88,7 @@ def choose_kernel(
     learn: Callable[[float, float], Vector] | None,
     exponents: tuple[float, ...],
     cell_root: Matrix | None = None,
+    folds: FoldLosses | None = None,
 ) -> KernelChoice:
     """Return the weights and the λ of the least error at left-out samples.
 
@@ -74,6 +104,7 @@ def choose_kernel(
     - `learn`: from p and λ to learned weights
     - `exponents`: the p to try
     - `cell_root` of shape (n_samples, n_outputs): roots of weights per cell; Y is scaled by them
+    - `folds`: in place of single samples
     """
     m = grams.n_kernels
     fixed = [("even", np.full(m, 1.0 / m))]
@@ -81,7 +112,7 @@ def choose_kernel(
         fit = grams.inner(Y, np.eye(Y.shape[1])) / np.maximum(grams.norms, 1e-300)
         aligned = np.sort(np.argsort(-fit, kind="stable")[:_ALONE])
         fixed += [(f"kernel {j}", np.eye(m)[j]) for j in aligned]
-    data = (grams, Y, total_weight, cell_root)
+    data = (grams, Y, total_weight, cell_root, folds)
     found = [_best_lam(name, w, None, *data) for name, w in fixed]
     even, best = found[0], min(found, key=lambda each: each.error)
     if rules and m > 1 and learn is not None:
@@ -106,18 +137,20 @@ def _best_lam(
     Y: Matrix,
     total_weight: float,
     cell_root: Matrix | None,
+    folds: FoldLosses | None,
 ) -> _Candidate:
     """Return a rule at its best λ."""
     K = grams.combine(weights)
     mean = float(np.trace(K)) / len(K) or 1.0
-    left_out: LeaveOneOut | CellLeaveOneOut
-    if cell_root is None:
-        left_out = LeaveOneOut(K)
-    else:
-        left_out, mean = CellLeaveOneOut(K, cell_root), mean * float((cell_root**2).mean())
     scale = float((Y**2).sum()) / len(Y) or 1.0
-    losses = [(left_out.errors(Y, mean * r) ** 2).sum(axis=1) / scale for r in RATIOS]
+    if folds is not None:
+        losses = folds.of(K, Y, mean * RATIOS, scale)
+    else:
+        left_out: LeaveOneOut | CellLeaveOneOut = LeaveOneOut(K)
+        if cell_root is not None:
+            left_out, mean = CellLeaveOneOut(K, cell_root), mean * float((cell_root**2).mean())
+        losses = [(left_out.errors(Y, mean * r) ** 2).sum(axis=1) / scale for r in RATIOS]
     errors = np.array([each.mean() for each in losses])
     # the largest λ that is as good
-    at = int(np.flatnonzero(errors <= (1.0 + _AS_GOOD) * errors.min())[0])
+    at = int(np.flatnonzero(errors <= errors.min() + _AS_GOOD * abs(errors.min()))[0])
     return _Candidate(rule, weights, float(mean * RATIOS[at] / total_weight), p, losses[at])

@@ -122,7 +122,12 @@ def default_dictionary(X: FloatArray) -> KernelDictionary:
 
 
 def from_points(
-    kernels: Kernels, X: FloatArray, targets: FloatArray, weight: FloatArray, dtype: str
+    kernels: Kernels,
+    X: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray,
+    dtype: str,
+    parts: FloatArray | None = None,
 ) -> Training:
     """Return merged samples and the Gram matrices of a dictionary on them.
 
@@ -138,6 +143,8 @@ def from_points(
         Sample weights, or weights per cell.
     dtype : str
         Precision of the Gram matrices.
+    parts : ndarray of shape (n_samples,), optional
+        Samples of different numbers stay apart, be they equal.
 
     Returns
     -------
@@ -155,7 +162,13 @@ def from_points(
     KernelWeaveWarning
         If no kernel tells the samples apart.
     """
-    samples = _valued(X, targets, weight) if weight.ndim == 2 else merge_samples(X, targets, weight)
+    if weight.ndim == 2:
+        samples = _valued(X, targets, weight)
+    elif parts is None:
+        samples = merge_samples(X, targets, weight)
+    else:
+        samples = merge_samples(X, np.vstack([targets, parts]), weight)
+        samples = replace(samples, targets=samples.targets[:-1])
     points = np.asarray(samples.X)
     if kernels is None:
         kernels = default_dictionary(points)
