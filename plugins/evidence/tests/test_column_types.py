@@ -139,7 +139,7 @@ def test_words_with_a_leading_zero_stay_words() -> None:
     encoder, _ = encoded(pd.DataFrame({"code": ["007", "010", "007", "010"]}))
     assert encoder.dimensions_[0].levels == ("007", "010")
     told = encoder.report_[0].remark
-    assert "codes that begin with 0, such as '007', and is read as words" in told
+    assert "Codes that begin with 0, such as '007', are categories" in told
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_amounts_are_numbers_as_in_a_file(
         ):
             bare = encoder.transform(table.assign(a=known))
         assert bare.numeric[:, 0].tolist() == known
-        with pytest.raises(ValueError, match=f"'a' is in lb, and was in {re.escape(unit)} where"):
+        with pytest.raises(ValueError, match=f"'a' is in lb, and was in {re.escape(unit)} in"):
             encoder.transform(table.assign(a=[f"{x} lb" for x in known]))
 
 
@@ -260,7 +260,7 @@ class TestDates:
         kept = np.arange(N) != 3
         np.testing.assert_allclose(found.numeric[kept, :-1], rows.numeric[kept])
         assert form in encoder.report_[0].remark
-        with pytest.warns(ColumnWarning, match="1 of 2 rows holds other words, .* in row 0, which"):
+        with pytest.warns(ColumnWarning, match="1 of 2 rows holds other text, .* in row 0, read"):
             odd = encoder.transform(pd.DataFrame({"when": ["some day", words[0]]}))
         assert odd.numeric[:, -1].tolist() == [1.0, 0.0]
         with pytest.raises(ValueError, match=f"format {form} in training and holds none now"):
@@ -321,7 +321,7 @@ def test_dates_as_spreadsheets_write_them_are_dates(form: str) -> None:
 
 def test_a_word_among_dates_is_a_gap() -> None:
     days = pd.date_range("2021-02-03", periods=30).strftime("%Y-%m-%d").tolist()
-    with pytest.warns(ColumnWarning, match=r"1 of 31 rows holds other words, such as 'pending'"):
+    with pytest.warns(ColumnWarning, match=r"1 of 31 rows holds other text, such as 'pending'"):
         encoder = ColumnEncoder().fit(pd.DataFrame({"when": [*days, "pending"]}))
     assert encoder.report_[0].seen == "dates"
 
@@ -337,7 +337,7 @@ def test_a_word_among_dates_is_a_gap() -> None:
 def test_dates_in_no_known_format_are_told(words: list[str]) -> None:
     encoder = ColumnEncoder(min_frequency=1).fit(pd.DataFrame({"when": words * 5}))
     (row,) = encoder.report_
-    assert row.seen == "words"
+    assert row.seen == "text"
     assert "look like dates" in row.remark
     assert "2024-05-31" in row.remark
 
@@ -346,5 +346,5 @@ def test_dates_in_no_known_format_are_told(words: list[str]) -> None:
 def test_codes_are_not_told_to_be_dates(shape: str) -> None:
     words = [shape.format(i) for i in range(12, 30)] * 3
     encoder = ColumnEncoder().fit(pd.DataFrame({"code": words}))
-    assert encoder.report_[0].seen == "words"
+    assert encoder.report_[0].seen == "text"
     assert "dates" not in encoder.report_[0].remark

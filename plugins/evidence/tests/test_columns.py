@@ -37,12 +37,17 @@ class TestGaps:
         assert names(encoder) == ["a", "b", "a missing"]
         rows = encoder.transform(pd.DataFrame({"a": [np.nan, 99.0], "b": [0.0, 1.0]}))
         assert rows.numeric.tolist() == [[2.0, 0.0, 1.0], [99.0, 1.0, 0.0]]
-        assert said(encoder)["a"] == "used: 1 of 4 rows has a gap: the median 2 and an indicator."
+        assert (
+            said(encoder)["a"]
+            == "used: 1 of 4 values missing: replaced by the median 2, with an indicator."
+        )
 
     def test_new_ones_are_filled_and_warned_of_once(self) -> None:
         X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
         encoder = ColumnEncoder().fit(X)
-        with pytest.warns(KernelWeaveWarning, match="columns 'x0', 'x1' had no gaps") as caught:
+        with pytest.warns(
+            KernelWeaveWarning, match="columns 'x0', 'x1' had no missing values"
+        ) as caught:
             rows = encoder.transform(np.full((3, 2), np.nan))
         assert len(caught) == 1
         assert rows.numeric.tolist() == [[3.0, 4.0]] * 3
@@ -76,7 +81,7 @@ class TestLevels:
         assert encoder.dimensions_[0].levels == ("a", "b", "(rare)")
         new = pd.DataFrame({"a": ["z", "x", "b", "q"]})
         assert encoder.transform(new).codes[:, 0].tolist() == [2, 2, 1, 2]
-        assert "3 rare words share one" in said(encoder)["a"]
+        assert "3 rare values are merged into one" in said(encoder)["a"]
 
     def test_one_rare_word_keeps_its_level(self) -> None:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": [*"aabb", "x"]}))
@@ -133,12 +138,12 @@ class TestLeftOut:
         assert names(encoder) == ["a", "c"]
         assert said(encoder) == {
             "a": "used: ",
-            "b": "left out: It is 3.5 wherever it has a value. Left out.",
-            "a2": "left out: It repeats 'a'. Left out.",
-            "c": "used: 3 levels.",
-            "d": "left out: It is 'same' in every row. Left out.",
-            "c2": "left out: It parts the rows as 'c' does. Left out.",
-            "none": "left out: No row has a value. Left out.",
+            "b": "left out: Ignored: constant (3.5).",
+            "a2": "left out: Ignored: duplicate of 'a'.",
+            "c": "used: 3 categories.",
+            "d": "left out: Ignored: constant ('same').",
+            "c2": "left out: Ignored: same groups of rows as 'c'.",
+            "none": "left out: Ignored: no values.",
         }
 
     @pytest.mark.parametrize(
@@ -152,10 +157,10 @@ class TestLeftOut:
     )
     def test_identifiers_are_warned_of(self, name: str, values: object) -> None:
         X = pd.DataFrame({name: values, "a": np.random.default_rng(1).normal(size=30)})
-        with pytest.warns(ColumnWarning, match=f"column '{name}' is left out"):
+        with pytest.warns(ColumnWarning, match=f"column '{name}' is ignored"):
             encoder = ColumnEncoder().fit(X)
         assert names(encoder) == ["a"]
-        assert "identifier" in said(encoder)[name]
+        assert "ID" in said(encoder)[name]
         if name != "name":
             assert names(ColumnEncoder().fit(X.astype({name: float}))) == [name, "a"]
 
@@ -172,7 +177,9 @@ class TestLeftOut:
 
     def test_no_usable_column_is_refused(self) -> None:
         X = pd.DataFrame({"a": [1, 1, 1], "b": [None, None, None]})
-        with pytest.raises(ValueError, match="no column can be used; 'a', for instance: It is"):
+        with pytest.raises(
+            ValueError, match="no column can be used; 'a', for instance: Ignored: constant"
+        ):
             ColumnEncoder().fit(X)
 
 
@@ -189,7 +196,7 @@ class TestLaterTables:
             (X[["a", "b"]].to_numpy(), "X has 2 columns, training had 3"),
             (
                 X.assign(a="word"),
-                "'a' held numbers in training and holds words now, such as 'word'",
+                "'a' held numbers in training and holds text now, such as 'word'",
             ),
             (X.assign(a=pd.Timestamp(0)), "'a' held numbers in training and holds dates now"),
         ],
@@ -202,7 +209,7 @@ class TestLaterTables:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": [1.0, None, 2.0]}))
         X = pd.DataFrame({"a": ["3", "n/k", "4"]})
         with pytest.warns(
-            KernelWeaveWarning, match="1 of 3 rows holds words, such as 'n/k' in row 1"
+            KernelWeaveWarning, match="1 of 3 rows holds text, such as 'n/k' in row 1"
         ):
             rows = encoder.transform(X)
         assert rows.numeric.tolist() == [[3.0, 0.0], [1.5, 1.0], [4.0, 0.0]]
@@ -229,10 +236,10 @@ class TestLaterTables:
     def test_one_word_among_many_numbers_is_a_gap_in_training_too(self) -> None:
         cells = [*map(str, range(40, 20, -1)), "unknown", "unknown"]
         X = pd.DataFrame({"a": cells, "b": np.sin(np.arange(22))})
-        with pytest.warns(KernelWeaveWarning, match="2 of 22 rows hold words, such as 'unknown'"):
+        with pytest.warns(KernelWeaveWarning, match="2 of 22 rows hold text, such as 'unknown'"):
             encoder = ColumnEncoder().fit(X)
         assert names(encoder) == ["a", "b", "a missing"]
-        assert "in row 20, which count as gaps." in said(encoder)["a"]
+        assert "in row 20, read as missing values." in said(encoder)["a"]
         three = X.assign(a=[*cells[:-3], "x", "y", "z"])
         assert names(ColumnEncoder(min_frequency=1).fit(three)) == ["b", "a"]
 
@@ -251,7 +258,7 @@ class TestLaterTables:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": pd.date_range("2020", periods=5)}))
         with pytest.raises(ValueError, match="'a' held dates in training and holds numbers now"):
             encoder.transform(pd.DataFrame({"a": [1.0]}))
-        with pytest.warns(KernelWeaveWarning, match="'a' had no gaps in training"):
+        with pytest.warns(KernelWeaveWarning, match="'a' had no missing values in training"):
             encoder.transform(pd.DataFrame({"a": [None]}))
 
     @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_parquet_without_pyarrow_names_it(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("wein", "no file 'wein' and no data set of that name; did you mean 'wine'?"),
+        ("wein", "no file 'wein' and no data set of that name; did you mean 'wine' or 'penguins'?"),
         ("nowhere.csv", "no file 'nowhere.csv'"),
         (".", "is a folder"),
     ],

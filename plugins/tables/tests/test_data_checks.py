@@ -76,7 +76,7 @@ def test_days_that_are_written_as_numbers(sound: pd.DataFrame) -> None:
     sound["day"] = pd.date_range("2024-01-30", periods=60).strftime("%Y%m%d").astype(int)
     shuffled = sound.assign(day=sound["day"].to_numpy()[np.random.default_rng(3).permutation(60)])
     (said,) = asked(shuffled)
-    assert said.startswith("column 'day' holds days such as 20240130 and is learned as a number")
+    assert said.startswith("column 'day' holds days such as 20240130 and is read as a number")
     assert asked(sound.assign(day=sound["day"] + 31)) == []
 
 
@@ -87,15 +87,15 @@ def test_a_column_that_gives_the_target_away(sound: pd.DataFrame, classes: bool)
         sound["y"] = np.where(sound.y > 0.0, "yes", "no")
         sound["copy"] = np.where(sound.y == "yes", 7, 3)
     (said,) = asked(sound)
-    assert "column 'copy' gives the target away" in said
+    assert "column 'copy' determines the target" in said
     assert "--drop 'copy'" in said
 
 
 def test_one_row_far_from_all_others_gives_nothing_away(sound: pd.DataFrame) -> None:
     sound.loc[0, ["a", "y"]] = 1e8, 2e8
-    assert not any("gives the target away" in each for each in asked(sound))
+    assert not any("(leakage)" in each for each in asked(sound))
     sound["copy"] = sound.y.where(np.arange(60) % 3 > 0)
-    assert any("away wherever it is known" in each for each in asked(sound))
+    assert any("target wherever it is known" in each for each in asked(sound))
 
 
 def test_rows_that_repeat_others(sound: pd.DataFrame) -> None:
@@ -108,14 +108,12 @@ def test_rows_in_the_order_of_time(sound: pd.DataFrame, step: int) -> None:
     days = pd.date_range("2024-01-30", periods=60).strftime("%d.%m.%Y")
     sound["day"] = days[::step]
     (said,) = asked(sound)
-    assert "in the order of 'day'" in said
-    assert f"--order='day', or without the {'last' if step > 0 else 'first'} rows" in said
+    assert "sorted by 'day'" in said
+    assert f"--order='day' or pass the {'last' if step > 0 else 'first'} rows as --test" in said
     assert asked(sound.sample(frac=1.0, random_state=0)) == []
 
 
 def test_a_target_that_hangs_on_a_row(sound: pd.DataFrame) -> None:
     sound.loc[4, "y"] = 1e4
     (said,) = asked(sound)
-    assert said == (
-        "1 of 60 rows makes 98 % of the target's variance: R² and its error rest on them"
-    )
+    assert said == ("1 of 60 rows makes up 98 % of the target's variance: R² depends on few rows")

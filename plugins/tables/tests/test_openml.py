@@ -125,4 +125,4 @@ def test_it_can_be_fitted(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert app.run(["fit", "openml:plants@1", *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["target"] == "kind"
-    assert any("gap" in row["sentence"] for row in found["columns"])
+    assert any("missing" in row["sentence"] for row in found["columns"])

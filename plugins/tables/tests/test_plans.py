@@ -126,11 +126,11 @@ def test_the_user_says_what_a_column_is() -> None:
     })  # fmt: skip
     assert [plan.kind for plan in plan_columns(table)] == ["number", "category", "number", "date"]
     kinds = {"dept": "category", "grade": "number", "when": "ignore", "day": "category"}
-    with pytest.warns(ColumnWarning, match="'grade' holds numbers, but 12 of 24 rows hold words"):
+    with pytest.warns(ColumnWarning, match="'grade' holds numbers, but 12 of 24 rows hold text"):
         plans = plan_columns(table, kinds)
     assert {plan.column: plan.kind for plan in plans} == kinds
     assert [plan.used for plan in plans] == [True, True, False, True]
-    with pytest.raises(ValueError, match="column 'when' cannot be read as a date: it holds '3'"):
+    with pytest.raises(ValueError, match="column 'when' cannot be read as a date: it contains '3'"):
         plan_columns(table, {"when": "date"})
 
 
@@ -139,7 +139,7 @@ def test_a_plan_prints_and_is_data() -> None:
         {"a": ["1.234,5 €", "2 €"], "b": ["31.12.2024", "13.1.2025"], "c": ["u", "v"]}
     )
     plans = plan_columns(table)
-    assert str(plans[0]) == "a: number (unit €, decimal ,). It holds numbers in €."
+    assert str(plans[0]) == "a: number (unit €, decimal ,). Numbers in €."
     assert str(plans[1]).startswith("b: date (format %d.%m.%Y, names year, month, day")
     assert str(plans[2]) == "c: category"
     assert plans[0].parameters == {"unit": "€", "decimal": ","}

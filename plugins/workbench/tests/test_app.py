@@ -71,7 +71,7 @@ def test_looking_around_loads_nothing_heavy(tokens: list[str]) -> None:
         (["fti"], "no command 'fti'; did you mean 'fit'?"),
         (["fit"], "DATA"),
         (["fit", "iris", "--colour", "red"], "--colour"),
-        (["fit", "iris", "--C", "much"], 'unable to convert "much" into float'),
+        (["fit", "iris", "--set", "C=much"], "--model evidence has no --set C"),
         (["fit", "iris", "--task", "guess"], "guess"),
         (["predict", "model"], "DATA"),
         (["list", "--kind", "animals"], "animals"),
@@ -88,7 +88,7 @@ def test_a_defect_is_one_line_and_the_traceback_on_request(
         raise RuntimeError("the sky\nfell")
 
     monkeypatch.setattr(kernelweave.workbench.fitting, "fit_table", fail)
-    assert run("fit", "iris").error.startswith("RuntimeError: the sky fell (a defect;")
+    assert run("fit", "iris").error.startswith("RuntimeError: the sky fell (this is a bug;")
     monkeypatch.setenv("KERNELWEAVE_DEBUG", "1")
     assert "Traceback" in run("fit", "iris").err
 
@@ -111,7 +111,7 @@ def test_interruption_keeps_the_best_model_so_far(
     done = run("fit", "iris", "--model", "tkl", "--out", path, "--force")
     assert done.status == 130
     assert f"interrupted; the best model so far is in {path}" in done.err
-    assert "No held-out score" in done.out
+    assert "No validation score" in done.out
     assert len(load_model(path).predict("iris")) == 150
     done = run("fit", "iris", "--model", "tkl")
     assert "nothing was saved" in done.err

@@ -19,7 +19,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from kernelweave.workbench.app import run
 
     path = tmp_path_factory.mktemp("model") / "wine.kw"
-    tokens = ["fit", "wine", "--algorithm", "tkl-frank-wolfe", "--C", "0.001", "--no-compare"]
+    tokens = ["fit", "wine", "--algorithm", "tkl-frank-wolfe", "--set", "C=0.001", "--no-compare"]
     assert run([*tokens, "--tol", "0.1", "--out", str(path)]) == 0
     return path
 
@@ -41,9 +41,9 @@ def test_people_read_a_sentence(run: Callable, model: Path) -> None:
 @pytest.mark.parametrize(
     ("lower", "upper", "said"),
     [
-        (99.0, 100.0, "proved to be within 1 % of the best"),
-        (1e-4, 4e-3, "The optimum lies between 0.0001 and 0.004: too far apart to say"),
-        (float("-inf"), 1.0, "No lower bound is claimed"),
+        (99.0, 100.0, "proved to be within 1 % of the optimum"),
+        (1e-4, 4e-3, "The optimum is between 0.0001 and 0.004: too wide an interval to say"),
+        (float("-inf"), 1.0, "This algorithm has no lower bound"),
     ],
 )
 def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, said: str) -> None:
@@ -66,7 +66,7 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
         "measure": {"regression": "R²", "classification": "accuracy"}[task],
         "held_out": {
             "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01,
-            "dummy": score - ahead, "told_of_rare": "",
+            "baseline": score - ahead, "told_of_rare": "",
         },
     }  # fmt: skip
     return closing_sentences(found | more)
@@ -76,13 +76,13 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
     ("task", "score", "ahead", "said"),
     [
         ("regression", -0.0002, -0.0002, "0.000 (95 % interval -0.020 to 0.020), no better than "
-         "the mean (0.000): these columns may say nothing"),
+         "the mean (0.000): the columns may not be informative"),
         ("regression", 0.9, 0.9, "R² on similar new rows: about 0.900 (95 % interval 0.880 to "
-         "0.920). That is measured"),
+         "0.920). This is an estimate"),
         # the error of the score is no error of the difference: 0.05 may be within two of the one
-        ("classification", 0.6, 0.05, "about 0.600 (95 % interval 0.580 to 0.620). That"),
+        ("classification", 0.6, 0.05, "about 0.600 (95 % interval 0.580 to 0.620). This"),
         ("classification", 0.0, -0.5, "about 0.000 (95 % interval 0.000 to 0.020), no better than"),
-        ("classification", 1.0, 0.5, "rows: above 0.980, for none was predicted wrong. That"),
+        ("classification", 1.0, 0.5, "rows: above 0.980 (no error in cross-validation). This"),
     ],
 )  # fmt: skip
 def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said: str) -> None:
@@ -92,10 +92,10 @@ def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said:
 @pytest.mark.parametrize(
     ("score", "said"),
     [
-        (-0.34, "R² -0.340 (95 % interval -0.360 to -0.320), worse than rows held out of the fit "
-         "(0.900): those rows differ"),
-        (0.91, "R² 0.910 (95 % interval 0.890 to 0.930), as rows held out of the fit have it"),
-        (0.99, "better than rows held out of the fit (0.900)."),
+        (-0.34, "R² -0.340 (95 % interval -0.360 to -0.320), worse than in cross-validation "
+         "(0.900): the test rows differ"),
+        (0.91, "R² 0.910 (95 % interval 0.890 to 0.930), in agreement with cross-validation"),
+        (0.99, "better than in cross-validation (0.900)."),
     ],
 )  # fmt: skip
 def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> None:
@@ -108,7 +108,7 @@ def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> 
 
 def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:
     """A paired difference from the dummy's row of 0.038 ± 0.014 is better, whatever else says."""
-    row = {"name": "dummy", "behind": 0.038, "behind_error": 0.014}
+    row = {"name": "baseline", "behind": 0.038, "behind_error": 0.014}
     compared = {"comparison": {"rows": [row]}}
     assert "no better" not in known("classification", 0.7, 0.0, **compared)
     row["behind"] = 0.02
@@ -120,7 +120,7 @@ def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str
     pytest.importorskip("kernelweave.baselines")
     done = run("fit", "wine", "--algorithm", algorithm, "--no-compare")
     said = " ".join(done.out.split())
-    assert "The weights follow a rule, and no better ones were looked for" in said
+    assert "The weights follow from a rule and were not optimised" in said
     assert "No kernel of this family" not in said
 
 
@@ -130,14 +130,23 @@ def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -
     run("fit", "wine", "--algorithm", "mkl-average", "--no-compare", "--out", model)
     assert run("report", model, "--out", page).status == 0
     text = " ".join(page.read_text().split())
-    assert "The weights follow a rule, and no better ones were looked for" in text
+    assert "The weights follow from a rule and were not optimised" in text
     assert "No kernel of this family" not in text
     assert "proved relative gap" not in text
 
 
 def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Callable) -> None:
     pytest.importorskip("kernelweave.ridge_mkl")
-    tokens = ("fit", "iris", "--algorithm", "krr-pgd2", "--degree", "2", "--no-compare", "--json")
+    tokens = (
+        "fit",
+        "iris",
+        "--algorithm",
+        "krr-pgd2",
+        "--set",
+        "degree=2",
+        "--no-compare",
+        "--json",
+    )
     found = json.loads(run(*tokens).out)
     assert (found["model"], found["algorithm"]) == ("ridge", "krr-pgd2")
     assert found["gap"] <= 1e-3
@@ -149,11 +158,21 @@ def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Calla
     [
         (["iris", "--algorithm", "smkl-best-response"], "sparse"),
         (["iris", "--algorithm", "krr-newton"], "ridge"),
-        (["diabetes", "--algorithm", "krr-trust-region", "--degree", "2"], "ridge"),
-        (["iris", "--algorithm", "krr-rpgd", "--beta", "0.1"], "ridge"),
-        (["iris", "--algorithm", "svm-gmkl", "--degree", "2"], "gmkl"),
+        (["diabetes", "--algorithm", "krr-trust-region", "--set", "degree=2"], "ridge"),
+        (["iris", "--algorithm", "krr-rpgd", "--set", "beta=0.1"], "ridge"),
+        (["iris", "--algorithm", "svm-gmkl", "--set", "degree=2"], "gmkl"),
         (
-            ["iris", "--model", "gmkl", "--algorithm", "krr-spg", "--degree", "3", "--q", "3"],
+            [
+                "iris",
+                "--model",
+                "gmkl",
+                "--algorithm",
+                "krr-spg",
+                "--set",
+                "degree=3",
+                "--set",
+                "q=3",
+            ],
             "gmkl",
         ),
     ],
@@ -172,7 +191,7 @@ def test_an_algorithm_starts_as_in_its_estimator(
 
 def test_the_algorithm_of_sparse_models_lets_folds_choose(run: Callable) -> None:
     pytest.importorskip("kernelweave.relaxations")
-    tokens = ("--algorithm", "smkl-global", "--k0", "cv", "--no-compare", "--cv", "2", "--json")
+    tokens = ("--algorithm", "smkl-global", "--set", "k0=cv", "--no-compare", "--cv", "2", "--json")
     found = json.loads(run("fit", "breast-cancer-mean", *tokens).out)
     assert (found["model"], found["algorithm"]) == ("sparse", "smkl-global")
     assert found["chosen"]["k0"] in range(1, 6)
@@ -188,10 +207,10 @@ def test_other_data_are_refused(run: Callable, model: Path, tmp_path: Path) -> N
     frame["target"] = classes[frame["target"]]
     frame.head(150).to_csv(tmp_path / "less.csv", index=False)
     said = run("certify", model, tmp_path / "less.csv").error
-    assert "fitted on 178 samples, these are 150" in said
+    assert "fitted on 178 rows, and this table has 150" in said
     frame["target"] = frame["target"].sample(frac=1, random_state=0).to_numpy()
     frame.to_csv(tmp_path / "other.csv", index=False)
-    assert "not the data" in run("certify", model, tmp_path / "other.csv").error
+    assert "other values of the target" in run("certify", model, tmp_path / "other.csv").error
 
 
 @pytest.mark.parametrize(
@@ -213,9 +232,9 @@ def test_the_evidence_is_fitted_again(run: Callable, tmp_path: Path) -> None:
     assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.05)
     assert found["predictions_differ"] < 0.05
     said = " ".join(run("certify", model, data).out.split())
-    assert "Nothing is proved of this model: no bound is known" in said
-    assert "rows that neither fit saw get another label in" in said
-    assert "does not solve" in run("certify", model, data, "--algorithm", "tkl-low-rank").error
+    assert "Nothing is proved for this model: no bound is known" in said
+    assert "on rows that neither fit saw," in said
+    assert "does not apply" in run("certify", model, data, "--algorithm", "tkl-low-rank").error
     frame["target"] = frame["target"].sample(frac=1, random_state=0).to_numpy()
     frame.to_csv(data, index=False)
     assert "are not the data" in run("certify", model, data).error
@@ -242,7 +261,7 @@ def test_a_proof_is_written_and_checked(run: Callable, tmp_path: Path) -> None:
     check = pytest.importorskip("kernelweave_check").check
     pytest.importorskip("kernelweave.relaxations")
     model, proof = tmp_path / "wine.kw", tmp_path / "proof.jsonl"
-    run("fit", "wine", "--model", "sparse", "--k0", "2", "--no-compare", "--out", model)
+    run("fit", "wine", "--model", "sparse", "--set", "k0=2", "--no-compare", "--out", model)
     done = run("certify", model, "wine", "--tol", "1e-4", "--proof", proof)
     assert f"kernelweave-check {proof}" in " ".join(done.out.split())
     found = check(proof)
@@ -254,4 +273,4 @@ def test_a_proof_is_written_and_checked(run: Callable, tmp_path: Path) -> None:
 def test_no_proof_of_other_models(run: Callable, model: Path, tmp_path: Path) -> None:
     done = run("certify", model, "wine", "--proof", tmp_path / "proof")
     assert done.status == 2
-    assert "--proof writes proofs of sparse weights" in " ".join(done.err.split())
+    assert "--proof needs a model of sparse weights" in " ".join(done.err.split())

@@ -27,7 +27,7 @@ from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 
 SPARSE = (
-    "that belongs to --model sparse"
+    "it belongs to --model sparse"
     if find_spec("kernelweave.mkl_sparse")
     else "no model that is installed here has it"
 )
@@ -67,7 +67,7 @@ def test_fit_and_predict_are_what_the_estimator_does(
 
     printed = run("predict", model, "iris")
     assert printed.out == predictions.read_text()
-    assert run("predict", model, csv, "--out", predictions).error.endswith("choose another")
+    assert run("predict", model, csv, "--out", predictions).error.endswith("choose another name")
     assert json.loads(run("predict", model, "iris", "--json").out) == own.predict(X).tolist()
     told = run("predict", model, "iris", "--out", predictions, "--force", "--json").out
     assert json.loads(told) == {"predictions": str(predictions), "n_rows": 150}
@@ -100,7 +100,7 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     assert "has no sets: classification" in run("predict", model, prices, "--set", "0.9").error
     X.assign(y=y, bmi=["much", *X.bmi[1:]]).iloc[:100].to_csv(prices, index=False)
     done = run("predict", model, prices, "--interval", "0.8")
-    assert done.err.count("1 of 100 rows holds words, such as 'much' in line 2") == 1
+    assert done.err.count("1 of 100 rows holds text, such as 'much' in line 2") == 1
     frame = pd.read_csv(io.StringIO(done.out))
     assert list(frame.columns) == ["prediction", "low", "high"]
     asked = run("predict", model, prices, "--quantiles", ".1,.5,.9")
@@ -157,12 +157,15 @@ def test_other_models_learn_probabilities_where_asked_to(
     model = tmp_path / "model"
     options = ["--target", "species", "--model", "average", "--no-compare", "--out", model]
     run("fit", csv, *options)
-    assert "fitted with --probability, has them" in run("predict", model, csv, "--proba").error
-    run("fit", csv, *options, "--probability", "--force")
+    assert (
+        "fitted with --set probability=true, has them"
+        in run("predict", model, csv, "--proba").error
+    )
+    run("fit", csv, *options, "--set", "probability=true", "--force")
     frame = pd.read_csv(io.StringIO(run("predict", model, csv, "--proba").out))
     np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1.0)
-    wrong = run("fit", csv, "--target", "0", "--model", "ridge", "--probability").error
-    assert "--probability belongs to classification" in wrong
+    wrong = run("fit", csv, "--target", "0", "--model", "ridge", "--set", "probability=true").error
+    assert "--set probability is for classification" in wrong
 
 
 def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> None:
@@ -170,7 +173,7 @@ def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> 
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     path, model = tmp_path / "prices.csv", tmp_path / "model"
     X.iloc[:150, [2, 3, 8]].assign(price=200_000 + 50_000 * y).to_csv(path, index=False)
-    options = ["--model", "tkl", "--tol", "0.1", "--degree", "0", "--no-compare", "--cv", "2"]
+    options = ["--model", "tkl", "--tol", "0.1", "--set", "degree=0", "--no-compare", "--cv", "2"]
     found = json.loads(
         run("fit", path, "--target", "price", *options, "--out", model, "--json").out
     )
@@ -195,7 +198,7 @@ def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> 
 def test_rivals_are_scored_on_the_same_rows(run: Callable) -> None:
     found = json.loads(run("fit", "iris", *QUICK, "--json").out)
     names = [row["name"] for row in found["comparison"]["rows"]]
-    assert names == ["rbf", "boosting", "dummy"]
+    assert names == ["rbf", "boosting", "baseline"]
     for row in found["comparison"]["rows"]:
         assert row["behind"] == pytest.approx(found["held_out"]["score"] - row["score"])
         assert row["seconds"] > 0
@@ -215,7 +218,9 @@ def test_labels_that_mean_nothing_are_said_to(run: Callable, tmp_path: Path) -> 
     frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
     frame.assign(y=rng.choice(["p", "q"], 80)).to_csv(path, index=False)
     done = run("fit", path, "--target", "y", *QUICK)
-    assert "predicts no better than the most frequent class" in " ".join(done.out.split())
+    assert "is not better than always predicting the most frequent class" in " ".join(
+        done.out.split()
+    )
 
 
 def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> None:
@@ -227,7 +232,7 @@ def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> Non
     found = json.loads(run("fit", train, *options, "--json").out)
     assert found["test"]["rows"] == 75
     assert found["test"]["score"] > 0.9
-    assert "on other rows" in run("fit", train, *options).out
+    assert "Test accuracy" in run("fit", train, *options).out
 
 
 def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_path: Path) -> None:
@@ -241,7 +246,7 @@ def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_pa
         extra = frame.assign(n=np.arange(60) % 3) if more else frame.assign(copy=frame.a)
         extra.to_csv(train, index=False)
         done = run(*options, *more)
-        assert "on other rows" in done.out, done.error
+        assert "Test R²" in done.out, done.err
     frame.assign(copy=frame.a).to_csv(train, index=False)
     frame.drop(columns="a").to_csv(test, index=False)
     assert "lacks 1 of the 2 columns that the model uses: 'a'" in run(*options).error
@@ -250,7 +255,10 @@ def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_pa
 @pytest.mark.parametrize(
     ("species", "reason"),
     [
-        (["setosa", "virginica", "rosa"], "the model knows no class 'rosa'; it knows 'setosa', "),
+        (
+            ["setosa", "virginica", "rosa"],
+            "the model has no class 'rosa'; its classes are 'setosa', ",
+        ),
     ],
 )
 def test_a_test_file_that_cannot_be_scored_costs_no_model(
@@ -315,20 +323,20 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--C", "-1"], "C must be"),
-        (["--C", "0"], "C must be"),
-        (["--C", "nan"], "C must be"),
+        (["--set", "C=-1"], "C must be"),
+        (["--set", "C=0"], "C must be"),
+        (["--set", "C=nan"], "C must be"),
         (["--tol", "-1"], "tol must be"),
         (["--max-iter", "-3"], "--max-iter must be"),
         (["--max-time", "0"], "--max-time must be"),
-        (["--degree", "-1"], "degree must be"),
-        (["--delta", "nan"], "delta must be"),
-        (["--epsilon", "1"], "--epsilon belongs to regression"),
+        (["--set", "degree=-1"], "degree must be"),
+        (["--set", "delta=nan"], "delta must be"),
+        (["--set", "epsilon=1"], "--set epsilon is for regression"),
         (["--algorithm", "tkl-frank"], "'tkl-frank-wolfe'?"),
-        (["--k0", "2"], f"--model tkl has no --k0: {SPARSE}"),
-        (["--model", "evidence", "--C", "1"], "--model evidence has no --C"),
+        (["--set", "k0=2"], f"--model tkl has no --set k0: {SPARSE}"),
+        (["--model", "evidence", "--set", "C=1"], "--model evidence has no --set C"),
         (["--cv", "1"], "--cv must be at least 2"),
-        (["--n-landmarks", "auto"], "--model tkl has no --n-landmarks"),
+        (["--set", "n_landmarks=auto"], "--model tkl has no --set n_landmarks"),
         (["--out", "no/model"], "there is no folder no"),
     ],
 )
@@ -392,7 +400,7 @@ def test_an_algorithm_over_kernels_runs_behind_a_scaler(run: Callable, csv: Path
     found = json.loads(run("fit", csv, *options, "--tol", "0.05", "--json").out)
     assert found["estimator"] == "KernelLearningClassifier"
     assert found["held_out"]["score"] > 0.9
-    assert "has no --degree" in run("fit", csv, *options, "--degree", "2").error
+    assert "has no --set degree" in run("fit", csv, *options, "--set", "degree=2").error
 
 
 def test_no_bar_in_a_pipe_and_csv_from_standard_input(shell: Callable, csv: Path) -> None:
@@ -415,7 +423,7 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
         os.close(terminal)
         said = _read_all(host)
         assert process.wait() == 0
-    assert b"learning from 178 rows" in said
+    assert b"fitting 178 rows" in said
     assert b"iteration" in said
     assert b"gap" in said
 
@@ -496,7 +504,7 @@ def test_new_patients_are_told_apart_from_new_visits(
 ) -> None:
     model = tmp_path / "m"
     done = run("fit", visits, "--target", "y", "--no-compare", "--out", model)
-    assert "R² to expect of new rows" in done.out
+    assert "Expected R² by kind of new rows" in done.out
     said = " ".join(done.out.split())
     assert "on rows of a new 'patient'" in said
     assert "fit with --groups=patient" in said
@@ -533,7 +541,7 @@ def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) 
         # of three blocks, each after the rows that a mean is taken of
         y, told = walk["y"].to_numpy(), np.repeat([75, 100, 125], 25)
         means = np.array([y[:n].mean() for n in told])
-        dummy = next(row for row in found["comparison"]["rows"] if row["name"] == "dummy")
+        dummy = next(row for row in found["comparison"]["rows"] if row["name"] == "baseline")
         assert dummy["score"] == pytest.approx(r2_score(y[75:], means))
 
 

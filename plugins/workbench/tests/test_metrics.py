@@ -136,9 +136,9 @@ def test_a_fit_is_judged_by_the_metric(run: Callable, rare: Path, tmp_path: Path
     assert "rows of" in found["certificate"]
     assert "roc_auc" in found["certificate"]
     # classes of no probabilities have decision values; where a metric takes neither, a note says so
-    said = run("compare", rare, "--target", "y", "--models", "rbf", "dummy", "--metric",
+    said = run("compare", rare, "--target", "y", "--models", "rbf", "baseline", "--metric",
                "neg_log_loss")  # fmt: skip
-    assert "tuned RBF SVM is left out" in said.err
+    assert "tuned RBF SVM is skipped" in said.err
     assert "neg_log_loss on 150 rows" in said.out
 
 
@@ -171,11 +171,11 @@ def test_a_column_of_many_categories_does_not_blind_the_rbf_machine() -> None:
 def test_a_baseline_that_learned_nothing_is_not_called_beaten() -> None:
     rows = [
         Row("rbf", "tuned RBF SVM", Score(0.0, 0.01), Score(0.5, 0.01), 1.0, learned=False),
-        Row("dummy", "mean", Score(0.0, 0.01), Score(0.5, 0.01), 1.0),
+        Row("baseline", "mean", Score(0.0, 0.01), Score(0.5, 0.01), 1.0),
     ]
     said = verdict("kernel", rows, "R²")
-    assert said == "The kernel is better than one answer for every row; no other model here is."
+    assert said == "The kernel is the only model that is better than a constant prediction."
     trees = Row("boosting", "Trees", Score(0.4, 0.01), Score(0.1, 0.01), 1.0)
-    assert "next comes Trees" in verdict("kernel", [*rows, trees], "R²")
+    assert "the next is Trees" in verdict("kernel", [*rows, trees], "R²")
     names = [each.name for each in rivals()]
-    assert names[-1] == "dummy"
+    assert names[-1] == "baseline"

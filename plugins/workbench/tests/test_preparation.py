@@ -45,8 +45,8 @@ def test_the_steps_are_those_of_the_encoder(run: Callable, mixed: Path, tmp_path
     found = json.loads(done.out)
     told = {row["name"]: row for row in found["columns"]}
     assert told["one"]["done"] == "left out"
-    assert "1 of 60 rows has a gap: the median" in told["size"]["sentence"]
-    assert "1 of 60 rows has a gap, which is a level" in told["colour"]["sentence"]
+    assert "1 of 60 values missing: replaced by the median" in told["size"]["sentence"]
+    assert "1 of 60 values missing: a category of their own" in told["colour"]["sentence"]
     assert "%d.%m.%Y" in told["day"]["sentence"]
 
     frame = pd.read_csv(mixed, na_values="?")
@@ -63,10 +63,10 @@ def test_the_steps_are_those_of_the_encoder(run: Callable, mixed: Path, tmp_path
 
 def test_a_fit_says_what_it_did_with_the_columns(run: Callable, mixed: Path) -> None:
     said = run("fit", mixed, *QUICK).out
-    assert "columns" in said
-    assert "numbers: It is 1 wherever it has a value. Left out." in " ".join(said.split())
+    assert "Columns" in said
+    assert "numbers: Ignored: constant (1)." in " ".join(said.split())
     plain = run("fit", "iris", "--max-iter", "5", "--no-compare").out
-    assert "\ncolumns" not in plain
+    assert "\nColumns" not in plain
 
 
 def test_a_prepared_model_certifies_and_reports(run: Callable, mixed: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_prepared_model_certifies_and_reports(run: Callable, mixed: Path, tmp_
     page = tmp_path / "m.html"
     assert run("report", out, mixed, "--out", page).status == 0
     text = page.read_text()
-    assert "3 levels" in text or "4 levels" in text
+    assert "3 categories" in text or "4 categories" in text
     assert "The learned kernel" in text
 
 
@@ -93,7 +93,10 @@ def test_nothing_new_is_refused_at_prediction(
     assert done.status == 0
     assert len(done.out.split()) == 4
     # a new colour and a later day; what is missing lies inside
-    assert "1 of 3 rows lies outside what the model learned from, most in 'colour'" in done.err
+    assert (
+        "1 of 3 rows has values outside the range of the training data, most often in 'colour'"
+        in done.err
+    )
     known = run("predict", out, mixed)
     assert "lie outside" not in known.err
     # a column that was left out need not be there
@@ -113,9 +116,9 @@ def test_identifiers_and_typing_errors_are_said(run: Callable, tmp_path: Path) -
     done = run("fit", path, *QUICK)
     assert done.status == 0
     said = " ".join(done.out.split())
-    assert "id numbers: It only tells the rows apart" in said
-    assert "name words: It has words of its own in almost every row" in said
-    assert "It holds numbers, but 1 of 61 rows holds words, such as '6o'" in said
+    assert "id numbers: Ignored: looks like a row ID" in said
+    assert "name text: Ignored: nearly every value is different" in said
+    assert "Numbers, but 1 of 61 rows holds text, such as '6o'" in said
 
 
 def test_a_matrix_has_an_indicator_a_level() -> None:

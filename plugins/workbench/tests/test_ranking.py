@@ -43,14 +43,14 @@ def test_the_error_of_the_area_is_its_spread_over_samples() -> None:
 
 
 def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
-    dummy = Row("dummy", "dummy", Score(0.96, 0.01), Score(0.01, 0.01), 0.0)
+    dummy = Row("baseline", "baseline", Score(0.96, 0.01), Score(0.01, 0.01), 0.0)
     ranking = ranking_of(held_out(informed=True))
     assert ranking is not None
     said = verdict("kernel", [dummy], "accuracy", ranking)
-    assert said.startswith("The kernel is no more accurate than the dummy: look")
-    assert "The model finds 2 of the 8 rows of '1', and takes 0 of the others for it" in said
+    assert said.startswith("The kernel is not more accurate than the baseline, but")
+    assert "The model finds 2 of the 8 rows of '1', with 0 false positives" in said
     nothing = verdict("kernel", [dummy], "accuracy", ranking_of(held_out(informed=False)))
-    assert nothing.startswith("The kernel predicts no better than the dummy")
+    assert nothing.startswith("The kernel is not better than always predicting the baseline")
 
 
 def test_frequent_classes_are_left_to_accuracy() -> None:
@@ -67,8 +67,8 @@ def test_frequent_classes_are_left_to_accuracy() -> None:
 
 
 def test_without_probabilities_a_rare_class_is_left_open() -> None:
-    dummy = Row("dummy", "dummy", Score(0.96, 0.01), Score(0.0, 0.01), 0.0)
-    assert "ask for probabilities" in verdict("kernel", [dummy], "accuracy")
+    dummy = Row("baseline", "baseline", Score(0.96, 0.01), Score(0.0, 0.01), 0.0)
+    assert "use probabilities" in verdict("kernel", [dummy], "accuracy")
 
 
 @pytest.mark.parametrize("n_rare", [1, 2, 3, 8])

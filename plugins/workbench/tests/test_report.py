@@ -75,12 +75,12 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
     # a page that is mailed names the table, and no folder of this machine
     assert "60 rows of t.csv" in text
     assert str(models) not in text
-    for word in ("How well it predicts", "HistGradientBoosting", "most frequent class", "ROC",
+    for word in ("Model comparison", "HistGradientBoosting", "most frequent class", "ROC",
                  "Confusion matrix",
-                 "Precision and recall", "Calibration of probabilities", "The columns",
-                 "What the columns are worth", "Along &lt;a&gt;", "That is measured, not proved",
-                 "Scores on the 40 rows", "in 3 folds", "The learned kernel",
-                 "What to expect of new rows"):  # fmt: skip
+                 "Precision and recall", "Calibration of probabilities", "Columns",
+                 "Importance", "Effect of &lt;a&gt;", "This is an estimate, not a proof",
+                 "Test scores on the 40 rows", "in 3 folds", "The learned kernel",
+                 "Expected scores on new rows"):  # fmt: skip
         assert word in text, word
     assert "&lt;a&gt;" in text
     assert "<a>" not in text
@@ -94,7 +94,7 @@ def test_decision_values_draw_the_curves_of_a_model_without_probabilities(
     run("report", models / "tkl.kw", models / "more.csv", "--out", page)
     text = page.read_text()
     # of the rows held out, and of those of the file
-    assert text.count(">ROC<") == text.count(">Precision and recall<") == 2
+    assert text.count(">ROC curve<") == text.count(">Precision and recall<") == 2
     assert "Calibration of probabilities" not in text
 
 
@@ -104,7 +104,7 @@ def test_the_rows_learned_from_are_no_test(run: Callable, models: Path, tmp_path
     assert done.status == 0
     assert done.out.strip() == str(page)
     text = page.read_text()
-    assert "A score on them would say nothing about new rows" in text
+    assert "A score on it would say nothing about new rows" in text
     assert "Scores on" not in text
 
 
@@ -151,8 +151,8 @@ def test_a_regression_has_residuals_and_intervals(
     page = tmp_path / "page.html"
     run("report", models / "p.kw", models / "q.csv", "--out", page)
     text = page.read_text()
-    for word in ("Predicted and true", "Residuals", "root mean squared error", "in intervals for",
-                 "Along size", "Along kind", "Scores on the 30 rows"):  # fmt: skip
+    for word in ("Predicted and true", "Residuals", "root mean squared error", "coverage of",
+                 "Effect of size", "Effect of kind", "Test scores on the 30 rows"):  # fmt: skip
         assert word in text, word
 
 
@@ -175,7 +175,7 @@ def test_columns_of_a_wide_table_are_folded(run: Callable, tmp_path: Path) -> No
     run("report", tmp_path / "w.kw")
     page = (tmp_path / "w.html").read_text()
     assert "29 more columns are used as they are." in page
-    above, _, folded = page.partition("<summary>Which</summary>")
+    above, _, folded = page.partition("<summary>Show them</summary>")
     for name, place in (("gene7", above), ("town", above), ("gene9", folded)):
         assert f'<th scope="row">{name}</th>' in place
 
@@ -196,11 +196,11 @@ def test_errors_are_one_sentence_and_nothing_is_overwritten(
 ) -> None:
     page = tmp_path / "page.html"
     page.write_text("precious")
-    assert "exists already" in run("report", models / "p.kw", "--out", page).error
+    assert "exists: add --force" in run("report", models / "p.kw", "--out", page).error
     other = tmp_path / "t.csv"
     other.write_text((models / "t.csv").read_text().replace("no&", "maybe"))
     force = ("--out", page, "--force")
-    assert "knows no class 'maybe'" in run("report", models / "t.kw", other, *force).error
+    assert "has no class 'maybe'" in run("report", models / "t.kw", other, *force).error
     other.write_text("<a>,y\n1,no&\n2,<yes>\n")
     assert "columns that the model uses: 'b'" in run("report", models / "t.kw", other, *force).error
     assert page.read_text() == "precious"

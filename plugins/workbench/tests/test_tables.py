@@ -26,7 +26,10 @@ BAD = {
     "after a quoted break": ('a,b,y\n1,2,"p\nq"\n3,inf,"r"\n', "column 'b', line 4"),
     "too large": ("a,b,y\n1,2,0\n3,1e999,1\n", "line 3: the value is infinite (infinity)"),
     "huge": ("a,b,y\n1,2,0\n3,1e99,1\n", "column 'b', line 3: the value 1e+99 is too large"),
-    "no value": ("a,b,y\n1,,0\n1,NA,1\n", "no column can be used; 'a', for instance: It is 1"),
+    "no value": (
+        "a,b,y\n1,,0\n1,NA,1\n",
+        "no column can be used; 'a', for instance: Ignored: constant (1)",
+    ),
     "no target": (
         "a,b,y\n1,2,\n3,4,NA\n",
         "the target 'y', line 2: the value is missing, and in 1 other row: fill it in",
@@ -46,7 +49,7 @@ BAD = {
     "one class": ("a,b,y\n1,2,0\n3,4,0\n", "the target 'y' is '0' in every row"),
     "one typing error": ("a,y\n1,1.5\n2,2.5\n3,oops\n4,4.5\n", "column 'y', line 4: 'oops'"),
     "endless target": ("a,y\n1,inf\n2,1\n3,2\n", "column 'y', line 2: the value is inf"),
-    "only a target": ("y\n1\n2\n3\n", "no column beside the target 'y'"),
+    "only a target": ("y\n1\n2\n3\n", "no column but the target 'y'"),
     "binary": ("a,b,y\n1,2\0,0\n", "is not text"),
     "libsvm": ("+1 1:2\n-1 1:x\n", "line 2: '1:x' is not index:value"),
     "libsvm inf": ("+1 1:2\n-1 1:inf\n", "column '1', line 2: the value is infinite"),
@@ -130,7 +133,7 @@ def test_rows_without_a_target_are_left_out_and_predicted(run: Callable, tmp_pat
     assert found.drop(columns="prediction").equals(unknown)
     assert found["prediction"].tolist() == list(map(float, said))
     hint = run("fit", path, "--target", "y", "--test", path, "--max-iter", "1", "--no-compare")
-    assert hint.err.count("--predictions FILE predicts them") == 1
+    assert hint.err.count("--predictions FILE to predict them") == 1
     assert hint.err.count("5 of 40 rows of") == 2
 
 
@@ -186,7 +189,7 @@ def test_codes_can_be_named_categories(run: Callable, tmp_path: Path) -> None:
     options = ("--target", "y", "--max-iter", "3", "--no-compare", "--json")
     found = json.loads(run("fit", path, *options, "--categorical", "dept").out)
     (dept,) = (row for row in found["columns"] if row["name"] == "dept")
-    assert dept["sentence"] == "4 levels."
+    assert dept["sentence"] == "4 categories."
     assert dept["range"] == "4: 0, 1, 2, …"
     assert "did you mean 'dept'?" in run("fit", path, *options, "--categorical", "Dept").error
     assert "cannot be read as a date" in run("fit", path, *options, "--date", "dept").error

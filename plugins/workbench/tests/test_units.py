@@ -53,7 +53,7 @@ def test_the_model_keeps_units_and_the_page_shows_them(model: Path) -> None:
 def test_another_unit_is_refused_by_its_column(run: Callable, model: Path, tmp_path: Path) -> None:
     pounds = written(tmp_path / "t.csv", weight=behind(WEIGHT, "lb"))
     assert run("predict", model, pounds).error.endswith(
-        "column 'weight' is in lb, and was in kg where the model learned: convert it to kg"
+        "column 'weight' is in lb, and was in kg in the training data: convert it to kg"
     )
     dollars = written(tmp_path / "t.csv", weight=behind(WEIGHT, "kg"), cost=behind(COST, "$"))
     for command in ("certify", "report"):
@@ -94,7 +94,7 @@ def test_a_cell_without_the_unit_of_its_column_is_read_in_it(model: Path, tmp_pa
         some = found.predict(read_table(written(tmp_path / "c.csv", weight=pounds)))
     said = " ".join(str(each.message) for each in told)
     assert "column 'weight': 1 of 60 rows has no unit and is read as kg" in said
-    assert "3 of 60 rows hold words, such as '160 lb' in line 4, which count as gaps" in said
+    assert "3 of 60 rows hold text, such as '160 lb' in line 4, read as missing values" in said
     same = ~np.isin(np.arange(60), [2, 4, 9])
     np.testing.assert_array_equal(some[same], known[same])
     assert np.isfinite(some).all()
@@ -135,7 +135,7 @@ def test_a_word_among_numbers_with_a_unit_is_a_gap(run: Callable, tmp_path: Path
     header = load_model(tmp_path / "m").header
     assert header.units == {"weight": "kg", "start": "h"}
     (weight,) = (row for row in header.prepared if row["name"] == "weight")
-    assert f"1 of 60 rows holds words, such as '{odd}' in line 10" in weight["sentence"]
+    assert f"1 of 60 rows holds text, such as '{odd}' in line 10" in weight["sentence"]
     least, most = np.delete(WEIGHT, 8).min(), np.delete(WEIGHT, 8).max()
     assert (weight["range"], weight["gaps"]) == (f"{least:g} to {most:g} kg", 1)
 
@@ -143,11 +143,11 @@ def test_a_word_among_numbers_with_a_unit_is_a_gap(run: Callable, tmp_path: Path
 def test_a_column_without_numbers_has_no_unit_to_compare(model: Path, tmp_path: Path) -> None:
     found = load_model(model)
     empty = written(tmp_path / "a.csv", weight=[None] * 60)
-    with pytest.warns(KernelWeaveWarning, match="had no gaps in training") as told:
+    with pytest.warns(KernelWeaveWarning, match="had no missing values in training") as told:
         found.predict(empty)
     assert not any("unit" in str(each.message) for each in told)
     words = written(tmp_path / "b.csv", weight=["heavy"] * 60)
-    with pytest.raises((TableError, ValueError), match="words now, such as 'heavy'"):
+    with pytest.raises((TableError, ValueError), match="text now, such as 'heavy'"):
         found.predict(words)
 
 

@@ -50,7 +50,7 @@ def test_three_kinds_of_file_say_the_same(tmp_path: Path, name: str, text: str) 
         ("v.txt", "", "must be a .toml, .json or .csv file"),
         ("v.toml", "main = [", "v.toml: "),
         ("v.json", '{"main": "a"}', "must give a list of columns for each name"),
-        ("v.json", '{"main": ["twn"]}', "main names no column by 'twn'; did you mean 'town'"),
+        ("v.json", '{"main": ["twn"]}', "no column of main matches 'twn'; did you mean 'town'"),
         ("v.csv", "view,column\nmain\n", "a view and a column, got main"),
         ("v.csv", "", "it is empty"),
     ],
@@ -79,7 +79,18 @@ def test_views_are_learned_saved_shown_and_reported(
     pytest.importorskip("kernelweave.mkl_sparse")
     views, model, page = tmp_path / "v.toml", tmp_path / "m.kw", tmp_path / "m.html"
     views.write_text('place = ["town"]\nmain = ["a"]\nrest = ["sensor_*"]\n')
-    options = ["--target", "y", "--model", "sparse", "--views", views, "--k0", "cv", "--cv", "2"]
+    options = [
+        "--target",
+        "y",
+        "--model",
+        "sparse",
+        "--views",
+        views,
+        "--set",
+        "k0=cv",
+        "--cv",
+        "2",
+    ]
     found = json.loads(run("fit", table, *options, "--no-compare", "--out", model, "--json").out)
     weights = {row["name"]: row["weight"] for row in found["views"]}
     assert weights["main"] > weights["place"] > 0 == weights["rest"]
@@ -88,12 +99,12 @@ def test_views_are_learned_saved_shown_and_reported(
     assert found["chosen"]["k0"] >= len(found["kernels"]) >= 2
     loaded = load_model(model)
     assert len(loaded.predict(str(table))) == 60
-    options[-4:] = ["--k0", "1", "--n-views", "1"]
+    options[-4:] = ["--set", "k0=1", "--set", "n_views=1"]
     one = json.loads(run("fit", table, *options, "--no-compare", "--cv", "2", "--json").out)
     assert [row["weight"] for row in one["views"] if row["name"] == "main"] == [1.0]
     run("report", model, "--out", page)
     text = page.read_text()
-    for said in ("What was chosen", "sensor_1, sensor_2", "not used"):
+    for said in ("Selected kernels", "sensor_1, sensor_2", "not used"):
         assert said in text
 
 
@@ -104,4 +115,4 @@ def test_a_model_without_a_list_of_kernels_refuses_views(
     views = tmp_path / "v.toml"
     views.write_text('place = ["town"]\n')
     said = run("fit", table, "--target", "y", "--views", views).error
-    assert "--model evidence has no --views: that belongs to --model sparse" in said
+    assert "--model evidence has no --views: it belongs to --model sparse" in said

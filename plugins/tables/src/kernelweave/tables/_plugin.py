@@ -15,6 +15,16 @@ _DATASETS = {
         "regression",
         "1503 airfoils in a wind tunnel, 5 measures, noise in dB; NASA, CC BY 4.0",
     ),
+    "penguins": (
+        f"{_OWN}:penguins",
+        "regression",
+        "342 penguins, species, island, sex, 3 measures, year, body mass in g; CC0",
+    ),
+    "grunfeld": (
+        f"{_OWN}:grunfeld",
+        "regression",
+        "11 firms in 20 years, value, capital, investment; public domain",
+    ),
     "iris": (
         f"{_LOADERS}:load_iris",
         "classification",

@@ -60,7 +60,7 @@ class Words:
 
     codes: Codes
     labels: tuple[str, ...]
-    seen: str = "words"
+    seen: str = "text"
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -194,7 +194,7 @@ def read_objects(values: Labels, name: str) -> Raw:
     for code, each in enumerate(uniques):
         if not isinstance(each, allowed):
             _refuse(each, name, int(np.flatnonzero(codes == code)[0]))
-    return _words(codes, uniques, "words")
+    return _words(codes, uniques, "text")
 
 
 def read_labels(codes: Labels, values: list[object], seen: str) -> Words:
@@ -213,7 +213,7 @@ def read_labels(codes: Labels, values: list[object], seen: str) -> Words:
 
 def _known(word: str, seen: str) -> str | None:
     """Return a label, ``None`` where it says that there is nothing; a category says what it is."""
-    return None if not word or (seen == "words" and is_missing(word)) else word
+    return None if not word or (seen == "text" and is_missing(word)) else word
 
 
 def _factorize(values: Labels, name: str) -> tuple[Labels, list[Any]]:

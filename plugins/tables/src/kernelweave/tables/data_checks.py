@@ -78,7 +78,7 @@ def _units(X: pd.DataFrame) -> Iterator[str]:
             named = [each or "none" for each in sorted(units, reverse=True)]
             yield (
                 f"column {str(name)!r} has numbers in several units ({', '.join(named)}) and is "
-                "read as words: write all of them in one"
+                "read as categories: write all of them in one unit"
             )
 
 
@@ -96,7 +96,8 @@ def _codes_of_gaps(X: pd.DataFrame) -> Iterator[str]:
             if min(abs(code - low), abs(code - high)) > high - low > 0.0:
                 yield (
                     f"column {str(name)!r}: {count} rows hold {code:g}, far from all others "
-                    f"({low:g} to {high:g}): if it stands for a gap, leave those cells empty"
+                    f"({low:g} to {high:g}): if it stands for a missing value, leave the cells "
+                    "empty"
                 )
 
 
@@ -115,8 +116,8 @@ def _days_as_numbers(X: pd.DataFrame) -> Iterator[str]:
         if ((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12) & (values % 1 == 0)).all():
             shown = f"{values[0]:.0f}"
             yield (
-                f"column {str(name)!r} holds days such as {shown} and is learned as a number: "
-                f"write {shown[:4]}-{shown[4:6]}-{shown[6:]}, and its month and weekday are seen"
+                f"column {str(name)!r} holds days such as {shown} and is read as a number: write "
+                f"{shown[:4]}-{shown[4:6]}-{shown[6:]} to use its month and weekday"
             )
 
 
@@ -127,8 +128,8 @@ def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:
         if gives_away(column, y):
             rows = "wherever it is known" if column.isna().any() else "in every row"
             yield (
-                f"column {str(name)!r} gives the target away {rows}: if you do not know it "
-                f"when you predict, leave it out with --drop {str(name)!r}"
+                f"column {str(name)!r} determines the target {rows} (leakage): if it is not known "
+                f"at prediction time, leave it out with --drop {str(name)!r}"
             )
 
 
@@ -169,9 +170,8 @@ def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
         return
     if _differ_by_chance(rows):
         yield (
-            f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: a model "
-            "that learned from a row knows its copy, so the scores are too good; if they are "
-            "copies, keep one of each"
+            f"{n_repeated} of {len(rows)} rows repeat an earlier one, target included: the scores "
+            "are too good if a copy of a validation row is in the training rows; remove duplicates"
         )
 
 
@@ -192,8 +192,8 @@ def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]
     ):
         return []
     return [
-        f"{n_shared} of the {len(asked)} rows of {other.source} are among those learned from, so "
-        "the score on them is too good"
+        f"{n_shared} of the {len(asked)} rows of {other.source} are training rows, so the test "
+        "score is too good"
     ]
 
 
@@ -221,9 +221,9 @@ def _ordered(X: pd.DataFrame) -> Iterator[str]:
         order = _order(column)
         if order:
             yield (
-                f"the rows are in the order of {str(name)!r}: where folds are drawn at random, the "
-                "score says how well moments between known ones are predicted; for later moments, "
-                f"fit with --order={str(name)!r}, or without the {order} rows, passed as --test"
+                f"the rows are sorted by {str(name)!r}: random folds estimate the score between "
+                f"known times; for later times, use --order={str(name)!r} or pass the {order} "
+                "rows as --test"
             )
 
 
@@ -234,7 +234,7 @@ def _few_rows(y: FloatArray) -> Iterator[str]:
     share = float(squares[:n_rows].sum())
     if share > 0.5:
         rows = f"{n_rows} of {len(y)} rows make" if n_rows > 1 else f"1 of {len(y)} rows makes"
-        yield f"{rows} {100 * share:.0f} % of the target's variance: R² and its error rest on them"
+        yield f"{rows} up {100 * share:.0f} % of the target's variance: R² depends on few rows"
 
 
 def _order(column: pd.Series) -> str:

@@ -91,7 +91,7 @@ def _comma_of(known: Mapping[str, Any], columns: tuple[Raw, ...]) -> str:
     """Return what the file of a table, or else its other columns, say of a comma in 1,234."""
     if "comma" in known:
         return str(known["comma"])
-    words = (each.labels for each in columns if isinstance(each, Words) and each.seen == "words")
+    words = (each.labels for each in columns if isinstance(each, Words) and each.seen == "text")
     return "decimal" if any(map(shows_decimal_comma, words)) else ""
 
 

@@ -39,7 +39,7 @@ class ColumnPlan(NamedTuple):
     kind : {"number", "category", "date", "ignore"}
         As what it is used.
     seen : str
-        What it holds: "numbers", "words", "booleans", "categories", "dates", "durations" or "no
+        What it holds: "numbers", "text", "booleans", "categories", "dates", "durations" or "no
         values".
     reading : WrittenNumbers, DateParts or None
         How its cells become numbers; ``None`` for categories, and where numbers were given.
@@ -53,7 +53,7 @@ class ColumnPlan(NamedTuple):
     >>> table = pd.DataFrame({"weight": ["71.8 kg", "64 kg"], "town": ["Ulm", "Bonn"]})
     >>> for plan in plan_columns(table):
     ...     print(plan)
-    weight: number (unit kg, decimal .). It holds numbers in kg.
+    weight: number (unit kg, decimal .). Numbers in kg.
     town: category
     """
 
@@ -144,7 +144,7 @@ def plan_column(
     `kind`: what the user says that it is. Raises ValueError if it cannot be that.
     """
     if kind == "ignore":
-        return ColumnPlan(name, "ignore", raw.seen, remark="Left out, as asked."), raw
+        return ColumnPlan(name, "ignore", raw.seen, remark="Ignored, as requested."), raw
     if kind == "category":
         return ColumnPlan(name, "category", raw.seen), as_words(raw)
     if isinstance(raw, Numbers) and kind != "date":
@@ -153,13 +153,13 @@ def plan_column(
         parts = read_dates(raw)
         if parts is not None and kind != "number":
             return ColumnPlan(name, "date", "dates", parts), raw
-    elif isinstance(raw, Words) and (raw.seen == "words" or kind):
+    elif isinstance(raw, Words) and (raw.seen == "text" or kind):
         found = _first_reading(raw, kind, comma)
         if found is not None:
             return _planned(name, raw, *found)
     if kind is not None:
-        shown = next(iter(as_words(raw).labels), "a gap")
-        raise ValueError(f"column {name!r} cannot be read as a {kind}: it holds {shown!r}")
+        shown = next(iter(as_words(raw).labels), "missing values")
+        raise ValueError(f"column {name!r} cannot be read as a {kind}: it contains {shown!r}")
     return ColumnPlan(name, "category", raw.seen, None, _told_codes(raw) or _told_dates(raw)), (
         as_words(raw)
     )
@@ -191,11 +191,11 @@ def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[Co
     if not isinstance(reading, WrittenNumbers):
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = _values_of(words, reading)
-    said = f"It holds numbers in {reading.unit}." if reading.unit else ""
+    said = f"Numbers in {reading.unit}." if reading.unit else ""
     if np.isnan(values[words.codes >= 0]).any():
-        said = f"It holds numbers, but {_warn_of_words(name, words, values)}."
+        said = f"Numbers, but {_warn_of_words(name, words, values)}."
     elif not said:
-        said = "Its words are all numbers and are read as such."
+        said = "Numbers stored as text."
     whole = bool((words.codes >= 0).all()) and all(
         each.lstrip("+-").isdigit() for each in words.labels
     )
@@ -259,7 +259,7 @@ def numbers_of(
             then = reading.unit
             _warn(
                 name,
-                f"has no unit, and was in {then} where the model learned: its numbers are taken as "
+                f"has no unit, and was in {then} in the training data: its numbers are taken as "
                 f"{then}",
             )
         return raw.values
@@ -268,7 +268,7 @@ def numbers_of(
     if now and not reading.unit:
         _warn(
             name,
-            f"is in {now}, and had no unit where the model learned: check that it is in the same",
+            f"is in {now}, and had no unit in the training data: check that it is in the same",
         )
         reading = replace(reading, unit=now)
     values = _values_of(raw, reading, comma)
@@ -276,10 +276,10 @@ def numbers_of(
     if known.any() and np.isnan(values[known]).all():
         if now and now != reading.unit:
             raise ValueError(
-                f"column {name!r} is in {now}, and was in {reading.unit} where the model learned: "
+                f"column {name!r} is in {now}, and was in {reading.unit} in the training data: "
                 f"convert it to {reading.unit}"
             )
-        _not_as_in_training(name, "numbers", f"words now, such as {raw.labels[0]!r}")
+        _not_as_in_training(name, "numbers", f"text now, such as {raw.labels[0]!r}")
     if reading.unit:
         _warn_of_bare(name, raw, reading)
     if np.isnan(values[known]).any():
@@ -316,12 +316,12 @@ def check_dates(
     shown = read.labels[read.codes[rows[0]]]
     if len(rows) == known.sum():
         then = f"dates of the format {form}" if form else "dates"
-        _not_as_in_training(name, then, f"none now, but words such as {shown!r}")
+        _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
     hold = "holds" if len(rows) == 1 else "hold"
     _warn(
         name,
-        f"holds dates, but {len(rows)} of {len(read)} rows {hold} other words, such as {shown!r} "
-        f"in {place_of(first + int(rows[0]))}, which count as gaps",
+        f"holds dates, but {len(rows)} of {len(read)} rows {hold} other text, such as {shown!r} "
+        f"in {place_of(first + int(rows[0]))}, read as missing values",
         ColumnWarning,
     )
 
@@ -381,8 +381,8 @@ def _warn_of_words(name: str, words: Words, values: FloatArray, first: int = 0) 
     shown = words.labels[words.codes[rows[0]]]
     hold = "holds" if len(rows) == 1 else "hold"
     said = (
-        f"{len(rows)} of {len(words)} rows {hold} words, such as {shown!r} in "
-        f"{place_of(first + int(rows[0]))}, which count as gaps"
+        f"{len(rows)} of {len(words)} rows {hold} text, such as {shown!r} in "
+        f"{place_of(first + int(rows[0]))}, read as missing values"
     )
     _warn(name, f"holds numbers, but {said}", ColumnWarning)
     return said
@@ -398,23 +398,23 @@ def _warn_of_bare(name: str, words: Words, reading: WrittenNumbers) -> None:
 
 def _told_codes(raw: Raw) -> str:
     """Return what to say of words that would be numbers, if no zero led one of them."""
-    if not isinstance(raw, Words) or raw.seen != "words" or not are_codes(raw.labels):
+    if not isinstance(raw, Words) or raw.seen != "text" or not are_codes(raw.labels):
         return ""
     shown = next(each for each in raw.labels if each[0] == "0" and len(each) > 1)
     return (
-        f"It has codes that begin with 0, such as {shown!r}, and is read as words; if it is a "
-        "quantity, write it without such zeros."
+        f"Codes that begin with 0, such as {shown!r}, are categories; to use it as a number, set "
+        "its kind to 'number'."
     )
 
 
 def _told_dates(raw: Raw) -> str:
     """Return what to say of words that are dates, but in no format that all of them have."""
-    if not isinstance(raw, Words) or raw.seen != "words":
+    if not isinstance(raw, Words) or raw.seen != "text":
         return ""
     shown = date_as_written(raw.labels)
     return (
-        f"Its words look like dates, such as {shown!r}, but not in one format that can be read, "
-        "and stay words; write them all like 2024-05-31."
+        f"Values such as {shown!r} look like dates, but not all in one known format: they are "
+        "categories. To use them as dates, write them all like 2024-05-31."
         if shown
         else ""
     )

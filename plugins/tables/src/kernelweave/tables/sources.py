@@ -215,22 +215,23 @@ def read_named(spec: DatasetSpec) -> Table:
     """Load a registered data set.
 
     `spec`: its loader returns a mapping with ``data``, ``target`` and, where it has them,
-    ``feature_names`` and ``target_names``. Returns: features by name and the column ``"target"``,
-    with the classes' names in it. Raises TableError if the loader fails or returns something
-    else.
+    ``feature_names`` and ``target_names``. Returns: features by name and the target, which is
+    called ``"target"`` unless it has a name, with the classes' names in it. Raises TableError if
+    the loader fails or returns something else.
     """
     try:
         bunch = spec.load()()
-        X, y = np.asarray(bunch["data"]), np.asarray(bunch["target"])
+        X, y = bunch["data"], np.asarray(bunch["target"])
     except Exception as error:
         raise TableError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
     names = bunch.get("feature_names")
-    columns = [str(j) for j in range(X.shape[1])] if names is None else list(map(str, names))
-    frame = pd.DataFrame(X, columns=pd.Index(columns))
+    frame = pd.DataFrame(X).reset_index(drop=True)
+    frame.columns = pd.Index(map(str, frame.columns if names is None else names))
+    column = str(getattr(bunch["target"], "name", _TARGET))
     labels = bunch.get("target_names")
     named = spec.task == "classification" and labels is not None and y.dtype.kind in "iu"
-    frame[_TARGET] = np.asarray(labels)[y] if named else y
-    return Table(spec.name, frame, target=_TARGET, task=spec.task)
+    frame[column] = np.asarray(labels)[y] if named else y
+    return Table(spec.name, frame, target=column, task=spec.task)
 
 
 def read_frame(frame: object, *, target: str | None = None) -> Table:

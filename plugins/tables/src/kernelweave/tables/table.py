@@ -234,7 +234,7 @@ def _words_of(frame: pd.DataFrame) -> Iterator[tuple[str, Words]]:
         except TypeError:
             # cells with several values in them, which are refused where they are used
             continue
-        if isinstance(raw, Words) and raw.seen == "words":
+        if isinstance(raw, Words) and raw.seen == "text":
             yield str(name), raw
 
 

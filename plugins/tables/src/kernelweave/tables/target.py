@@ -199,7 +199,7 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         what = f"{table.source}: the target {column!r} has {distinct} distinct"
         if text and not codes:
             raise TableError(
-                f"{what} words in {len(series)} rows, such as {str(series.iloc[0])!r}: too many "
+                f"{what} texts in {len(series)} rows, such as {str(series.iloc[0])!r}: too many "
                 f"for classes; choose another column, or write its cells as numbers"
             )
         raise TableError(
@@ -247,14 +247,14 @@ def _gap_hint(column: str, series: pd.Series) -> str:
         return ""
     n_rows = int((series == gaps[0]).sum())
     return (
-        f"{str(gaps[0])!r} is a class of its own in the target {column!r}: if it means that "
-        f"nothing is known, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
+        f"{str(gaps[0])!r} is a class of its own in the target {column!r}: if it means a missing "
+        f"value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
     )
 
 
 def _other_hint(column: str) -> str:
     return (
-        f"the target {column!r} is taken for classes: if it is a quantity, such as a count or a "
+        f"the target {column!r} is read as classes: if it is a quantity, such as a count or a "
         f"rating, add --task regression"
     )
 

@@ -21,7 +21,7 @@ from .errors import CommandError
 from .spoken import options_of
 from .tokens import name_dashes
 
-ABOUT = "Learn from a table as it is, and know how well new rows are predicted."
+ABOUT = "Fit models to tables and estimate how well they predict new rows."
 DEBUG_VARIABLE = "KERNELWEAVE_DEBUG"
 _QUIET_ABOUT_PLUGINS = ("plugins", "doctor", "completion")
 _EXPECTED = (
@@ -150,7 +150,7 @@ def _failed(error: Exception) -> int:
         say("error", one_line(error))
     else:
         what = f"{type(error).__name__}: {one_line(error)}"
-        say("error", f"{what} (a defect; {DEBUG_VARIABLE}=1 shows where)")
+        say("error", f"{what} (this is a bug; {DEBUG_VARIABLE}=1 shows the traceback)")
     return 2
 
 
@@ -160,7 +160,7 @@ def _out_of_memory(error: MemoryError) -> str:
         return one_line(error)
     why = f" ({one_line(error)})" if error.args else ""
     return (
-        f"there is not enough memory for this{why}: use fewer rows or columns, or a machine with "
+        f"there is not enough memory for this{why}: use fewer rows or columns, or a computer with "
         f"more memory"
     )
 

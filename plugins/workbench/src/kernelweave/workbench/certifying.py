@@ -76,8 +76,8 @@ def certify_model(
     _refuse_other_data(model, X, y)
     if proof is not None and certifier(model.header.algorithm) != _BEST["sparse-simplex"]:
         raise CommandError(
-            f"--proof writes proofs of sparse weights, and this model is by "
-            f"{model.header.algorithm}: fit one with --model sparse, with kernelweave-relaxations "
+            f"--proof needs a model of sparse weights, and this one was fitted by "
+            f"{model.header.algorithm}: use fit --model sparse with kernelweave-relaxations "
             "installed"
         )
     if model.header.algorithm == "evidence":
@@ -89,13 +89,14 @@ def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
     """Raise where the rows are not as many, or the targets not those, of the fit."""
     if len(X) != model.header.n_samples:
         raise CommandError(
-            f"the model was fitted on {model.header.n_samples} samples, these are {len(X)}: pass "
-            "the data it was fitted on"
+            f"the model was fitted on {model.header.n_samples} rows, and this table has {len(X)}: "
+            "pass the table it was fitted on"
         )
     known = model.held_out
     if known is not None and not np.array_equal(known.truth, y[known.rows]):
         raise CommandError(
-            f"the targets of {model.header.target!r} are not the data that the model was fitted on"
+            f"the model was fitted on other values of the target {model.header.target!r}: pass the "
+            "table it was fitted on"
         )
 
 
@@ -111,7 +112,7 @@ def _repeated(
     from sklearn.base import clone
 
     if algorithm is not None:
-        raise CommandError(f"--algorithm {algorithm} does not solve the evidence's problem")
+        raise CommandError(f"--algorithm {algorithm} does not apply to the evidence kernel")
     again, task = clone(model.estimator), model.header.task
     changed = {} if max_iter is None else {"max_iter": max_iter}
     again.set_params(max_time=max_time, random_state=again.random_state + 1, **changed)
@@ -165,8 +166,8 @@ def _weights_of(model: Model, y: Labels) -> FloatArray | None:
         return None
     if known.fold.max() == 0:
         raise CommandError(
-            "the model was fitted with --weights, and only those of the rows held out are saved: "
-            "it cannot be fitted again on the same terms"
+            "the model was fitted with --weights, of which only those of the validation rows are "
+            "saved: it cannot be fitted again in the same way"
         )
     # folds hold out every row that counts
     spread = np.zeros(len(y))
@@ -199,9 +200,9 @@ def _bounded(
     room = _SLACK * max(abs(upper), abs(old.upper_bound))
     if lower > old.upper_bound + room or old.lower_bound > upper + room:
         raise CommandError(
-            f"the optimum of these data is in [{lower:.6g}, {upper:.6g}], the model's in "
-            f"[{old.lower_bound:.6g}, {old.upper_bound:.6g}]: they are not the data, or not the "
-            "weights, that it was fitted on"
+            f"the optimum for this table is in [{lower:.6g}, {upper:.6g}], that of the model in "
+            f"[{old.lower_bound:.6g}, {old.upper_bound:.6g}]: it was fitted on other data or "
+            "weights"
         )
     lower, upper = max(lower, old.lower_bound), min(upper, old.upper_bound)
     if proof is not None:
@@ -223,7 +224,7 @@ def _write_proof(machine: BaseEstimator, tol: float, max_time: float | None, pat
     try:
         from kernelweave.relaxations import UnprovedError, prove
     except ImportError as error:
-        raise CommandError("--proof needs kernelweave-relaxations, which is not here") from error
+        raise CommandError("--proof needs kernelweave-relaxations: pip install it") from error
     try:
         prove(machine, tol=tol, max_time=max_time).save(path)
     except UnprovedError as error:

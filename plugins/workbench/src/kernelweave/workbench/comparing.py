@@ -77,7 +77,7 @@ def compare_table(
     done = list(
         tried(
             models, X, y, target.task, weight=counts, folds=folds, seed=seed,
-            failed=lambda each, error: told(f"{each.title} is left out: {one_line(error)}"),
+            failed=lambda each, error: told(f"{each.title} is skipped: {one_line(error)}"),
         )
     )  # fmt: skip
     if not done:
@@ -140,9 +140,9 @@ def _rows(
         try:
             scored.append((judge.value(each.held_out), each))
         except (ValueError, AttributeError) as error:
-            told(f"{each.rival.title} is left out: {one_line(error)}")
+            told(f"{each.rival.title} is skipped: {one_line(error)}")
     if not scored:
-        raise CommandError(f"--metric {judge.name} suits none of the models")
+        raise CommandError(f"--metric {judge.name} does not suit any of the models")
     return [each for _, each in sorted(scored, key=lambda pair: -pair[0])]
 
 

@@ -40,7 +40,7 @@ def demo_picture(demo: Demonstration) -> bytes:
     _effects(axes[1], demo)
     (_labels if demo.classes else _intervals)(axes[2], demo)
     figure.suptitle(
-        f"{demo.name}: a kernel chosen by the evidence, from {demo.found['n_train']} rows",
+        f"{demo.name}: evidence kernel, fitted on {demo.found['n_train']} rows",
         fontsize=13,
     )
     buffer = io.BytesIO()
@@ -68,7 +68,9 @@ def _scores(ax: Axes, demo: Demonstration) -> None:
     ax.set_ylim(-0.5, len(scores) - 0.4)
     measure = "accuracy" if demo.classes else "R²"
     ax.set_xlabel(f"{measure}, ± two standard errors")
-    ax.set_title(f"Held-out {measure} on {demo.found['n_test']} rows", fontsize=11)
+    ax.set_title(
+        f"{measure[:1].upper()}{measure[1:]} on {demo.found['n_test']} test rows", fontsize=11
+    )
     open_frame(ax, "x")
 
 
@@ -86,7 +88,7 @@ def _effects(ax: Axes, demo: Demonstration) -> None:
     ax.set_xlabel("percentile of the column")
     label = f"mean probability of {demo.model.classes_[-1]}" if demo.classes else "mean prediction"
     ax.set_ylabel(label)
-    ax.set_title("What the strongest columns do", fontsize=11)
+    ax.set_title("Effects of the most important columns", fontsize=11)
     if numbers:
         ax.legend(frameon=False, fontsize=9)
     open_frame(ax)
@@ -116,8 +118,8 @@ def _intervals(ax: Axes, demo: Demonstration) -> None:
     ax.set_xlabel("true value")
     ax.set_ylabel("prediction")
     ax.set_title(
-        f"Intervals for {CONFIDENCE:.0%}: {demo.found['coverage']:.1%} of "
-        f"{demo.found['n_test']} held-out rows inside",
+        f"{CONFIDENCE:.0%} intervals contain {demo.found['coverage']:.1%} of "
+        f"{demo.found['n_test']} test rows",
         fontsize=11,
     )
     open_frame(ax)
@@ -135,8 +137,8 @@ def _labels(ax: Axes, demo: Demonstration) -> None:
     ax.set_xlim(min(0.5, points.min()) - 0.03, 1.03)
     ax.set_ylim(min(0.5, points.min()) - 0.03, 1.03)
     ax.set_xlabel("probability of the predicted class")
-    ax.set_ylabel("share of held-out rows where it is right")
-    ax.set_title("How often a prediction is right", fontsize=11)
+    ax.set_ylabel("accuracy on test rows")
+    ax.set_title("Calibration", fontsize=11)
     open_frame(ax)
 
 

@@ -25,6 +25,7 @@ HELD_OUT = 0.3
 SEED = 0
 CONFIDENCE = 0.9
 OURS = "evidence kernel"
+OTHERS = {"tuned RBF SVM": "rbf", "HistGradientBoosting": "boosting"}
 # As many as scikit-learn's `permutation_importance` takes.
 _REPEATS = 5
 
@@ -50,7 +51,7 @@ class Demonstration:
             "n_features": len(columns),
             "n_train": len(self.y),
             "n_test": len(self.y_test),
-            "scores": {label: self._scored(label) for label in (OURS, "RBF machine", "boosting")},
+            "scores": {label: self._scored(label) for label in (OURS, *OTHERS)},
         }
         self.found |= self._said_by_ours()
 
@@ -70,7 +71,7 @@ class Demonstration:
         """Fit one of the models and return its held-out score, its error and seconds."""
         model = self._made(label)
         started = time.perf_counter()
-        with fit_bar(f"{label}: learning from {len(self.y)} rows"):
+        with fit_bar(f"{label}: fitting {len(self.y)} rows"):
             model.fit(self.X, self.y)
         seconds = time.perf_counter() - started
         if label == OURS:
@@ -81,8 +82,7 @@ class Demonstration:
 
     def _made(self, label: str) -> BaseEstimator:
         if label != OURS:
-            name = {"RBF machine": "rbf", "boosting": "boosting"}[label]
-            rival = next(each for each in rivals() if each.name == name)
+            rival = next(each for each in rivals() if each.name == OTHERS[label])
             return rival.make(self.target.task, SEED)
         from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 
@@ -115,14 +115,14 @@ def _refuse_what_takes_minutes(name: str, n_features: int, n_rows: int) -> None:
     for count, most, what in ((n_features, MAX_FEATURES, "features"), (n_rows, MAX_ROWS, "rows")):
         if count > most:
             raise CommandError(
-                f"{name} has {count} {what}, the demo takes at most {most} so that it ends in "
-                f"seconds: use `kernelweave fit {name}`"
+                f"{name} has {count} {what}, and the demo takes at most {most}: use `kernelweave "
+                f"fit {name}`"
             )
 
 
 def _target_sentence(target: Target) -> str:
     if target.task == "regression":
-        return f"regression, targets {target.values.min():g} to {target.values.max():g}"
+        return f"regression, targets from {target.values.min():g} to {target.values.max():g}"
     labels, counts = np.unique(target.values, return_counts=True)
     parts = [f"{label} {count}" for label, count in zip(labels, counts, strict=True)]
     return f"classification: {', '.join(parts)}"

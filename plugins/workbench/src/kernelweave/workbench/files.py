@@ -25,14 +25,14 @@ def check_output(path: Path, *, force: bool) -> None:
     and ``force`` is false.
     """
     if path.is_dir():
-        raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
+        raise CommandError(f"cannot write {path}: it is a folder, not a file")
     folder = path.parent
     if not folder.is_dir():
         raise CommandError(f"cannot write {path}: there is no folder {folder}; create it first")
     if _is_special(path):
         return
     if path.exists() and not force:
-        raise CommandError(f"{path} exists already: add --force to replace it, or choose another")
+        raise CommandError(f"{path} exists: add --force to overwrite it, or choose another name")
     if not os.access(folder, os.W_OK):
         raise CommandError(f"cannot write {path}: the folder {folder} is not writable")
 
@@ -76,8 +76,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             Path(name).unlink()
         if isinstance(error, OSError) and error.errno in _FULL:
             raise CommandError(
-                f"cannot write {path}: {error.strerror}; free some space there and try again, "
-                "nothing was left half written"
+                f"cannot write {path}: {error.strerror}; free some space and try again (no partial "
+                "file was left)"
             ) from error
         raise
 

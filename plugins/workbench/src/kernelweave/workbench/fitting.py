@@ -163,7 +163,7 @@ def fit_table(
     watch = clock.Stopwatch()
     # a fit without a fold has fewer rows, and takes time by their square
     works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
-    bar = fit_bar(f"learning from {len(X)} rows", [1.0, *works])
+    bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _leaving_to_summary(name) as doubted, bar as end_fit:
         estimator = fit_model(make(), X, y, weight, **(division if name == "evidence" else {}))
         end_fit()
@@ -186,7 +186,7 @@ def fit_table(
     if comparing and held_out is not None and not stopped:
         rows, stopped = _compared(held_out, X, y, folds, scoring, choices, told)
     comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
-    with fit_bar(f"shuffling {len(columns)} columns"):
+    with fit_bar(f"importance of {len(columns)} columns"):
         importance = tuple(_importance(estimator, told))
     header = replace(
         model.header, comparison=comparison, importance=importance, metric=choices.metric,
@@ -239,7 +239,7 @@ def _importance(estimator: object, told: Callable[[str], None]) -> list[dict[str
     try:
         worth = machine.importance_
     except Exception as error:  # noqa: BLE001
-        told(f"what each column is worth is not known: {one_line(error)}")
+        told(f"the importance of the columns is not known: {one_line(error)}")
         return []
     rows = [
         {"name": each.column, "value": float(each.importance), "error": float(each.error)}
@@ -326,7 +326,7 @@ def _compared(
         for each in tried(
             rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, folds=folds, seed=choices.seed,
-            failed=lambda each, error: told(f"no {each.title} here: {one_line(error)}"),
+            failed=lambda each, error: told(f"{each.title} is skipped: {one_line(error)}"),
         ):  # fmt: skip
             try:
                 rows.append(Row.of(each, held_out, metric))
@@ -414,5 +414,5 @@ def feature_columns(
     unused = {target, *(name for _, name in aside)}
     columns = [name for name in table.columns if name not in unused]
     if not columns:
-        raise CommandError(f"{table.source} has no column beside the target {target!r}")
+        raise CommandError(f"{table.source} has no column but the target {target!r}")
     return columns

@@ -111,7 +111,7 @@ class Course:
             end = self._share_of_part(1.0 / (self._n_parts or 4))
             within = _within(self._seen / self._expected)
             self._own = max(self._own, self._part + within * min(end, 1.0 - self._part))
-            self.state = "choosing the kernel by the evidence"
+            self.state = "optimising the kernel"
 
     def _end_part(self, done: float) -> None:
         if done > 0.0:
@@ -172,7 +172,7 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
         TextColumn("{task.fields[state]}"),
     )
     if not is_compiled():
-        say("note", "the first fit compiles for this machine, once: about half a minute")
+        say("note", "the first fit compiles code for this computer, once (about half a minute)")
     course = Course(works)
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=1.0, state=course.state, left="")

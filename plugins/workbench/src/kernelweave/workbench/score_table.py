@@ -58,9 +58,9 @@ def print_scores(
         table.add_row(Text(cells[0], style=style), *cells[1:])
     screen.print(table)
     if not all(row.get("learned", True) for row in rows):
-        screen.print("  † no better than one answer for every row: it failed here")
+        screen.print("  † not better than a constant prediction")
     if any(row.get("cut") for row in rows):
-        screen.print("  * a fit ended before it converged")
+        screen.print("  * did not converge")
 
 
 def _columns(

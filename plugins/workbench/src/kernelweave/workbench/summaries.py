@@ -88,7 +88,7 @@ def _scored(held_out: HeldOut, metric: Metric, ranking: Ranking | None) -> dict[
         "score": value,
         "error": error,
         "rows": str(held_out),
-        "dummy": value - ahead.value,
+        "baseline": value - ahead.value,
         "ahead": ahead.value,
         "ahead_error": ahead.error,
         "also": also_scored(held_out),
@@ -158,9 +158,13 @@ def told_columns(found: Mapping[str, Any]) -> dict[str, str]:
     """
     told = [row for row in found["columns"] if row["sentence"]]
     told.sort(key=lambda row: row["done"] == "used")
-    lines = {row["name"]: f"{row['seen']}: {row['sentence']}" for row in told[:_MOST_TOLD]}
+    lines = {}
+    for row in told[:_MOST_TOLD]:
+        option = f"use --numeric {row['name']!r}"
+        sentence = row["sentence"].replace("set its kind to 'number'", option)
+        lines[row["name"]] = f"{row['seen']}: {sentence}"
     if len(told) > _MOST_TOLD:
-        lines["..."] = f"and {len(told) - _MOST_TOLD} more, in the report"
+        lines["..."] = f"and {len(told) - _MOST_TOLD} more, see the report"
     return lines
 
 
@@ -196,15 +200,15 @@ def _known(found: Mapping[str, Any]) -> str:
     if tested is not None:
         return _known_by_test(found, tested, scored)
     if scored is None:
-        return "Nothing is known yet of how well new rows are predicted."
+        return "How well new rows are predicted is not known yet."
     answer = "the mean" if found["task"] == "regression" else "the most frequent class"
     if _is_no_better(found):
         # beside other models the verdict has said it
         compared = bool(found["comparison"].get("rows"))
-        why = "these columns may say nothing about the target, or the rows may be too few"
+        why = "the columns may not be informative, or there may be too few rows"
         if told := scored["told_of_rare"]:
             return "" if compared else told
-        known = f"{_expected(found, scored)}, no better than {answer} ({scored['dummy']:z.3f})"
+        known = f"{_expected(found, scored)}, no better than {answer} ({scored['baseline']:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
     if doubt := str(found.get("doubt", "")):
         other, found_remedy, remedy = doubt.partition(": where you will meet them, ")
@@ -241,12 +245,12 @@ def _known_by_test(
         return f"{said}."
     away = Score(tested["score"] - scored["score"], math.hypot(tested["error"], scored["error"]))
     if abs(away.value) <= 2.0 * away.error:
-        return f"{said}, as rows held out of the fit have it ({scored['score']:z.3f})."
+        return f"{said}, in agreement with cross-validation ({scored['score']:z.3f})."
     if away.value > 0.0:
-        return f"{said}, better than rows held out of the fit ({scored['score']:z.3f})."
+        return f"{said}, better than in cross-validation ({scored['score']:z.3f})."
     return (
-        f"{said}, worse than rows held out of the fit ({scored['score']:z.3f}): those rows differ "
-        "from the ones that it learned from, so for new rows like them expect the lower score."
+        f"{said}, worse than in cross-validation ({scored['score']:z.3f}): the test rows differ "
+        "from the training rows, so expect the lower score for new rows like them."
     )
 
 
@@ -254,7 +258,7 @@ def _is_no_better(found: Mapping[str, Any]) -> bool:
     """Whether one answer for every row scores as high on the same rows, as the verdict says too."""
     ahead, error = found["held_out"]["ahead"], found["held_out"]["ahead_error"]
     for row in found["comparison"].get("rows", []):
-        if row["name"] == "dummy":
+        if row["name"] == "baseline":
             ahead, error = row["behind"], row["behind_error"]
     return not ahead > 2.0 * error
 
@@ -264,11 +268,13 @@ def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
     measure = found["measure"]
     if found.get("metric") is None:
         measure = measure[:1].upper() + measure[1:]
-    kinds = [row["name"] for row in found["new_rows"][:1] if row["name"] != "rows like these"]
+    kinds = [
+        row["name"] for row in found.get("new_rows", ())[:1] if row["name"] != "rows like these"
+    ]
     on = f"{measure} on similar new rows" + "".join(f" ({kind})" for kind in kinds)
     if found["measure"] == "accuracy" and scored["score"] == 1.0:
         least = 1.0 - 2.0 * scored["error"]
-        return f"{on}: above {least:.3f}, for none was predicted wrong"
+        return f"{on}: above {least:.3f} (no error in cross-validation)"
     return f"{on}: about {_interval(found, scored)}"
 
 
@@ -281,25 +287,25 @@ def _proved(found: Mapping[str, Any]) -> str:
     """Return what is proved of a fit, and what is not."""
     if found["algorithm"] == "evidence":
         return (
-            "That is measured, not proved. The predictor is the optimum for the chosen kernel; the "
-            "kernel itself is a local optimum of the evidence, so another may be better."
+            "This is an estimate, not a proof: the predictor is optimal for the chosen kernel, "
+            "but the kernel is a local optimum of the evidence."
         )
     if not found["gap"] < float("inf"):
-        return "No lower bound is claimed, so nothing is proved about the distance to the optimum."
+        return "This algorithm has no lower bound, so the distance to the optimum is not known."
     lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
     if found["is_rule"]:
         return (
-            f"The weights follow a rule, and no better ones were looked for: their objective lies "
-            f"between {lower} and {upper}."
+            f"The weights follow from a rule and were not optimised: their objective is between "
+            f"{lower} and {upper}."
         )
     # beyond that, digits say nothing to anybody
     percent = 100.0 * max(found["gap"], 1e-5)
     if percent > _FAR:
         return (
-            f"The optimum lies between {lower} and {upper}: too far apart to say how good the "
+            f"The optimum is between {lower} and {upper}: too wide an interval to say how good the "
             f"learned kernel is."
         )
     return (
-        f"At fitting these rows the learned kernel is proved to be within {percent:.2g} % of the "
-        f"best of its family: its objective is at most {upper}, and none is below {lower}."
+        f"On the training rows, the objective of the learned kernel ({upper}) is proved to be "
+        f"within {percent:.2g} % of the optimum of its family (at least {lower})."
     )

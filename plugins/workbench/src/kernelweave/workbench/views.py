@@ -80,7 +80,7 @@ def _found(path: Path, view: str, group: list[str], columns: Sequence[str]) -> t
         own = [each] if each in columns else [name for name in columns if fnmatchcase(name, each)]
         if not own:
             hint = did_you_mean(each, columns, what="columns")
-            raise CommandError(f"--views {path}: {view} names no column by {each!r}; {hint}")
+            raise CommandError(f"--views {path}: no column of {view} matches {each!r}; {hint}")
         kept.update(own)
     return tuple(name for name in columns if name in kept)
 

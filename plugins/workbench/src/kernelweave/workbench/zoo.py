@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
+# parameters of estimators that have an option of their own
+_OPTIONS = {"algorithm", "tol", "max_iter", "max_time", "class_weight", "views"}
 _MATRIX_FAMILIES = {"tessellated", "polynomial"}
 # the models of algorithms, by the set of weights that they prefer
 _BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}
@@ -107,7 +109,7 @@ def model_of(algorithm: str | None, task: str) -> str:
     name = "tkl" if _over_matrices(spec) else _over_weights(spec)
     if name != "ridge" and task not in spec.tasks:
         raise CommandError(
-            f"--algorithm {spec.name} serves {' and '.join(spec.tasks)}, and this is {task}"
+            f"--algorithm {spec.name} is for {' and '.join(spec.tasks)}, and this is a {task}"
         )
     return name
 
@@ -175,7 +177,7 @@ def _class(name: str, task: str) -> type[BaseEstimator]:
     wanted = _class_name(family, task)
     if wanted is None:
         raise CommandError(
-            f"--model {name} serves classification only, and this is {task}: choose one of "
+            f"--model {name} is for classification only, and this is a {task}: choose one of "
             f"{', '.join(serving(task))}"
         )
     if find_spec(family.module) is None:
@@ -202,25 +204,24 @@ def _refuse_strangers(name: str, task: str, settings: dict[str, Any]) -> None:
             raise CommandError(f"--algorithm {algorithm} belongs to --model {home}, not to {name}")
     if n_views is not None and "kernels" not in settings:
         raise CommandError(
-            f"--n-views {n_views} needs views: give --views FILE, which says what columns each of "
-            "them sees"
+            f"--set n_views={n_views} needs --views FILE, which lists the columns of each view"
         )
 
 
 def _strange(name: str, task: str, setting: str, parameter: str | None = None) -> str:
     """Return what is wrong with a setting, by another name a parameter of the estimator."""
-    option = f"--{setting.replace('_', '-')}"
+    option = f"--{setting.replace('_', '-')}" if setting in _OPTIONS else f"--set {setting}"
     if setting in ("epsilon", "class_weight", "probability"):
         other = "regression" if setting == "epsilon" else "classification"
         if task != other:
-            return f"{option} belongs to {other}, and this is {task}"
+            return f"{option} is for {other}, and this is a {task}"
     if name == GENERIC:
-        return f"the estimator for --algorithm has no {option}: leave it out, or choose a --model"
+        return f"the model of this --algorithm has no {option}: leave it out, or choose a --model"
     having = [each for each in serving(task) if (parameter or setting) in _parameters(each, task)]
     fitting = (
-        f"that belongs to --model {' or '.join(having)}"
+        f"it belongs to --model {' or '.join(having)}"
         if having
-        else "no model that is installed here has it"
+        else "no installed model has this parameter"
     )
     return f"--model {name} has no {option}: {fitting}"
 

@@ -68,7 +68,7 @@ class ColumnEncoder:
     >>> numeric[:, 0], codes[:, 0]
     (array([1.6, 1.7, 1.8]), array([1, 0, 1]))
     >>> print(encoder.report_[0].remark)
-    1 of 3 rows has a gap: the median 1.7 and an indicator.
+    1 of 3 values missing: replaced by the median 1.7, with an indicator.
     """
 
     def __init__(
@@ -260,8 +260,8 @@ class ColumnEncoder:
         if names:
             have = "has" if len(names) == 1 else "have"
             warnings.warn(
-                f"{_listed(names)} had no gaps in training and {have} some now: the median of "
-                "training fills them",
+                f"{_listed(names)} had no missing values in training and {have} some now: the "
+                "median of training fills them",
                 KernelWeaveWarning,
                 stacklevel=3,
             )

@@ -21,14 +21,14 @@ from .levels import RARE, Levels, partition
 from .numbers import NumberBlock, repeated
 
 _IDENTIFIER = (
-    "only tells the rows apart, as an identifier does",
-    "if its size means something, give its numbers a point, as in 7.0",
+    "looks like a row ID",
+    "to use it, set its kind to 'number'",
 )
 # of the rows must have a word that is not rare, or the column tells them apart and little else
 _RECURRING = 0.1
 _WORDS = (
-    "has words of its own in almost every row, as an identifier or free text has",
-    "if rows have something in common there, such as an area or a keyword, make it a column",
+    "nearly every value is different, as in IDs or free text",
+    "to use what its rows have in common, such as a keyword, make that a column",
 )
 
 
@@ -46,7 +46,7 @@ class Findings:
     def leave_out(self, column: str, sentence: str, advice: str = "") -> None:
         """Say that a column is not used, why, and what to do if it should be."""
         self._left_out.add(column)
-        self.say(column, f"{sentence} Left out{f'; {advice}' if advice else ''}.")
+        self.say(column, f"Ignored: {sentence}{f' ({advice})' if advice else ''}.")
 
     def told(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
         """Return plans with all that was said of their columns."""
@@ -106,7 +106,7 @@ class Sorting:
             wanted = kinds.get(name)
             if raw.gaps.all() and wanted != "ignore":
                 self.plans.append(ColumnPlan(name, "ignore", "no values"))
-                findings.leave_out(name, "No row has a value.")
+                findings.leave_out(name, "no values")
                 continue
             plan, read = plan_column(name, raw, kind=wanted, comma=table.comma)
             self.plans.append(plan)
@@ -152,7 +152,7 @@ def fit_numbers(
         if not used[name]:
             why = _why_unused(values, int(end), block, dimensions)
             if own:
-                findings.say(name, f"{why} Only its gaps are used.")
+                findings.say(name, f"Only missing values are used: {why}.")
             else:
                 findings.leave_out(name, why)
     gaps = [Dimension(f"{name} missing", name, "gap") for name in indicated]
@@ -179,11 +179,11 @@ def fit_levels(
             _leave_out(name, _WORDS, findings)
             continue
         if len(levels.labels) == 1:
-            findings.leave_out(name, f"It is {levels.labels[0]!r} in every row.")
+            findings.leave_out(name, f"constant ({levels.labels[0]!r})")
             continue
         first = seen.setdefault(partition(levels.transform(column)), name)
         if first != name:
-            findings.leave_out(name, f"It parts the rows as {first!r} does.")
+            findings.leave_out(name, f"same groups of rows as {first!r}")
             continue
         findings.say(name, _told(levels, len(column), int(column.gaps.sum())))
         kept.append(LevelColumn(position, name, levels))
@@ -193,22 +193,21 @@ def fit_levels(
 def _leave_out(name: str, told: tuple[str, str], findings: Findings) -> None:
     """Leave out a column, and warn: its owner may have meant more by it."""
     why, advice = told
-    findings.leave_out(name, f"It {why}.", advice)
-    warnings.warn(f"column {name!r} is left out: it {why}; {advice}", ColumnWarning, stacklevel=3)
+    findings.leave_out(name, why, advice)
+    warnings.warn(f"column {name!r} is ignored: {why} ({advice})", ColumnWarning, stacklevel=3)
 
 
 def _told_parts(column: NumberColumn, parts: DateParts, used: list[str]) -> str:
-    read_as = f" by the format {parts.format}" if parts.format else ""
+    read_as = f" with the format {parts.format}" if parts.format else ""
     names = ", ".join(name[len(column.name) + 1 :] for name in used)
-    return f"Read{read_as} as {names}." if names else f"Read{read_as}."
+    return f"Parsed{read_as} into {names}." if names else f"Parsed{read_as}."
 
 
 def _told_gaps(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:
     filled = "the median" if column.parts else f"the median {median:.6g}"
     shown = "an indicator" if own else "the indicator of another column"
     n_gaps = int(np.isnan(values).sum())
-    have = "has" if n_gaps == 1 else "have"
-    return f"{n_gaps} of {len(values)} rows {have} a gap: {filled} and {shown}."
+    return f"{n_gaps} of {len(values)} values missing: replaced by {filled}, with {shown}."
 
 
 def _why_unused(
@@ -217,19 +216,18 @@ def _why_unused(
     """Return why a column of numbers, or the last part of a date, is not used."""
     least = np.nanmin(values[:, column])
     if least < np.nanmax(values[:, column]):
-        return f"It repeats {dimensions[repeated(values, column, block.kept)].source!r}."
+        return f"duplicate of {dimensions[repeated(values, column, block.kept)].source!r}"
     if dimensions[column].kind == "date part":
-        return "It never changes."
-    return f"It is {least:.6g} wherever it has a value."
+        return "constant"
+    return f"constant ({least:.6g})"
 
 
 def _told(levels: Levels, n_rows: int, n_gaps: int) -> str:
-    parts = [f"{len(levels.labels)} levels."]
+    parts = [f"{len(levels.labels)} categories."]
     if levels.n_rare and levels.recurring == 0.0:
-        parts = ["Nearly all of its words are different: whether there is one is used."]
+        parts = ["Nearly every value is different: only whether there is one is used."]
     elif levels.n_rare:
-        parts.append(f"{levels.n_rare} rare words share one of them.")
+        parts.append(f"{levels.n_rare} rare values are merged into one.")
     if n_gaps:
-        have = "has" if n_gaps == 1 else "have"
-        parts.append(f"{n_gaps} of {n_rows} rows {have} a gap, which is a level.")
+        parts.append(f"{n_gaps} of {n_rows} values missing: a category of their own.")
     return " ".join(parts)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from kernelweave.kernels_core import CommandSpec
 
 _SUMMARIES = {
-    "demo": "Learn a kernel on a real data set, beside a tuned RBF machine and boosted trees.",
-    "fit": "Learn a model from a table as it is, and say how well it predicts.",
-    "compare": "Score every model on the same held-out rows of a table, the best first.",
-    "predict": "Predict a table with a saved model.",
-    "certify": "Prove anew how far a saved model is from the best kernel for its data.",
-    "report": "Write one HTML page about a saved model: scores, pictures, columns, proof.",
-    "list": "List algorithms, kernels, data sets and everything else registered.",
-    "plugins": "Show which plugins are loaded, and why the others are not.",
-    "doctor": "Show versions, threads, memory, caches, licences and what is broken.",
-    "completion": "Print a script that completes commands and options in a shell.",
+    "demo": "Fit a model to a real data set and compare it with an RBF SVM and boosted trees.",
+    "fit": "Fit a model to a table and estimate how well it predicts new rows.",
+    "compare": "Cross-validate all models on the same folds of a table, best first.",
+    "predict": "Predict the rows of a table with a saved model.",
+    "certify": "Check how far a saved model is from the optimum for its data.",
+    "report": "Write an HTML report on a saved model: scores, plots, columns, proof.",
+    "list": "List algorithms, kernels, data sets and everything else that is registered.",
+    "plugins": "Show which plugins are loaded, and why others are not.",
+    "doctor": "Show versions, threads, memory, caches, licences and problems.",
+    "completion": "Print a completion script for a shell.",
 }
 
 BUILTIN = tuple(

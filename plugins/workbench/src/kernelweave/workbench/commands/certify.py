@@ -28,47 +28,48 @@ def certify_command(
     no_header: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Prove anew how far a saved model is from the best kernel for its data.
+    """Check how far a saved model is from the optimum for its data.
 
-    A second solve of the same problem, by another algorithm where there is a better one, bounds
-    the optimum from both sides, and the model's objective is compared with them. Of the evidence
-    kernel, the default, no bound is known, so there is nothing to prove: it is fitted again on
-    other folds, and how much its predictions of rows held out change is said.
+    The same problem is solved again, by a stronger algorithm where there is one, which bounds the
+    optimum from both sides; the model's objective is compared with these bounds. For the evidence
+    kernel, the default model, no bounds are known: it is fitted again on other folds, and the
+    change of its cross-validated predictions is reported.
 
     Parameters
     ----------
     model : Path
         A file that `kernelweave fit --out` wrote.
     data : str
-        The data it was fitted on, as for `kernelweave fit`.
+        The table it was fitted on, as for `kernelweave fit`.
     target : str
-        The column with the targets. Default: the one the model was fitted to.
+        Column of the targets. Default: the one the model was fitted to.
     algorithm : str
-        What solves the problem again. Default: the certified optimum for sparse weights, the
-        second-order method over matrices, else the model's own.
+        Algorithm of the second solve. Default: the global one for sparse weights, the second-order
+        one over matrices, else the model's own.
     tol : float
-        The relative gap of the second solve.
+        Relative gap to reach in the second solve.
     max_iter : int
-        Its iterations at most. Default: as many as the fit had.
+        Maximum number of iterations. Default: as many as the fit had.
     max_time : float
-        Seconds at most; the bounds reached by then are proofs too.
+        Time limit in seconds; the bounds reached by then are valid too.
     memory_limit : float
-        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
+        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     proof : Path
-        Write a proof of the optimum of sparse weights to this file, which `kernelweave-check`
-        checks without this program.
+        File for a proof of the optimum of sparse weights, which `kernelweave-check` verifies
+        without this program.
     no_header : bool
-        The first line of the CSV is data; columns are called 0, 1, ...
+        The first line of the CSV is data; columns are named 0, 1, ...
     json : bool
-        Print the outcome as JSON.
+        Print the result as JSON.
     """
-    from kernelweave.tables import read_table
+    from kernelweave.tables import choose_target, read_table, split_by_target
 
     from ..certifying import certify_model
     from ..models import load_model
 
     loaded = load_model(model)
     table = read_table(data, header=not no_header)
+    table, _ = split_by_target(table, choose_target(table, target or loaded.header.target))
     known = loaded.targets(table, target)
     X = loaded.inputs(table)
     asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
@@ -82,7 +83,7 @@ def certify_command(
         _show(found)
     if proof is not None and not json:
         console.out().print(
-            f"proof in {proof}; to check it: kernelweave-check {proof}", soft_wrap=True
+            f"Proof written to {proof}; to verify it: kernelweave-check {proof}", soft_wrap=True
         )
 
 
@@ -90,32 +91,32 @@ def _show_repeated(found: dict[str, Any], task: str) -> None:
     from ..scoring import Score
 
     rows = {
-        "score": f"{Score(found['held_out_score'], found['held_out_error'])}, on rows held out",
-        "fitted again": f"{Score(found['again_score'], found['again_error'])}, on other folds",
-        "gradient": f"of the log evidence along log scales, at most {found['slope']:.1e}",
+        "score": f"{Score(found['held_out_score'], found['held_out_error'])}, cross-validated",
+        "second fit": f"{Score(found['again_score'], found['again_error'])}, on other folds",
+        "gradient": f"at most {found['slope']:.1e}, of the log evidence in the log scales",
     }
     screen = console.out()
-    console.print_section(screen, "fitted again", rows.items())
+    console.print_section(screen, "Second fit", rows.items())
     screen.print(_repeatable(found["predictions_differ"], task))
 
 
 def _repeatable(away: float | None, task: str) -> str:
     """Return what a second fit of the evidence kernel says, and that it proves nothing."""
     nothing = (
-        "Nothing is proved of this model: no bound is known for the evidence kernel, so another "
+        "Nothing is proved for this model: no bound is known for the evidence kernel, so another "
         "kernel may have more evidence. "
     )
     if away is None:
-        return f"{nothing}A fit ended before rows were held out, so the two cannot be compared."
+        return f"{nothing}A fit stopped before its first fold, so the two cannot be compared."
     share = f"{100 * away:.2g} %"
     differ = (
-        f"get another label in {share} of the cases"
+        f"{share} of the predicted labels differ"
         if task == "classification"
-        else f"are predicted differently by {share} of the target's spread"
+        else f"predictions differ by {share} of the target's standard deviation"
     )
     return (
-        f"{nothing}What can be checked is how well the fit can be repeated: rows that neither fit "
-        f"saw {differ}."
+        f"{nothing}What can be checked is how repeatable the fit is: on rows that neither fit saw, "
+        f"{differ}."
     )
 
 
@@ -127,6 +128,6 @@ def _show(found: dict[str, Any]) -> None:
         f"{found['seconds']:.2f} s, {found['status']}",
     }
     screen = console.out()
-    console.print_section(screen, "certificate", rows.items())
+    console.print_section(screen, "Certificate", rows.items())
     percent = 100 * max(found["excess"], 1e-5)
-    screen.print(f"The model's objective is proved to be within {percent:.2g} % of the best.")
+    screen.print(f"The model's objective is proved to be within {percent:.2g} % of the optimum.")

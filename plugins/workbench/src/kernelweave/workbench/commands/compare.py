@@ -34,23 +34,22 @@ def compare_command(
     no_header: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Score every model on the same held-out rows of a table, the best first.
+    """Cross-validate all models on the same folds of a table, best first.
 
-    Ours, where they can take the table, and those of others that are installed: boosted trees of
-    scikit-learn, CatBoost, LightGBM and XGBoost, xRFM, a tuned RBF SVM, and the mean or the
-    most frequent class (dummy). Each is fitted
-    without each fold and predicts that fold.
+    The models of KernelWeave that suit the table are compared with those of other libraries that
+    are installed: HistGradientBoosting, CatBoost, LightGBM, XGBoost, xRFM, a tuned RBF SVM, and a
+    baseline (the mean or the most frequent class).
 
     Parameters
     ----------
     data : str
         A table, as for `kernelweave fit`.
     target : str
-        The column to predict, by name or 0-based index.
+        Column to predict, by name or 0-based index.
     task : str
         As for `kernelweave fit`.
     models : str
-        Which, by the names that the table shows; several may follow, or stand between commas.
+        Names of models, as in the last column of the output; separated by blanks or commas.
         Default: all.
     cv : int
         As for `kernelweave fit`.
@@ -61,20 +60,20 @@ def compare_command(
     order : str
         As for `kernelweave fit`.
     drop : str
-        A column to leave out; may be given several times.
+        Column to leave out; may be repeated.
     weights : str
-        The column that says what each row counts; it is not learned from.
+        Column of sample weights; it is not a feature.
     max_time : float
-        Seconds that a fit may take: ours keep the best so far; a model of others that is not done
-        in time is left out.
+        Time limit of a fit in seconds: ours keep the best model so far; a model of another library
+        that takes longer is skipped.
     memory_limit : float
-        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
+        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     seed : int
-        Seed of the folds and of everything random.
+        Random seed, also of the folds.
     no_header : bool
-        The first line is data; columns are called 0, 1, ...
+        The first line is data; columns are named 0, 1, ...
     json : bool
-        Print the outcome as JSON.
+        Print the result as JSON.
     """
     from kernelweave.tables import choose_target, read_table, read_target, split_by_target
 
@@ -85,7 +84,7 @@ def compare_command(
     table, unknown = split_by_target(table, column)
     if unknown is not None:
         many = len(unknown.frame)
-        console.say("note", f"rows without {column!r} are left out: {many}")
+        console.say("note", f"{many} rows without {column!r} are left out")
     known = read_target(table, column, task)
     names = None if models is None else re.findall(r"[^\s,]+", ",".join(models))
     if names == []:

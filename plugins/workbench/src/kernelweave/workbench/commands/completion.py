@@ -27,7 +27,7 @@ _NO_ACTION = re.compile(r"^( +'\d:(?:\\:|[^:'])*)(' \\)$", re.MULTILINE)
 
 
 def completion_command(shell: Literal["bash", "zsh", "fish"], /) -> None:
-    """Print a script that completes commands, options and file names in a shell.
+    """Print a completion script for a shell.
 
     Parameters
     ----------

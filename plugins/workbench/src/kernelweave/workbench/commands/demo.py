@@ -26,22 +26,22 @@ def demo_command(
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Learn a kernel on a real data set, beside a tuned RBF machine and boosted trees.
+    """Fit a model to a real data set and compare it with an RBF SVM and boosted trees.
 
-    The scores are of rows that no model has seen; the picture shows them, what the strongest
-    columns do, and predictions with their intervals.
+    All models are scored on the same test rows. The figure shows the scores, the effects of the
+    most important columns, and predictions with their intervals.
 
     Parameters
     ----------
     dataset : str
-        A data set by name with at most 13 features and 2500 rows, see
+        Name of a data set with at most 13 features and 2500 rows, see
         `kernelweave list --kind datasets`.
     out : Path
-        The picture. Default: kernelweave-demo.png, which a later demo may replace.
+        PNG file to write. Default: kernelweave-demo.png, which a later demo may overwrite.
     force : bool
-        Replace the picture whatever it is.
+        Overwrite an existing file.
     json : bool
-        Print the outcome as JSON.
+        Print the result as JSON.
     """
     path = DEFAULT_PICTURE if out is None else out
     check_picture(path, force=force, chosen=out is not None)
@@ -80,7 +80,7 @@ def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
     if not chosen and not force and path.is_file():
         if not is_demo_picture(path):
             raise CommandError(
-                f"{path} exists and was not written by the demo: add --force to replace it, or "
+                f"{path} exists and was not written by the demo: add --force to overwrite it, or "
                 f"choose another name with --out"
             )
         force = True
@@ -95,29 +95,29 @@ def _show(demo: Demonstration, path: Path) -> None:
     about = {
         "data": f"{found['data']}: {found['n_samples']} rows, {found['n_features']} columns",
         "task": demo.target_sentence(),
-        "split": f"{found['n_train']} to learn from, {found['n_test']} held out",
+        "split": f"{found['n_train']} training rows, {found['n_test']} test rows",
     }
     scores = {
         label: f"{Score(each['score'], each['error'])}, in {each['seconds']:.1f} s"
         for label, each in found["scores"].items()
     }
     screen = console.out()
-    console.print_section(screen, "data", about.items())
-    console.print_section(screen, f"held-out {measure}", scores.items())
-    console.print_section(screen, "what the evidence kernel found", _said(found).items())
-    screen.print(f"Picture: {path}")
+    console.print_section(screen, "Data", about.items())
+    console.print_section(screen, f"Test {measure}", scores.items())
+    console.print_section(screen, "Evidence kernel", _said(found).items())
+    screen.print(f"Figure: {path}")
 
 
 def _said(found: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
-    from ..scoring import Score
+    from ..scoring import Score, measure_name
 
-    strongest = list(found["importance"])[:3]
+    strongest, measure = list(found["importance"])[:3], measure_name(found["task"])
     lines = {
-        "expected": f"{Score(found['held_out_score'], found['held_out_error'])}, by folds of the "
-        "training rows",
-        "strongest": ", ".join(strongest),
+        f"{measure}": f"{Score(found['held_out_score'], found['held_out_error'])}, "
+        "cross-validated on the training rows",
+        "top columns": ", ".join(strongest),
     }
     if "coverage" in found:
-        lines["intervals"] = f"{found['coverage']:.1%} of the held-out rows lie in those for 90 %"
+        lines["coverage"] = f"{found['coverage']:.1%} of the test rows are in their 90 % intervals"
     return lines

@@ -13,7 +13,7 @@ _GIB = 2.0**30
 
 
 def doctor_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Show versions, threads, memory, caches, licences and what is broken.
+    """Show versions, threads, memory, caches, licences and problems.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def examine() -> dict[str, object]:
     ]
     if not cache["writable"]:
         problems.append(
-            f"compiled kernels cannot be kept in {cache['folder']}, so every run compiles them "
-            f"again: set NUMBA_CACHE_DIR to a folder that can be written"
+            f"compiled code cannot be cached in {cache['folder']}, so every run compiles it again: "
+            f"set NUMBA_CACHE_DIR to a writable folder"
         )
     return {
         "versions": diagnosis.versions(),
@@ -55,20 +55,20 @@ def _print(found: dict[str, Any]) -> None:
 
     threads, memory, cache = found["threads"], found["memory"], found["compiled code"]
     rows = {
-        "cores": f"{threads['cores']}, of which kernels use {threads['used by kernels']}",
+        "cores": f"{threads['cores']}; kernels use {threads['used by kernels']}",
         "thread pools": ", ".join(threads["pools"]) or "none",
         "numba layers": ", ".join(threads["numba layers"]) or "none",
         "settings": ", ".join(f"{k}={v}" for k, v in threads["settings"].items()) or "none",
-        "memory": f"{memory['machine'] / _GIB:.1f} GiB, of which "
-        f"a solve takes at most {memory['limit'] / _GIB:.1f} GiB",
+        "memory": f"{memory['machine'] / _GIB:.1f} GiB; a fit may use "
+        f"{memory['limit'] / _GIB:.1f} GiB",
         "compiled code": f"{cache['folder']} ({cache['why']}, "
         f"{'writable' if cache['writable'] else 'NOT writable'})",
         "MOSEK": found["mosek"],
     }
     screen = console.out()
-    console.print_section(screen, "versions", found["versions"].items())
-    console.print_section(screen, "machine", rows.items())
+    console.print_section(screen, "Versions", found["versions"].items())
+    console.print_section(screen, "System", rows.items())
     for problem in found["problems"]:
         screen.print(Text.assemble(("problem", "bold red"), f": {problem}"))
     if not found["problems"]:
-        screen.print("Nothing is broken.")
+        screen.print("No problems found.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _Flag = Parameter(negative=())
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
-_OTHERS = Parameter(group=Group("Settings of the other models", sort_key=1))
+_OTHERS = Parameter(group=Group("Model parameters", sort_key=1))
 
 
 def fit_command(
@@ -64,134 +65,94 @@ def fit_command(
     json: Annotated[bool, _Flag] = False,
     model: ModelName | None = None,
     algorithm: Annotated[str | None, _OTHERS] = None,
-    kernel: Annotated[Literal["tessellated", "polynomial"] | None, _OTHERS] = None,
-    C: Annotated[float | Literal["cv"] | None, _OTHERS, Parameter(name="--C")] = None,
-    epsilon: Annotated[float | None, _OTHERS] = None,
     tol: Annotated[float | None, _OTHERS] = None,
     max_iter: Annotated[int | None, _OTHERS] = None,
-    degree: Annotated[int | None, _OTHERS] = None,
-    delta: Annotated[float | None, _OTHERS] = None,
-    n_landmarks: Annotated[int | Literal["auto"] | None, _OTHERS] = None,
-    q: Annotated[float | None, _OTHERS, Parameter(name="--q")] = None,
-    beta: Annotated[float | None, _OTHERS] = None,
-    dtype: Annotated[Literal["float64", "float32"] | None, _OTHERS] = None,
-    k0: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
-    n_views: Annotated[int | Literal["cv"] | None, _OTHERS] = None,
-    lam: Annotated[float | Literal["cv"] | None, _OTHERS] = None,
     views: Annotated[Path | None, _OTHERS] = None,
-    probability: Annotated[bool, _OTHERS, _Flag] = False,
+    set: Annotated[list[str] | None, _OTHERS, Parameter(negative=())] = None,
 ) -> None:
-    """Learn a model from a table as it is, and say how well it predicts rows it did not see.
+    """Fit a model to a table and estimate how well it predicts new rows.
 
-    Nothing need be prepared, scaled or tuned: words, dates and gaps stay as they are. Ctrl-C
-    keeps the best model so far.
+    Text, dates and missing values are encoded automatically; nothing has to be scaled or tuned.
+    Ctrl-C keeps the best model so far.
 
     Parameters
     ----------
     data : str
         A CSV, Excel, Parquet, JSON or LIBSVM file, the name of a data set (see `kernelweave
-        list`), a data set of OpenML as openml:NAME@VERSION or openml:ID, or - for standard input.
+        list`), an OpenML data set as openml:NAME@VERSION or openml:ID, or - for standard input.
     target : str
-        The column to predict, by name or 0-based index. LIBSVM files and named data sets know
-        theirs.
+        Column to predict, by name or 0-based index. LIBSVM files and named data sets have their
+        own.
     task : str
-        auto: words, two distinct values or whole numbers counted from 0 or 1 are classes,
-        anything else is a number.
+        auto: text, two distinct values, or whole numbers counted from 0 or 1 are classes; anything
+        else is a regression.
     out : Path
-        The file to save the model in.
+        File to save the model to.
     test : str
-        Other rows with known targets, read like DATA: the model's score on them is said too.
+        Another table with known targets, read like DATA: the model is scored on it too.
     compare : bool
         Compare with a tuned RBF SVM, HistGradientBoosting and a baseline (the mean or the most
-        frequent class), on the same rows; --no-compare does without.
+        frequent class), on the same rows; --no-compare skips this.
     cv : int
-        Folds of the cross-validation, each predicted by a fit that did not see it (default: 3);
-        group: whole groups, of the column --groups; time: later rows, by the column --order or,
-        without one, by the lines of the file. Above 2000 rows the evidence kernel has one fold.
+        Number of cross-validation folds (default: 3); group: folds of whole groups, by the column
+        --groups; time: later rows, by the column --order or, without one, by the order of the file.
+        Above 2000 rows the evidence kernel is validated on one part of the rows.
     metric : str
-        What models are judged and compared by: a scorer of scikit-learn, such as roc_auc,
-        neg_log_loss or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
+        Scikit-learn scorer that models are chosen and compared by, such as roc_auc, neg_log_loss
+        or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
     groups : str
-        The column of groups, such as patients, of which new rows will be others: whole groups are
-        held out. It may be left out of the features by --drop.
+        Column of groups, such as patients: whole groups are held out, so that the score is one for
+        new groups. The column may be left out of the features with --drop.
     order : str
-        The column of times after which new rows will come: later rows are held out.
+        Column of times: later rows are held out, so that the score is one for later rows.
     drop : str
-        A column to leave out; may be given several times.
+        Column to leave out; may be repeated.
     categorical : str
-        A column whose numbers are names, such as codes of departments; may be given several times.
+        Column whose numbers are categories, such as department codes; may be repeated.
     numeric : str
-        A column that holds numbers, whatever else it holds.
+        Column to read as numbers, whatever else it contains; may be repeated.
     date : str
-        A column that holds dates.
+        Column to read as dates; may be repeated.
     weights : str
-        The column that says what each row counts; it is not learned from.
+        Column of sample weights; it is not a feature.
     predictions : Path
-        A CSV file for the rows of DATA whose target is missing, with a column `prediction`. They
-        are left out of the fit in any case.
+        CSV file for predictions of the rows of DATA whose target is missing. These rows are never
+        used for fitting.
     encoding : str
-        Of the letters of a text file, such as shift_jis or cp1252. Default: found.
+        Character encoding of a text file, such as shift_jis or cp1252. Default: detected.
     sheet : str
-        Of an Excel file. Default: the first that has rows.
+        Sheet of an Excel file. Default: the first one with rows.
     class_weight : str
-        balanced: classes count the same, however many rows they have.
+        balanced: all classes get the same total weight.
     max_time : float
-        Seconds that a fit may take: the best model so far is kept. A model beside it that takes
-        longer is left out.
+        Time limit of a fit in seconds: the best model so far is kept. A baseline that takes longer
+        is skipped.
     memory_limit : float
-        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
+        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     seed : int
-        Seed of everything random: the same command gives the same file.
+        Random seed: the same command writes the same file.
     no_header : bool
-        The first line is data; columns are called 0, 1, ...
+        The first line is data; columns are named 0, 1, ...
     force : bool
-        Replace the file if it exists.
+        Overwrite existing files.
     json : bool
-        Print the outcome as JSON.
+        Print the result as JSON.
     model : str
-        What is learned: evidence (the default), tkl (kernels over positive matrices, with a
-        proof), sparse (few kernels of many), ridge, gmkl (its counterpart with margins, for
-        classes), average, cka, easy, pwmk, simple.
+        Model to fit: evidence (the default), tkl (kernels over positive matrices, with a proof),
+        sparse (few kernels of many), ridge, gmkl (like ridge with margins, for classes), average,
+        cka, easy, pwmk, simple.
     algorithm : str
-        What learns the kernel, from `kernelweave list`; without --model the model it belongs to.
-    kernel : str
-        tkl: the family of kernels that is learned. Default: tessellated.
-    C : float
-        Penalty of the loss; larger fits the training rows more closely. Default: 1. sparse: cv
-        lets folds choose.
-    epsilon : float
-        Regression: errors up to this share of the target's spread cost nothing. Default: 0.1.
+        Algorithm that learns the kernel, see `kernelweave list`. It implies a model.
     tol : float
-        The relative gap between the proved bounds to reach; for evidence, the gain of a step at
-        which it ends.
+        Relative gap between the proved bounds to reach; for evidence, the gain at which it stops.
     max_iter : int
-        Iterations at most.
-    degree : int
-        tkl: degree of the monomials in the kernel. Default: 1. ridge, gmkl: of products of kernels,
-        proved up to --q.
-    delta : float
-        tkl: how far the kernel's box reaches beyond the range of the data. Default: 0.5.
-    n_landmarks : int
-        evidence: landmarks at most, for more than 2000 rows. Fewer cost less. Default: 4000, 2000
-        of a million rows, all of up to 8000 rows.
-    q : float
-        ridge, gmkl: norm of the ball that holds the weights; 1 gives few kernels. Default: 2.
-    beta : float
-        ridge, gmkl: penalise the squares of the weights, with no ball; products of two are proved.
-    dtype : str
-        tkl: float32 halves the memory of large tables.
-    k0 : int
-        sparse: kernels at most, with --n-views of each view; cv lets folds choose. Default: 3.
-    n_views : int
-        sparse: views at most, of those that --views names; cv lets folds choose.
-    lam : float
-        sparse, ridge, easy: the penalty of the weights. sparse, ridge: cv lets folds choose.
+        Maximum number of iterations.
     views : Path
-        Models that weigh kernels: a TOML, JSON or CSV file that names groups of columns. Each
-        gets a linear and a Gaussian kernel of its own; columns in no group are left out.
-    probability : bool
-        Classification: learn probabilities too, by five more fits. The evidence kernel has them
-        anyway.
+        For models that weight kernels: a TOML, JSON or CSV file of groups of columns. Each group
+        gets a linear and a Gaussian kernel; columns in no group are left out.
+    set : str
+        Any other parameter of the model's estimator, as name=value: C=10, k0=cv, n_landmarks=2000;
+        may be repeated.
     """
     for path in filter(None, (out, predictions)):
         check_output(path, force=force)
@@ -200,11 +161,8 @@ def fit_command(
     from ..fitting import Choices
 
     settings = {
-        "algorithm": algorithm, "kernel": kernel, "C": C, "epsilon": epsilon, "tol": tol,
-        "max_iter": max_iter, "max_time": max_time, "degree": degree, "delta": delta,
-        "n_landmarks": n_landmarks, "q": q, "beta": beta, "dtype": dtype, "k0": k0,
-        "n_views": n_views, "lam": lam,
-        "class_weight": class_weight, "probability": probability or None,
+        "algorithm": algorithm, "tol": tol, "max_iter": max_iter, "max_time": max_time,
+        "class_weight": class_weight, **_settings(set or []),
     }  # fmt: skip
     choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
@@ -219,6 +177,21 @@ def fit_command(
     if found["interrupted"]:
         kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
         raise KeyboardInterrupt(kept)
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return parameters by name; a value is a Python literal, true, false, none or text."""
+    words = {"true": True, "false": False, "none": None}
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise CommandError(f"--set must be name=value, such as C=10, got {pair!r}")
+        try:
+            found[name] = words[text] if text in words else literal_eval(text)
+        except (ValueError, SyntaxError):
+            found[name] = text
+    return found
 
 
 def _with_kinds(table: Table, **columns: list[str] | None) -> Table:
@@ -260,7 +233,7 @@ def _fit(
 
     column = choose_target(table, column)
     if column in table.kinds:
-        raise CommandError(f"{column!r} is the target: say what it is by --task")
+        raise CommandError(f"{column!r} is the target: use --task to say what it is")
     for option, names in (("--drop", drop), ("--weights", [weights])):
         if column in names:
             raise CommandError(f"{option} {column!r} is the target")
@@ -341,7 +314,7 @@ def _without_target(
     n_unknown = len(unknown.frame)
     have, are = ("has", "is") if n_unknown == 1 else ("have", "are")
     then = f" and predicted into {path}" if path else ""
-    hint = "; --predictions FILE predicts them" if wanted and not path else ""
+    hint = "; use --predictions FILE to predict them" if wanted and not path else ""
     return (
         f"{n_unknown} of {len(known.frame) + n_unknown} rows of {known.source} {have} no "
         f"{column!r} (the first is {unknown.where(0)}) and {are} left out{then}{hint}"
@@ -353,7 +326,7 @@ def _write_predictions(model: Model, unknown: Table | None, path: Path) -> None:
     from .predict import to_csv
 
     if unknown is None:
-        console.say("note", f"no row lacks its target: {path} is not written")
+        console.say("note", f"no row has a missing target: {path} is not written")
         return
     cells = unknown.frame.drop(columns=model.header.target)
     columns = {str(name): column.tolist() for name, column in cells.items()}
@@ -409,11 +382,11 @@ def _show(found: dict[str, Any]) -> None:
     rows = {
         "data": f"{found['data']}: {found['n_samples']} rows, {width} column"
         + ("s" if width != 1 else ""),
-        "learned": f"{title_of(found['model'])}, {found['algorithm']}"
+        "model": f"{title_of(found['model'])}, {found['algorithm']}"
         if found["algorithm"] != "evidence"
         else title_of("evidence"),
         "seconds": f"{found['seconds']:.1f}",
-        "file": found["file"] or "not saved (use --out FILE)",
+        "saved to": found["file"] or "nothing (use --out FILE)",
     }
     if found["kernels"]:
         few = [f"{weight:.3f} {name}" for name, weight in list(found["kernels"].items())[:8]]
@@ -421,26 +394,26 @@ def _show(found: dict[str, Any]) -> None:
         rows["kernels"] = ", ".join(few) + (f" and {more} more" if more else "")
     if found["chosen"]:
         chosen = found["chosen"].items()
-        rows["by folds"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
+        rows["chosen by CV"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
     if found["views"]:
         rows["views"] = _views(found["views"])
     if strong := _strongest(found["importance"]):
-        rows["strongest"] = (
-            f"{strong}: {found['importance_measure']} lost when a column is shuffled"
+        rows["top columns"] = (
+            f"{strong}: drop in {found['importance_measure']} when a column is shuffled"
         )
     console.print_section(
         screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
     )
     _show_scores(screen, found)
     if lines := other_rows(found):
-        title = f"{found['measure']} to expect of new rows"
+        title = f"Expected {found['measure']} by kind of new rows"
         console.print_section(screen, title, lines.items())
     if told := told_columns(found):
-        console.print_section(screen, "columns", told.items())
+        console.print_section(screen, "Columns", told.items())
     if found["algorithm"] != "evidence":
         rows = bounds_rows(found)
         rows["status"] = console.spoken(rows["status"])
-        console.print_section(screen, "certificate", rows.items())
+        console.print_section(screen, "Certificate", rows.items())
     screen.print(found["certificate"])
 
 
@@ -461,8 +434,7 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
 
     scored = found["held_out"]
     if scored is None:
-        why = "the fit ended before a fold was done; with more time it says how good it is"
-        screen.print(f"No held-out score: {why}.\n")
+        screen.print("No validation score: the fit stopped before the first fold was done.\n")
         return
     rows = [
         {**scored, "title": title_of(found["model"]), "seconds": found["seconds"], "ours": True}
@@ -484,5 +456,5 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
         line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
             share = 100 * tested["coverage"][0.9]
-            line["intervals"] = f"those for 90 % hold {share:.1f} % of the targets"
-        console.print_section(screen, f"{found['measure']} on other rows", line.items())
+            line["coverage"] = f"{share:.1f} % of the targets are in their 90 % intervals"
+        console.print_section(screen, f"Test {found['measure']}", line.items())

@@ -48,14 +48,14 @@ def list_command(
     matrix: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """List algorithms, kernels, data sets and everything else registered.
+    """List algorithms, kernels, data sets and everything else that is registered.
 
     Parameters
     ----------
     kind : str
-        Only this kind.
+        List only this kind.
     matrix : bool
-        Show which algorithm solves which problem: family and constraint by learner.
+        Show which algorithm solves which problem (family, constraint and learner).
     json : bool
         Print JSON.
     """

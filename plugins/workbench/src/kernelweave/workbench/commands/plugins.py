@@ -16,7 +16,7 @@ STYLES = {"loaded": "green", "blocked": "yellow"}
 
 
 def plugins_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Show which plugins are loaded, and why the others are not.
+    """Show which plugins are loaded, and why others are not.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def _print(records: list[PluginRecord]) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("plugin", style="cyan", overflow="fold")
     table.add_column("state", no_wrap=True)
-    table.add_column("brings, or why it is not loaded", overflow="fold")
+    table.add_column("provides, or why it is not loaded", overflow="fold")
     for record in records:
         state = Text(record.status, style=STYLES.get(record.status, "bold red"))
         origin = f"{record.distribution} {record.version}".strip()

@@ -34,10 +34,10 @@ def predict_command(
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Predict a table with a saved model, as CSV with the column `prediction`.
+    """Predict the rows of a table with a saved model.
 
-    Columns are matched by name; others, the target among them, are passed over. No row is refused
-    for a word that is new, or for a gap.
+    The output is a CSV with the column `prediction`. Columns are matched by name; other columns,
+    such as the target, are ignored. New categories and missing values are accepted.
 
     Parameters
     ----------
@@ -47,30 +47,30 @@ def predict_command(
         A CSV, Excel, Parquet, JSON or LIBSVM file, the name of a data set, or - for standard
         input.
     out : Path
-        The file to write; standard output without it.
+        File to write. Default: standard output.
     interval : float
-        Regression: add the columns `low` and `high`, between which so large a share of the
-        targets lies, e.g. 0.9.
+        Regression: add the columns `low` and `high`, the ends of prediction intervals that contain
+        this share of the targets, such as 0.9.
     quantiles : str
-        Regression: add a column `quantile_Q` for each of these, such as .1,.5,.9; none cross.
+        Regression: add a column `quantile_Q` for each of these levels, such as .1,.5,.9.
     sets : float
-        Classification: add the column `set`, the classes that a row may have, with | between them,
-        so that so large a share of the rows has one of theirs, e.g. 0.9.
+        Classification: add the column `set`, the set of classes that contains the true one with
+        this probability, such as 0.9, separated by |.
     proba : bool
-        Classification: add a column `proba_CLASS` for each class.
+        Classification: add the probability of each class as a column `proba_CLASS`.
     explain : int
-        Add so many columns, `reason_1` and so on: the table's columns that change a prediction, or
-        the probability of its class, most from the mean, with their values, as in age = 63: +1.2.
+        Add this number of columns `reason_1`, ...: the columns that change the prediction, or the
+        probability of its class, most from its mean, with their values, as in age = 63: +1.2.
     encoding : str
-        Of the letters of a text file, such as shift_jis or cp1252. Default: found.
+        Character encoding of a text file, such as shift_jis or cp1252. Default: detected.
     sheet : str
-        Of an Excel file. Default: the first that has rows.
+        Sheet of an Excel file. Default: the first one with rows.
     no_header : bool
-        The first line of the CSV is data; columns are called 0, 1, ...
+        The first line of the CSV is data; columns are named 0, 1, ...
     force : bool
-        Replace the file if it exists.
+        Overwrite an existing file.
     json : bool
-        Print the predictions as a JSON list; with --out, where they are.
+        Print the predictions as a JSON list; with --out, the name of the file.
     """
     if out is not None:
         check_output(out, force=force)
@@ -131,11 +131,11 @@ def _shares(given: str) -> list[float]:
 def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> None:
     if n_outside:
         most = ", ".join(map(repr, columns[:3]))
-        lie = "lies" if n_outside == 1 else "lie"
+        have = "has" if n_outside == 1 else "have"
         console.say(
             "note",
-            f"{n_outside} of {n_rows} rows {lie} outside what the model learned from, most in "
-            f"{most}: trust those predictions less",
+            f"{n_outside} of {n_rows} rows {have} values outside the range of the training data, "
+            f"most often in {most}: these predictions are less reliable",
         )
 
 

@@ -25,28 +25,27 @@ def report_command(
     force: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Write one HTML page about a saved model: scores, pictures, columns, proof.
+    """Write an HTML report on a saved model: scores, plots, columns, proof.
 
-    The scores are of rows that the fit did not see, which are saved with the model; other rows
-    with known targets may be given besides.
+    The scores are cross-validated and saved with the model; scores on another table can be added.
 
     Parameters
     ----------
     model : Path
         A file that `kernelweave fit --out` wrote.
     data : str
-        Rows with known targets, as for `kernelweave fit`: the page then has their scores and
-        pictures too, the measured coverage of intervals, and the learned kernel as a heat map.
+        Table with known targets, as for `kernelweave fit`: adds its scores and plots, the coverage
+        of intervals, and the learned kernel as a heat map.
     target : str
-        The column with the targets. Default: the one the model was fitted to.
+        Column of the targets. Default: the one the model was fitted to.
     out : Path
-        The page. Default: the model's name with the ending .html.
+        HTML file to write. Default: the model's name with the extension .html.
     no_header : bool
-        The first line of the CSV is data; columns are called 0, 1, ...
+        The first line of the CSV is data; columns are named 0, 1, ...
     force : bool
-        Replace the page if it exists.
+        Overwrite an existing file.
     json : bool
-        Print where the page is, what the fit found, and the scores on DATA as JSON.
+        Print the file name, the summary of the fit and the scores on DATA as JSON.
     """
     path = model.with_suffix(".html") if out is None else out
     check_output(path, force=force)

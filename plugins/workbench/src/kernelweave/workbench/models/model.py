@@ -267,7 +267,7 @@ class Model:
         CommandError
             If the model has no probabilities.
         """
-        what = "classification with the evidence kernel, or fitted with --probability, has"
+        what = "classification with the evidence kernel, or fitted with --set probability=true, has"
         self._require("predict_proba", "probabilities", what)
         return np.asarray(self._ask("predict_proba", table))
 

@@ -64,10 +64,10 @@ def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
         open_frame(ax, "x")
 
     text = (
-        f"The {about['measure']} to expect of each kind of new rows: those that were held out "
-        f"(blue), rows of new groups and later rows."
+        f"Expected {about['measure']} on new rows of each kind: rows like those of the "
+        f"cross-validation (blue), rows of new groups, and later rows."
     )
-    return [picture("New rows", text, draw, height=1.3 + 0.34 * len(rows))]
+    return [picture("Kinds of new rows", text, draw, height=1.3 + 0.34 * len(rows))]
 
 
 def _importance(rows: list[dict[str, Any]], measure: str) -> Picture:
@@ -80,15 +80,15 @@ def _importance(rows: list[dict[str, Any]], measure: str) -> Picture:
         ax.barh(range(len(shown)), values, xerr=errors, color=LOWER, height=0.6,
                 error_kw={"linewidth": 1, "capsize": 2})  # fmt: skip
         ax.set_yticks(range(len(shown)), [_short(row["name"]) for row in shown])
-        ax.set_xlabel(f"{measure} lost when the column is shuffled")
+        ax.set_xlabel(f"drop in {measure} when the column is shuffled")
         open_frame(ax, "x")
 
     more = f" The {len(rows) - _MOST_BARS} weakest are not shown." if len(rows) > _MOST_BARS else ""
     text = (
-        f"How much worse held-out rows are predicted when a column is shuffled, with standard "
-        f"errors. Columns that say the same share their worth.{more}"
+        f"Drop in the cross-validated score when a column is shuffled, with standard errors. "
+        f"Correlated columns share their importance.{more}"
     )
-    return picture("What the columns are worth", text, draw, height=1.2 + 0.26 * len(shown))
+    return picture("Importance", text, draw, height=1.2 + 0.26 * len(shown))
 
 
 def _effects(model: Model) -> list[Picture]:
@@ -109,10 +109,10 @@ def _effects(model: Model) -> list[Picture]:
             write_thousands(ax.yaxis)
 
         text = (
-            f"By how much the mean {what} changes where every row has this value of "
-            f"{effect.column}; the band is two standard deviations. Computed on rows learned from."
+            f"Change of the mean {what} when every row has this value of {effect.column} (partial "
+            f"dependence); the band is two standard deviations. Computed on training rows."
         )
-        return picture(f"Along {effect.column}", text, draw, height=2.9)
+        return picture(f"Effect of {effect.column}", text, draw, height=2.9)
 
     def two(pair: PairEffect) -> Picture:
         def draw(figure: Figure) -> None:
@@ -120,10 +120,10 @@ def _effects(model: Model) -> list[Picture]:
 
         names = " and ".join(pair.columns)
         text = (
-            f"By how much the mean {what} changes with both, beyond what each does alone. Computed "
-            f"on rows learned from."
+            f"Change of the mean {what} with both columns, beyond the sum of their single effects. "
+            f"Computed on training rows."
         )
-        return picture(f"Together: {names}", text, draw, height=3.2)
+        return picture(f"Interaction of {names}", text, draw, height=3.2)
 
     return [*map(one, found.effects), *map(two, found.pairs)]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels
-from kernelweave.tables import Table
+from kernelweave.tables import Table, choose_target, split_by_target
 
 from ..errors import CommandError
 from ..models import Model
@@ -151,7 +151,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     model : Model
         Fitted.
     table : Table
-        Rows, mostly others than it was fitted on.
+        Rows, mostly others than it was fitted on; those without a target are left out.
     column : str or None
         The target's name; the one the model was fitted to without it.
 
@@ -165,13 +165,14 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     CommandError
         If the table lacks a column, or holds classes the model does not know.
     """
+    table, _ = split_by_target(table, choose_target(table, column or model.header.target))
     target = model.targets(table, column)
     known = model.header.classes
     if known is not None:
         strange = sorted(set(np.unique(target.values).tolist()) - set(known), key=str)
         if strange:
             raise CommandError(
-                f"{table.source}: the model knows no class {strange[0]!r}; it knows "
+                f"{table.source}: the model has no class {strange[0]!r}; its classes are "
                 f"{', '.join(map(repr, known))}"
             )
     elif np.ptp(target.values) == 0.0:

@@ -68,10 +68,10 @@ def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list
     parts = []
     held_out = model.held_out
     if held_out is not None:
-        title = "Rows that the fit did not see"
+        title = "Cross-validation"
         parts.append((title, of_held_out(held_out, model.header.classes)))
     if found is not None and not same:
-        parts.append((f"Scores on {found.rows}", found))
+        parts.append((f"Test scores on {found.rows}", found))
     return [
         {
             "title": title,
@@ -120,7 +120,7 @@ def _facts(
     facts = []
     if about["held_out"] is not None:
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
-        facts.append((f"{about['measure']} on rows held out", scored.told(3)))
+        facts.append((f"{about['measure']}, cross-validated", scored.told(3)))
         lines = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
     if found is not None and not same:
@@ -128,7 +128,7 @@ def _facts(
     left = sum(row["done"] != "used" for row in about["columns"])
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))
-    facts.append(("rows learned from", f"{about['n_samples']}"))
+    facts.append(("training rows", f"{about['n_samples']}"))
     if about["gap"] < float("inf") and not about["is_rule"]:
         facts.append(("proved relative gap", f"{about['gap']:.1e}"))
     return facts
@@ -149,10 +149,10 @@ def _details(about: Mapping[str, object], model: Model) -> list[tuple[str, str]]
             "λ of the prior along the path",
             ", ".join(f"{each:g}" for each in certificate.precisions),
         ),
-        ("how the path is combined", ", ".join(f"{each:.3f}" for each in certificate.weights)),
+        ("weights of the path", ", ".join(f"{each:.3f}" for each in certificate.weights)),
         ("log evidence reached", ", ".join(f"{each:.6g}" for each in certificate.evidence)),
         ("largest entry of its gradient", ", ".join(f"{each:.1e}" for each in certificate.slopes)),
-        ("learned on", certificate.work),
+        ("training rows", certificate.work),
         *rows,
         ("status", about["message"]),
     ]

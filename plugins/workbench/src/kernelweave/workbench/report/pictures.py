@@ -56,7 +56,7 @@ def _convergence(model: Model) -> Picture | None:
         bounds.set_xlabel("")
 
     text = (
-        f"The optimum is proved to lie in the grey strip. After {result.n_iter} iterations the "
+        f"The optimum is proved to be within the grey band. After {result.n_iter} iterations the "
         f"relative gap is {result.gap:.1e}."
     )
     return picture("Convergence", text, draw, height=4.2)
@@ -85,8 +85,8 @@ def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
         KernelWeightsDisplay(*weights).plot(ax=figure.subplots())
 
     height = 1.2 + 0.28 * min(len(weights[0]), 20)
-    text = f"{len(kernels)} of {len(weights[0])} kernels have a weight."
-    return [picture("Weights of the kernels", text, draw, height=height)]
+    text = f"{len(kernels)} of {len(weights[0])} kernels have a positive weight."
+    return [picture("Kernel weights", text, draw, height=height)]
 
 
 def _spectrum(model: Model) -> Picture | None:
@@ -95,8 +95,8 @@ def _spectrum(model: Model) -> Picture | None:
     if P is None or np.ndim(P) != 2:
         return None
     text = (
-        "The learned kernel is a sum of as many simple kernels as P has positive eigenvalues; "
-        "the shares say how much each contributes."
+        "The learned kernel is a sum of simple kernels, one for each positive eigenvalue of P; the "
+        "shares are their contributions."
     )
 
     def spectrum(figure: Figure) -> None:
@@ -117,5 +117,5 @@ def _heat_map(model: Model, found: HeldOutEvaluation) -> Picture | None:
         GramDisplay(K, found.y[chosen], classes=classes).plot(ax=figure.subplots())
 
     order = "class" if classes else "target"
-    text = f"How alike the kernel takes {len(chosen)} of {found.rows} to be, in order of {order}."
+    text = f"Similarity of {len(chosen)} of {found.rows} by the learned kernel, sorted by {order}."
     return picture("The learned kernel", text, draw, height=4.1)

@@ -56,14 +56,16 @@ def _points(found: HeldOutEvaluation) -> npt.NDArray[np.intp]:
 
 def _against_truth(found: HeldOutEvaluation) -> Picture:
     text = (
-        f"Each point is a row; on the grey line the prediction is right. Computed on {found.rows}."
+        f"Each point is a row; on the grey line the prediction is exact. Computed on {found.rows}."
     )
-    return picture("Predicted and true", text, _points_drawn(found, "actual_vs_predicted", "true"))
+    return picture(
+        "Predicted and true values", text, _points_drawn(found, "actual_vs_predicted", "true")
+    )
 
 
 def _residuals(found: HeldOutEvaluation) -> Picture:
     text = (
-        f"What is left of each target. A bend or a funnel means that the model misses something. "
+        f"True minus predicted values. A curve or a funnel means that the model misses structure. "
         f"Computed on {found.rows}."
     )
     drawn = _points_drawn(found, "residual_vs_predicted", "true − predicted")
@@ -109,7 +111,7 @@ def _confusion(found: HeldOutEvaluation) -> Picture:
         ax.set(xlabel="predicted", ylabel="true")
         ax.set_aspect("auto")
 
-    text = f"How often each class was predicted for rows of each class. Computed on {found.rows}."
+    text = f"Number of rows by true and predicted class. Computed on {found.rows}."
     return picture("Confusion matrix", text, draw, height=3.4 if len(labels) < 7 else 4.6)
 
 
@@ -148,12 +150,12 @@ def _roc(found: HeldOutEvaluation, labels: list[object]) -> Picture:
 
         RocCurveDisplay.from_predictions(y, share, curve_kwargs=style | {"marker": ""}, **options)
 
-    axes = {"xlabel": "share of the others called it", "ylabel": "share of the class found"}
+    axes = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
     text = (
-        f"The grey line is guessing; the area under the curve (AUC) is at most 1. Computed on "
+        f"The grey line is chance; the area under the curve (AUC) is at most 1. Computed on "
         f"{found.rows}."
     )
-    return picture("ROC", text, _curves(found, labels, each, axes, "lower right"))
+    return picture("ROC curve", text, _curves(found, labels, each, axes, "lower right"))
 
 
 def _precision_recall(found: HeldOutEvaluation, labels: list[object]) -> Picture:
@@ -163,13 +165,10 @@ def _precision_recall(found: HeldOutEvaluation, labels: list[object]) -> Picture
         PrecisionRecallDisplay.from_predictions(y, share, **options, **style | {"marker": ""})
 
     axes = {
-        "xlabel": "share of the class found (recall)",
-        "ylabel": "share that is right (precision)",
+        "xlabel": "recall",
+        "ylabel": "precision",
     }
-    text = (
-        f"How many false alarms come with each share of the class that is found. Computed on "
-        f"{found.rows}."
-    )
+    text = f"Precision at each recall, as the decision threshold changes. Computed on {found.rows}."
     drawn = _curves(found, labels, each, axes, "lower left", diagonal=False)
     return picture("Precision and recall", text, drawn)
 
@@ -186,7 +185,7 @@ def _calibration(found: HeldOutEvaluation, labels: list[object]) -> Picture:
             y, share, n_bins=bins, strategy="quantile", ref_line=False, **options, **style
         )
 
-    axes = {"xlabel": "probability that the model gives", "ylabel": "how often it is true"}
-    text = f"On the grey line, probabilities mean what they say. Computed on {found.rows}."
+    axes = {"xlabel": "predicted probability", "ylabel": "observed frequency"}
+    text = f"On the grey line the probabilities are calibrated. Computed on {found.rows}."
     drawn = _curves(found, labels, each, axes, "upper left")
     return picture("Calibration of probabilities", text, drawn)

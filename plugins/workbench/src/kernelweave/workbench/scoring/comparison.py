@@ -85,7 +85,7 @@ class Row:
         return cls(
             tried.rival.name, tried.rival.title, metric.score(own), metric.lead(first, own),
             tried.seconds, metric.lead_over_folds(first, own), also,
-            learned or tried.rival.name == "dummy",
+            learned or tried.rival.name == "baseline",
         )  # fmt: skip
 
     @property
@@ -170,7 +170,7 @@ def tried(
 
 def _titled(model: Rival, task: str, n_rows: int) -> Rival:
     """Return a model with the title of what it is for a task and so many rows."""
-    if model.name == "dummy":
+    if model.name == "baseline":
         return replace(model, title="mean" if task == "regression" else "most frequent class")
     return replace(model, title=rbf_title(task, n_rows)) if model.name == "rbf" else model
 
@@ -202,9 +202,9 @@ def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | Non
 def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None) -> str:
     ours = _named(ours)
     first = _capital(ours)
-    dummy = next((row for row in rows if row.name == "dummy"), None)
-    if dummy is not None and not dummy.behind.value > 2.0 * dummy.behind.error:
-        return _no_better(first, dummy, ranking)
+    baseline = next((row for row in rows if row.name == "baseline"), None)
+    if baseline is not None and not baseline.behind.value > 2.0 * baseline.behind.error:
+        return _no_better(first, baseline, ranking)
     counting = (row for row in rows if row.learned or row.behind.value <= 0.0)
     ranked = sorted(counting, key=lambda row: -row.score.value)
     for row in ranked:
@@ -212,38 +212,38 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
         if value < -2.0 * error:
             away = Score(-value, error).told(3)
             better = _capital(_named(row.title))
-            return f"{better} predicts these rows better than {ours}, by {away} of {measure}."
+            return f"{better} is better than {ours} by {away} in {measure}."
     level = [_named(row.title) for row in ranked if row.behind.value <= 2.0 * row.behind.error]
     if level:
-        names = ", ".join([first, *level[:-1]])
-        return f"{names} and {level[-1]} cannot be told apart on these rows."
+        names = ", ".join([ours, *level[:-1]])
+        return f"There is no significant difference between {names} and {level[-1]}."
     unsure = next((row for row in ranked if not row.is_surely_behind), None)
     if unsure is not None and unsure.interval is not None:
         low, high = unsure.interval
         return (
-            f"{first} has the best score, but its lead over {_named(unsure.title)}, "
-            f"{unsure.behind.told(3)}, may be chance: the 95 % interval over folds is "
-            f"{low:+.3f} to {high:+.3f}."
+            f"{first} has the best score, but its lead of {unsure.behind.told(3)} over "
+            f"{_named(unsure.title)} is not significant (95 % interval over folds {low:+.3f} to "
+            f"{high:+.3f})."
         )
-    if not any(row.name != "dummy" for row in ranked):
-        return f"{first} is better than one answer for every row; no other model here is."
-    second = f"{_named(ranked[0].title)}, {ranked[0].behind.told(3)} behind"
-    return f"{first} is ahead of all of them: next comes {second}."
+    if not any(row.name != "baseline" for row in ranked):
+        return f"{first} is the only model that is better than a constant prediction."
+    second = f"{_named(ranked[0].title)}, by {ranked[0].behind.told(3)}"
+    return f"{first} is significantly better than all others (the next is {second})."
 
 
-def _no_better(first: str, dummy: Row, ranking: Ranking | None) -> str:
+def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
     """Return what is said where one answer for all rows scores as high."""
-    answer = _named(dummy.title)
+    answer = _named(baseline.title)
     if ranking is not None and ranking.is_rare and ranking.informs:
-        return f"{first} is no more accurate than {answer}: look at what it says of the rare one."
-    if ranking is None and dummy.score.value > 0.9:
+        return f"{first} is not more accurate than {answer}, but it ranks the rare class:"
+    if ranking is None and baseline.score.value > 0.9:
         return (
-            f"{first} is no more accurate than {answer}: where the others are so rare, ask for "
+            f"{first} is not more accurate than {answer}: with a class this rare, use "
             "probabilities (the evidence kernel has them)."
         )
     return (
-        f"{first} predicts no better than {answer} for every row: these columns may say nothing "
-        f"about the target, or the rows may be too few."
+        f"{first} is not better than always predicting {answer}: the columns may not be "
+        "informative, or there may be too few rows."
     )
 
 

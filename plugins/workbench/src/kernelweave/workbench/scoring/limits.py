@@ -69,4 +69,4 @@ def ended_after(seconds: float | None) -> Iterator[None]:
             if not over.is_set():
                 raise
     if over.is_set():
-        raise TimeoutError(f"it was not done after {seconds:g} s")
+        raise TimeoutError(f"not done after {seconds:g} s")

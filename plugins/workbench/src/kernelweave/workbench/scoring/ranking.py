@@ -49,10 +49,10 @@ class Ranking:
         return {**vars(self), "area": self.area.value, "area_error": self.area.error}
 
     def __str__(self) -> str:
-        found = f"finds {self.n_found} of the {self.n_rows} rows of {self.label!r}"
         return (
-            f"The model {found}, and takes {self.n_wrong} of the others for it. The area under the "
-            f"ROC curve of its probabilities is {self.area.told(3)}; chance has 0.5."
+            f"The model finds {self.n_found} of the {self.n_rows} rows of {self.label!r}, with "
+            f"{self.n_wrong} false positives. The area under the ROC curve is {self.area.told(3)} "
+            f"(chance: 0.5)."
         )
 
 

@@ -39,7 +39,7 @@ class Rival:
     seconds: float | None = None
 
 
-def _dummy(task: str, seed: int) -> BaseEstimator:
+def _baseline(task: str, seed: int) -> BaseEstimator:
     """Return what predicts the mean, or the most frequent class and the shares of all."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
@@ -60,5 +60,5 @@ def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
     }
     if every and find_spec("xrfm") is not None:
         found["xrfm"] = ("xRFM", RecursiveMachine)
-    found |= {"rbf": ("tuned RBF SVM", TunedRBF), "dummy": ("dummy", _dummy)}
+    found |= {"rbf": ("tuned RBF SVM", TunedRBF), "baseline": ("baseline", _baseline)}
     return [Rival(name, title, make, seconds) for name, (title, make) in found.items()]
