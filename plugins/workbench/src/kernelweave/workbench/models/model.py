@@ -310,7 +310,7 @@ class Model:
     def _require_held_out(self, what: str) -> None:
         if self.header.certificate and self.header.held_out is None:
             raise CommandError(
-                f"the fit ended before rows were held out, so that there are no {what}: fit again "
+                f"the fit stopped before its first fold, so there are no {what}: fit again "
                 "with a larger --max-time"
             )
 
