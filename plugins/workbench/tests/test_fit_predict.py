@@ -247,6 +247,10 @@ def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_pa
         extra.to_csv(train, index=False)
         done = run(*options, *more)
         assert "Test R²" in done.out, done.err
+    coverage = json.loads(run(*options, *more, "--json").out)["test"]["coverage"]
+    assert [each["level"] for each in coverage] == [0.5, 0.8, 0.9, 0.95]
+    # sixty rows are quarters of fifteen, too few to be told of
+    assert all(each["share"] > 0.4 and each["where"] == "" for each in coverage)
     frame.assign(copy=frame.a).to_csv(train, index=False)
     frame.drop(columns="a").to_csv(test, index=False)
     assert "lacks 1 of the 2 columns that the model uses: 'a'" in run(*options).error

@@ -227,7 +227,8 @@ def jackknife_plus(
     the residual of row i there. The interval lies between quantiles of both over all i.
 
     `low`, `high` of shape (n_new, n_rows); `confidence`: between 0 and 1; the paper proves coverage
-    of at least 2·confidence − 1, and it is nearly ``confidence`` where the predictors agree.
+    of at least 2·confidence − 1 where the predictors treat rows alike, and it is nearly
+    ``confidence`` where they agree.
     Returns `low`, `high` of shape (n_new,): infinite where the rows are too few for the confidence.
 
     Examples

@@ -118,7 +118,7 @@ def _intervals(ax: Axes, demo: Demonstration) -> None:
     ax.set_xlabel("true value")
     ax.set_ylabel("prediction")
     ax.set_title(
-        f"{CONFIDENCE:.0%} intervals contain {demo.found['coverage']:.1%} of "
+        f"{CONFIDENCE:.0%} intervals contain {demo.found['coverage']['share']:.1%} of "
         f"{demo.found['n_test']} test rows",
         fontsize=11,
     )

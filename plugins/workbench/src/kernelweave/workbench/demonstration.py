@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .errors import CommandError
 from .progress import fit_bar
-from .scoring import rivals, score
+from .scoring import Coverage, rivals, score
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -103,7 +104,9 @@ class Demonstration:
         }
         if not self.classes:
             low, high = self.model.predict_interval(self.X_test, CONFIDENCE)
-            said["coverage"] = float(np.mean((low <= self.y_test) & (self.y_test <= high)))
+            inside = (low <= self.y_test) & (self.y_test <= high)
+            predicted = self.model.predict(self.X_test)
+            said["coverage"] = asdict(Coverage.of(CONFIDENCE, inside, predicted, self.X_test))
         return said
 
     def target_sentence(self) -> str:

@@ -110,7 +110,7 @@ def _show(demo: Demonstration, path: Path) -> None:
 
 def _said(found: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
-    from ..scoring import Score, measure_name
+    from ..scoring import Coverage, Score, measure_name
 
     strongest, measure = list(found["importance"])[:3], measure_name(found["task"])
     lines = {
@@ -119,5 +119,7 @@ def _said(found: dict[str, Any]) -> dict[str, str]:
         "top columns": ", ".join(strongest),
     }
     if "coverage" in found:
-        lines["coverage"] = f"{found['coverage']:.1%} of the test rows are in their 90 % intervals"
+        held = Coverage(**found["coverage"])
+        lines["coverage"] = f"{held.share:.1%} of the test rows are in their 90 % intervals"
+        lines |= {"lowest": held.told} if held.told else {}
     return lines

@@ -6,7 +6,7 @@ import warnings
 from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -369,7 +369,7 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         console.say("note", notes[-1])
         return None
     return {"data": table.source, "rows": len(found.y), **scores} | (
-        {"coverage": found.coverage} if found.coverage else {}
+        {"coverage": [asdict(each) for each in found.coverage]} if found.coverage else {}
     )
 
 
@@ -429,7 +429,7 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
     from ..score_table import print_scores, shown
-    from ..scoring import Score
+    from ..scoring import Coverage, Score
     from ..zoo import title_of
 
     scored = found["held_out"]
@@ -455,6 +455,7 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
         also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
         line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
-            share = 100 * tested["coverage"][0.9]
-            line["coverage"] = f"{share:.1f} % of the targets are in their 90 % intervals"
+            held = next(Coverage(**each) for each in tested["coverage"] if each["level"] == 0.9)
+            line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % intervals"
+            line |= {"lowest": held.told} if held.told else {}
         console.print_section(screen, f"Test {found['measure']}", line.items())

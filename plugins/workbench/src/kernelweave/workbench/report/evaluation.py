@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.arrays import Labels
 from kernelweave.tables import Table, choose_target, split_by_target
 
 from ..errors import CommandError
 from ..models import Model
 from ..models.model import told_of
-from ..scoring import HeldOut, Score, decision_of_classes
+from ..scoring import Coverage, HeldOut, Score, decision_of_classes
 
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
@@ -42,7 +42,7 @@ class HeldOutEvaluation:
         The rows as the model takes them, where they are at hand.
     places : ndarray of shape (n,) or None
         Which rows of the training table these are, where the fit held them out.
-    coverage : dict of float to float
+    coverage : tuple of Coverage
         Of prediction intervals: what share of the targets lies in those for a confidence.
     """
 
@@ -52,7 +52,7 @@ class HeldOutEvaluation:
     classes: tuple[object, ...] | None = None
     proba: npt.NDArray[np.float64] | None = None
     X: Any = None
-    coverage: dict[float, float] | None = None
+    coverage: tuple[Coverage, ...] = ()
     decision: npt.NDArray[np.float64] | None = None
     places: npt.NDArray[np.intp] | None = None
 
@@ -182,10 +182,17 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         )
     predicted = model.predict(table)
     estimator, rows = model.estimator, model.inputs(table)
-    proba = decision = coverage = None
+    proba = decision = None
+    coverage: tuple[Coverage, ...] = ()
     if known is None:
         if hasattr(estimator, "predict_interval"):
-            coverage = _coverage(model, table, target.values)
+            ends = ((level, *model.predict_interval(table, level)) for level in LEVELS)
+            coverage = tuple(
+                Coverage.of(
+                    level, (low <= target.values) & (target.values <= high), predicted, rows
+                )
+                for level, low, high in ends
+            )
     elif hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
     elif hasattr(estimator, "decision_function"):
@@ -215,14 +222,6 @@ def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
         return False
     known = model.held_out
     return known is None or bool(np.array_equal(known.truth, found.y[known.rows]))
-
-
-def _coverage(model: Model, table: Table, y: FloatArray) -> dict[float, float]:
-    found = {}
-    for level in LEVELS:
-        low, high = model.predict_interval(table, level)
-        found[level] = float(np.mean((low <= y) & (y <= high)))
-    return found
 
 
 def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[WorstRow]:

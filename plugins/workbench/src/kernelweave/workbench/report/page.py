@@ -77,7 +77,7 @@ def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list
             "title": title,
             "rows": each.rows,
             "scores": list(each.scores().items()),
-            "coverage": list((each.coverage or {}).items()),
+            "coverage": each.coverage,
             "pictures": prediction_pictures(each),
             "worst": worst_rows(model, each),
         }

@@ -12,7 +12,7 @@ from .held_out import (
     folds_of,
     held_out_by,
 )
-from .intervals import MeanInterval, corrected_resampled, of_independent
+from .intervals import Coverage, MeanInterval, corrected_resampled, of_independent
 from .metrics import SHORT, Metric, also_scored, check_metric, has_rare_class
 from .ranking import Ranking, ranking_of, roc_area
 from .rivals import Rival, rivals
@@ -20,6 +20,7 @@ from .scores import Score, lead, measure_name, score
 
 __all__ = [
     "SHORT",
+    "Coverage",
     "Folds",
     "HeldOut",
     "MeanInterval",
