@@ -241,7 +241,8 @@ class TestLaterTables:
         assert names(encoder) == ["a", "b", "a missing"]
         assert "in row 20, read as missing values." in said(encoder)["a"]
         three = X.assign(a=[*cells[:-3], "x", "y", "z"])
-        assert names(ColumnEncoder(min_frequency=1).fit(three)) == ["b", "a"]
+        asked = ColumnEncoder(min_frequency=1, kinds={"a": "category"})
+        assert names(asked.fit(three)) == ["b", "a"]
 
     def test_cells_outside_of_training_are_known(self) -> None:
         X = pd.DataFrame({"a": [1.0, None, 3.0, 2.0], "b": [*"uvuv"]})

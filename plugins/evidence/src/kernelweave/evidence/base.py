@@ -152,12 +152,12 @@ class EvidenceModel(Explained, Estimator):
     )
     max_levels: int = parameter(
         "Words that a column keeps apart at most; the rarest share a level.",
-        default=256,
+        default=10_000,
         rule=integer(2),
     )
     min_frequency: float = parameter(
         "Words in fewer rows, or as a fraction in a smaller share of them, share a level.",
-        default=2,
+        default=1,
         kind="int or float",
     )
     kinds: Mapping[str, str] | None = parameter(

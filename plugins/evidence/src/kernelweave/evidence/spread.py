@@ -24,6 +24,8 @@ _FLOOR = 0.3
 # The slope that needs not be sure. It and the floor were chosen on 15 tables of 300 rows, two draws
 # each.
 _UNSURE = 0.4
+# of a word, whose noise may be learned: rows left out in turn tell each other's residuals
+_FEWEST_ROWS = 6
 # where the curve of `_log_variance` is flatter, noise would choose
 _FLAT = 0.25
 
@@ -76,7 +78,8 @@ def learn_spread(
         # most rows are predicted exactly
         return None, ""
     targets = np.log(squares / middle + _FLOOR)
-    own = replace(rows, targets=np.ascontiguousarray(targets.T), warped=False)
+    codes = _frequent(rows.codes)
+    own = replace(rows, codes=codes, targets=np.ascontiguousarray(targets.T), warped=False)
     learned = learn(own, splits, _PLAN, random_state, n_jobs=n_jobs)
     v, share = learned.held_out, rows.mass[:, None] / rows.mass.sum()
     if learned.missing:
@@ -90,6 +93,15 @@ def learn_spread(
     factors = np.exp(0.5 * slope * _log_variance(v))
     unit = np.sqrt(np.sum(share * squares / factors**2, axis=0))
     return Spread(learned.mixture, slope, unit, unit * factors), ""
+
+
+def _frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return codes of levels, those of few rows one: residuals of a pair are of one size."""
+    out = codes.copy()
+    for column in out.T:
+        rare = np.bincount(column)[column] < _FEWEST_ROWS
+        column[rare] = codes.max() + 1
+    return out
 
 
 def _log_variance(v: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
 )
 # fewer rows can be so by chance
-_FEWEST_ROWS = 20
+FEWEST_ROWS = 20
 
 
 class ColumnPlan(NamedTuple):
@@ -331,7 +331,7 @@ def is_identifier(name: str, raw: Raw) -> bool:
 
     A column of integers, each once, that is called like an identifier or counts the rows.
     """
-    if not (isinstance(raw, Numbers) and raw.whole and len(raw) >= _FEWEST_ROWS):
+    if not (isinstance(raw, Numbers) and raw.whole and len(raw) >= FEWEST_ROWS):
         return False
     counts = bool((np.diff(raw.values) == 1.0).all()) and raw.values[0] in (0.0, 1.0)
     called = _NAMES_OF_IDENTIFIERS.fullmatch(name.strip()) is not None

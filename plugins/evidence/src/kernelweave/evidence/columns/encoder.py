@@ -245,6 +245,7 @@ class ColumnEncoder:
             findings,
             max_levels=int(self.max_levels),
             min_frequency=self.min_frequency,
+            asked=[name for name, kind in kinds.items() if kind == "category"],
         )
         self.dimensions_ = [*dimensions, *(column.dimension() for column in self._levels)]
         self.report_: list[ColumnPlan] = findings.told(sorting.plans)

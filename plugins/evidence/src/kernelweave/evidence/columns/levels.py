@@ -23,6 +23,7 @@ class Levels:
     - `lookup`: code of each word of the training rows
     - `gap`: code of a gap; ``n_levels`` where training had none
     - `n_rare`: how many words share a level
+    - `recurring`: share of the rows with a word that another row has too, and a level of its own
     """
 
     labels: tuple[str, ...]
@@ -30,18 +31,13 @@ class Levels:
     lookup: dict[str, int]
     gap: int
     n_rare: int
+    recurring: float
 
     @property
     def rare(self) -> int:
         """Code of rare words; ``n_levels`` where none share a level."""
         n_levels = len(self.labels)
         return n_levels - 1 - (self.gap < n_levels) if self.n_rare else n_levels
-
-    @property
-    def recurring(self) -> float:
-        """Share of the rows with a word that has a level of its own."""
-        others = {self.rare, self.gap}
-        return float(sum(f for k, f in enumerate(self.frequencies) if k not in others))
 
     @classmethod
     def fit(
@@ -76,7 +72,10 @@ class Levels:
         if of_gap > 0.0:
             labels, shares = [*labels, GAP], [*shares, of_gap]
         gap = len(labels) - (of_gap > 0.0)
-        return cls(tuple(labels), np.array(shares) / mass.sum(), lookup, int(gap), len(rare))
+        rows = np.bincount(words.codes + 1, minlength=len(words.labels) + 1)[1:]
+        several = [counts[i] for i in own if max(rows[i], counts[i]) > 1.0]
+        frequencies, recurring = np.array(shares) / mass.sum(), float(sum(several) / mass.sum())
+        return cls(tuple(labels), frequencies, lookup, int(gap), len(rare), recurring)
 
     def transform(self, words: Words) -> Codes:
         """Return the codes of rows; a word never seen is a rare one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.tables.columns import Dates, Numbers, RawTable, Words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import ColumnWarning
-from kernelweave.tables.plans import ColumnPlan, is_identifier, plan_column
+from kernelweave.tables.plans import FEWEST_ROWS, ColumnPlan, is_identifier, plan_column
 from kernelweave.tables.written import WrittenNumbers
 
 from .encoded import Dimension
@@ -166,14 +166,19 @@ def fit_levels(
     *,
     max_levels: int,
     min_frequency: float,
+    asked: Collection[str] = (),
 ) -> list[LevelColumn]:
-    """Learn the levels of columns of words, and say what is left out."""
+    """Learn the levels of columns of words, and say what is left out.
+
+    `asked`: columns that are to be categories, however many of their words come once.
+    """
     kept: list[LevelColumn] = []
     seen: dict[bytes, str] = {}
     for position, name, column in words:
         fit = partial(Levels.fit, column, max_levels=max_levels, weight=weight)
         levels = fit(min_frequency=min_frequency)
-        if levels.recurring <= _RECURRING:
+        by_chance = len(column) < FEWEST_ROWS and RARE not in levels.labels
+        if levels.recurring <= _RECURRING and not by_chance and name not in asked:
             levels = fit(min_frequency=np.inf)
         if levels.labels == (RARE,):
             _leave_out(name, _WORDS, findings)
