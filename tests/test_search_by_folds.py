@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, clock
 from kernelweave.kernels_core.checks import POSITIVE
+from kernelweave.kernels_core.estimators.folds import Scores, folds_of, score_settings
 from kernelweave.kernels_core.estimators.search import (
     CrossValidatedEstimator,
     OneOrSeveral,
-    Scores,
-    folds_of,
     one_or_several,
-    score_settings,
 )
 from kernelweave.kernels_core.parameters import parameter
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor

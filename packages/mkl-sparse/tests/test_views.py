@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import RBF, KernelDictionary, Laplacian, Linear
-from kernelweave.kernels_core.estimators.search import Scores
+from kernelweave.kernels_core.estimators.folds import Scores
 from kernelweave.mkl_sparse import (
     SparseMKLClassifier,
     SparseMKLRegressor,

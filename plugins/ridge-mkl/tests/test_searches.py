@@ -17,7 +17,7 @@ from kernelweave.kernels_core import (
     Status,
     watch,
 )
-from kernelweave.kernels_core.estimators.search import folds_of
+from kernelweave.kernels_core.estimators.folds import folds_of
 from kernelweave.kernels_core.testing import make_regression
 from kernelweave.ridge_mkl import (
     RidgeMKLClassifier,

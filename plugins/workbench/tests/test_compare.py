@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,8 @@ import pytest
 from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
 from kernelweave.workbench import console
 from kernelweave.workbench.commands import compare, fit
+from kernelweave.workbench.fitting import WeightedModel
+from kernelweave.workbench.machines import kernel_machine
 from kernelweave.workbench.scoring import (
     Folds,
     HeldOut,
@@ -36,7 +39,10 @@ from kernelweave.workbench.scoring import (
 from kernelweave.workbench.scoring.limits import ended_after
 from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.trees import with_gaps
+from kernelweave.workbench.zoo import fit_model, make_model
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 
@@ -453,3 +459,31 @@ def test_trees_tell_more_categories_apart_than_they_have_bins() -> None:
     trees.fit(X[:1600], y[:1600], np.ones(1600))
     # 254 of the 400 categories hold less than this
     assert r2_score(y[1600:], trees.predict(X[1600:])) > 0.85
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_folds_within_a_kernel_machine_hold_whole_groups_out(task: str) -> None:
+    ridge_mkl = pytest.importorskip("kernelweave.ridge_mkl")
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(6), 8))
+    X = pd.DataFrame(0.3 * rng.standard_normal((48, 2)) + groups[:, None], columns=["a", "b"])
+    y = rng.standard_normal(6)[groups] + 0.1 * rng.standard_normal(48)
+    target = y if task == "regression" else np.where(y > np.median(y), "high", "low")
+    make = partial(make_model, "ridge", task, {"lam": "cv"}, seed=0)
+    weight = rng.uniform(0.5, 1.5, 48)
+    model = WeightedModel(make, True, columns={"groups": "who"}).fit(X, target, weight, groups)
+    # the folds are told by hand, and the scales of columns and target are those of all rows
+    kind = GroupKFold if task == "regression" else StratifiedGroupKFold
+    splits = list(kind(5).split(X, target, groups))
+    Z = StandardScaler().fit_transform(X)
+    z = (y - y.mean()) / y.std() if task == "regression" else target
+    name = "RidgeMKLRegressor" if task == "regression" else "RidgeMKLClassifier"
+    plain = getattr(ridge_mkl, name)(lam="cv", cv=splits).fit(Z, z, weight)
+    np.testing.assert_allclose(
+        kernel_machine(model).cv_results_["mean_test_score"],
+        plain.cv_results_["mean_test_score"],
+        rtol=0.05,
+    )
+    random = fit_model(make(), X, target, weight)
+    means = kernel_machine(random).cv_results_["mean_test_score"]
+    assert means.max() > plain.cv_results_["mean_test_score"].max() + 0.2

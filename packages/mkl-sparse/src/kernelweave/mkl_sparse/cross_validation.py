@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Points, RealArray
-from kernelweave.kernels_core.estimators.kernel import Data
-from kernelweave.kernels_core.estimators.parts import alone
-from kernelweave.kernels_core.estimators.samples import spread_of
-from kernelweave.kernels_core.estimators.search import (
+from kernelweave.kernels_core.estimators.folds import (
     Fold,
     FoldFit,
     FoldScore,
     Scores,
     Setting,
-    fold_fits,
     score_settings,
 )
+from kernelweave.kernels_core.estimators.kernel import Data
+from kernelweave.kernels_core.estimators.parts import alone
+from kernelweave.kernels_core.estimators.samples import spread_of
+from kernelweave.kernels_core.estimators.search import fold_fits
 from kernelweave.kernels_core.estimators.weights import dictionary_of, is_approximate, views_of
 from kernelweave.kernels_core.grams import (
     GramStack,

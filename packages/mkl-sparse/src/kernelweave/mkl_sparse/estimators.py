@@ -19,6 +19,7 @@ from kernelweave.kernels_core.checks import (
     Rule,
     one_of,
 )
+from kernelweave.kernels_core.estimators.folds import CHOICES, Fold, FoldScore, Scores, Setting
 from kernelweave.kernels_core.estimators.kernel import (
     Data,
     KernelClassifier,
@@ -27,13 +28,8 @@ from kernelweave.kernels_core.estimators.kernel import (
 )
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.search import (
-    CHOICES,
     CrossValidatedEstimator,
-    Fold,
-    FoldScore,
     OneOrSeveral,
-    Scores,
-    Setting,
     one_or_several,
     values_of,
 )

@@ -12,18 +12,20 @@ import numpy as np
 from kernelweave.kernels_core import Result
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Points
 from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE
-from kernelweave.kernels_core.estimators.kernel import Data
-from kernelweave.kernels_core.estimators.search import (
-    CrossValidatedEstimator,
+from kernelweave.kernels_core.estimators.folds import (
     Fold,
     FoldFit,
     FoldScore,
     Scores,
     Setting,
+    score_settings,
+)
+from kernelweave.kernels_core.estimators.kernel import Data
+from kernelweave.kernels_core.estimators.search import (
+    CrossValidatedEstimator,
     learn_chosen,
     one_or_several,
     part_of,
-    score_settings,
     values_of,
 )
 from kernelweave.kernels_core.exceptions import (

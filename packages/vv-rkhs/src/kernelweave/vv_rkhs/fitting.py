@@ -32,8 +32,7 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.estimators.parts import alone
-from kernelweave.kernels_core.estimators.search import (
+from kernelweave.kernels_core.estimators.folds import (
     SCORING,
     Fold,
     Folds,
@@ -41,6 +40,7 @@ from kernelweave.kernels_core.estimators.search import (
     folds_of,
     scorer_of,
 )
+from kernelweave.kernels_core.estimators.parts import alone
 from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.fit import (

@@ -18,7 +18,7 @@ from kernelweave.kernels_core.checks import (
     one_of,
 )
 from kernelweave.kernels_core.estimators.base import Estimator
-from kernelweave.kernels_core.estimators.search import SCORING, Folds, Scoring
+from kernelweave.kernels_core.estimators.folds import SCORING, Folds, Scoring
 from kernelweave.kernels_core.parameters import fitted, parameter
 
 from .effects import Effects

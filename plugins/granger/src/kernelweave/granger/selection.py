@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import integer
-from kernelweave.kernels_core.estimators.search import Fold, Scoring, folds_of
+from kernelweave.kernels_core.estimators.folds import Fold, Scoring, folds_of
 from kernelweave.vv_rkhs import PrecomputedFamily
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer

@@ -7,19 +7,21 @@ from functools import partial
 from typing import Any, ClassVar
 
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, STRENGTH, one_of
+from kernelweave.kernels_core.estimators.folds import (
+    CHOICES,
+    Fold,
+    FoldScore,
+    Scores,
+    Setting,
+    score_settings,
+)
 from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.search import (
-    CHOICES,
     CrossValidatedEstimator,
-    Fold,
-    FoldScore,
     OneOrSeveral,
-    Scores,
-    Setting,
     fold_fits,
     one_or_several,
-    score_settings,
     shared_grams,
     values_of,
 )

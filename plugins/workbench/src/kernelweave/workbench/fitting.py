@@ -17,7 +17,6 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.tables import Table, Target
 from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean, one_line
-from sklearn.utils.validation import has_fit_parameter
 
 from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
@@ -165,7 +164,8 @@ def fit_table(
     works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _leaving_to_summary(name) as doubted, bar as end_fit:
-        estimator = fit_model(make(), X, y, weight, **(division if name == "evidence" else {}))
+        seen = division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
+        estimator = fit_model(make(), X, y, weight, **seen)
         end_fit()
         stopped = _was_stopped(estimator)
         scoring = _counted(weight, choices.given.get("class_weight"), y)
@@ -298,11 +298,10 @@ class WeightedModel:
         order: FloatArray | None = None,
     ) -> BaseEstimator:
         """Learn from rows; groups and order choose only where the model takes them."""
-        division = {
-            name: self._columns.get(name, each)
-            for name, each in {"groups": groups, "order": order}.items()
-            if each is not None and has_fit_parameter(self._model, name)
-        }
+        division: dict[str, object] = {"groups": groups, "order": order}
+        if kernel_machine(self._model) is self._model:
+            # who reads the table finds its columns by name
+            division |= {k: self._columns[k] for k in self._columns if division[k] is not None}
         fitted = fit_model(self._model, X, y, weight if self._weighted else None, **division)
         if _was_stopped(fitted):
             raise KeyboardInterrupt

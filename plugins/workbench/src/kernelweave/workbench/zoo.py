@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.registry import parts_for
+from sklearn.utils.validation import has_fit_parameter
 
 from .errors import CommandError
+from .machines import kernel_machine
 from .matrix import TableMatrix
 from .model_names import GENERIC
 from .views import dictionary_of
@@ -163,13 +165,15 @@ def fit_model(
 ) -> BaseEstimator:
     """Fit what `make_model` made, with weights of rows where there are any.
 
-    `division`: ``groups`` and ``order`` of the rows, for estimators that take them.
+    `division`: ``groups`` and ``order`` of the rows, of which the estimator sees what it takes.
     """
-    if weight is None:
-        return model.fit(X, y, **division)
-    chained = hasattr(model, "steps") or hasattr(getattr(model, "regressor", None), "steps")
-    weighted = {"machine__sample_weight" if chained else "sample_weight": weight}
-    return model.fit(X, y, **weighted, **division)
+    machine = kernel_machine(model)
+    given = {"sample_weight": weight} | {
+        name: each for name, each in division.items() if has_fit_parameter(machine, name)
+    }
+    # a chain hands on what is named after its last step
+    step = "" if machine is model else "machine__"
+    return model.fit(X, y, **{step + k: each for k, each in given.items() if each is not None})
 
 
 def _class(name: str, task: str) -> type[BaseEstimator]:
