@@ -431,6 +431,23 @@ def test_a_survey_does_not_depend_on_blocks_and_knows_every_row() -> None:
     assert parts.targets.low < rows.targets.min() < rows.targets.max() < parts.targets.high
 
 
+@pytest.mark.parametrize("exponent", [-1000, 1000])
+def test_a_survey_squares_neither_tiny_nor_huge_numbers(exponent: int) -> None:
+    rows = friedman(90)
+    numbers = rows.numeric.copy()
+    # a column that is far larger in some blocks than in others
+    numbers[60:, 0] *= 2.0**20
+    rows = replace(rows, numeric=numbers)
+    scaled = replace(
+        rows, numeric=np.ldexp(numbers, exponent), targets=np.ldexp(rows.targets, exponent)
+    )
+    plain, other = (survey(source_of(cut(each, 20)), 50, 0) for each in (rows, scaled))
+    np.testing.assert_allclose(plain.views.scale, numbers.std(axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(other.views.scale, np.ldexp(plain.views.scale, exponent))
+    np.testing.assert_array_equal(other.views.mean, np.ldexp(plain.views.mean, exponent))
+    np.testing.assert_array_equal(other.targets.values, plain.targets.values)
+
+
 def test_a_survey_of_no_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one row, got none"):
         survey(source_of([friedman(5).take(np.arange(0))]), 10, 0)

@@ -41,28 +41,37 @@ class Survey:
 
 @dataclass
 class _Moments:
-    """Weighted mean and sum of squared deviations of columns, merged block by block."""
+    """Weighted mean and sum of squared deviations of columns, merged block by block.
+
+    `unit`: powers of two near the largest numbers, in which `mean` and `squares` are: squares of
+    tiny numbers would underflow, and those of huge ones overflow.
+    """
 
     mass: float
+    unit: FloatArray
     mean: FloatArray
     squares: FloatArray
 
     @classmethod
     def of(cls, values: FloatArray, weight: FloatArray) -> _Moments:
-        mass = float(weight.sum())
+        unit = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0))[1] - 1)
+        mass, values = float(weight.sum()), values / unit
         mean = weight @ values / mass
-        return cls(mass, mean, weight @ (values - mean) ** 2)
+        return cls(mass, unit, mean, weight @ (values - mean) ** 2)
 
     def add(self, other: _Moments) -> None:
-        mass = self.mass + other.mass
-        step = other.mean - self.mean
-        self.mean = self.mean + step * (other.mass / mass)
-        self.squares = self.squares + other.squares + step**2 * (self.mass * other.mass / mass)
-        self.mass = mass
+        mass, unit = self.mass + other.mass, np.maximum(self.unit, other.unit)
+        own, new = self.unit / unit, other.unit / unit
+        step = other.mean * new - self.mean * own
+        self.mean = self.mean * own + step * (other.mass / mass)
+        between = step**2 * (self.mass * other.mass / mass)
+        self.squares = self.squares * own**2 + other.squares * new**2 + between
+        self.mass, self.unit = mass, unit
 
     @property
-    def spread(self) -> FloatArray:
-        return np.asarray(np.sqrt(self.squares / self.mass))
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation."""
+        return self.unit * self.mean, np.asarray(self.unit * np.sqrt(self.squares / self.mass))
 
 
 @dataclass
@@ -145,7 +154,7 @@ def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
 
 
 def _standardised(sample: Rows, totals: _Totals) -> Standardised:
-    centre, spread = totals.targets.mean, totals.targets.spread
+    centre, spread = totals.targets.moments
     spread[spread == 0] = 1.0
     values = (sample.targets - centre[:, None]) / spread[:, None]
     low, high = reach_of(totals.low, totals.high, 0.3 * spread)
@@ -154,7 +163,7 @@ def _standardised(sample: Rows, totals: _Totals) -> Standardised:
 
 def _views(sample: Rows, totals: _Totals) -> Views:
     """Return the sample's ranks beside everybody's moments: a rare value is not a far one."""
-    mean, scale = totals.columns.mean, totals.columns.spread
+    mean, scale = totals.columns.moments
     scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
     shares = tuple(count / count.sum() for count in totals.levels)
     views = sample.views()
