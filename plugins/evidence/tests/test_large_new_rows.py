@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor, HeldOutWarning
+from kernelweave.evidence.large import learning
+from kernelweave.evidence.large.survey import _some_knots
 from test_new_rows import patients
 
 MANY = {"precisions": (5.0,), "max_iter": 15, "n_landmarks": 500}
@@ -53,3 +55,39 @@ def test_there_is_no_alarm_where_groups_do_not_matter() -> None:
     told = model.held_out_
     assert {"new city", "new code", "later by day", "later in the file"} < set(told.index)
     assert (np.abs(told.score - told.score.iloc[0]) < 3.0 * told.error + 0.02).all()
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+def test_a_model_keeps_some_rows_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = patients(2, 400)
+    weight = np.ones(2400)
+    weight[::9] = 0.0
+    y = np.abs(y)
+    whole = EvidenceKernelRegressor(**MANY).fit(X, y, weight)
+    monkeypatch.setattr(learning, "_KEPT", 50)
+    model = EvidenceKernelRegressor(**MANY).fit(X, y, weight)
+    few = model._predictor.rows
+    judging = model.held_out_fold_ >= 0
+    assert judging.sum() <= len(few) <= judging.sum() + 55
+    assert len(whole._predictor.rows) == np.count_nonzero(weight)
+    assert (few.targets.min(), few.targets.max()) == (y[weight > 0].min(), y[weight > 0].max())
+    for name in ("held_out_prediction_", "held_out_fold_", "held_out_score_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(whole, name))
+    for one, other in zip(model.predict_interval(X), whole.predict_interval(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    at = np.flatnonzero(judging)[:2]
+    told = model.explain_held_out(at, n_background=20)
+    np.testing.assert_allclose(told.predictions, model.held_out_prediction_[at], atol=1e-8)
+
+
+def test_ranks_between_some_knots_are_those_between_all() -> None:
+    state = np.random.default_rng(0)
+    values = np.concatenate([state.normal(size=20_000), np.repeat([0.5, 3.0], 4000)])
+    knots, counts = np.unique(values, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * counts) / len(values)
+    some, own = _some_knots(knots, ranks)
+    assert len(some) < 8200
+    np.testing.assert_array_equal(some[[0, -1]], knots[[0, -1]])
+    new = np.concatenate([values, state.normal(size=5000)])
+    gap = np.interp(new, some, own) - np.interp(new, knots, ranks)
+    assert np.abs(gap).max() < 1.0 / 8192

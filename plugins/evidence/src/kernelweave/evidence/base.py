@@ -289,7 +289,12 @@ class EvidenceModel(Explained, Estimator):
             if self.verbose > 0:
                 print(f"[evidence] {learned}")  # noqa: T201
             rows = learned.predictor.rows
-            if not isinstance(source, Rows):
+            if isinstance(source, Rows):
+                # the last is that of rows without a weight
+                at = np.full(len(source) + 1, -1, dtype=np.int32)
+                at[learned.places] = np.arange(len(rows))
+                self._owner = at[self.__dict__["_owner"]]
+            else:
                 self._owner = np.arange(len(rows))
             self._store(learned.predictor, learned, rows, division)
             if division is not None and division.order is not None and not classes:

@@ -31,12 +31,15 @@ from .survey import Survey, survey
 _ROUGH = 1e-4
 # of the rows that choose: without those whose losses change most, a power must still gain
 _FAR = 0.01
+# rows that a predictor keeps, besides those that judge
+_KEPT = 10_000
 
 
 @dataclass(frozen=True)
 class LearnedLarge:
     """What a fit leaves.
 
+    - `places`: of the predictor's rows among all, where these are in memory
     - `fits`: the path on the rows of the metric
     - `weights` of shape (n_fits,): how it is combined
     - `errors` of shape (n_fits,): mean squared error of each λ on the rows that choose, in units of
@@ -46,6 +49,7 @@ class LearnedLarge:
     """
 
     predictor: LandmarkPredictor
+    places: Index
     fits: list[Fit]
     weights: FloatArray
     errors: FloatArray
@@ -108,11 +112,12 @@ def learn_large(
     except Stopped:
         undone.append("some rows not learned from")
     solution = work.solution()
-    predictor = solution.predictor(roles.held_out, work.targets)
+    predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
     if isinstance(source, Rows):
-        predictor = _placed(predictor, source, roles.held_out.places[solution.judged])
+        judging = roles.held_out.places[solution.judged]
+        predictor, places = _among_others(predictor, source, judging)
     return LearnedLarge(
-        predictor, fits, work.weights, work.errors, len(roles.metric), work.record,
+        predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
         None if undone else _left_out(work, solution, source), ", ".join(undone),
     )  # fmt: skip
 
@@ -198,13 +203,24 @@ def _warped(seen: Survey) -> Standardised:
     return replace(own, low=seen.targets.low, high=seen.targets.high)
 
 
-def _placed(predictor: LandmarkPredictor, rows: Rows, places: Index) -> LandmarkPredictor:
-    """Return the predictor with all training rows; those that judge stand at their places."""
-    held_out = np.full((len(rows), len(rows.targets)), np.nan)
-    held_out[places] = predictor.held_out
-    fold = np.full(len(rows), -1, dtype=np.intp)
-    fold[places] = predictor.fold
-    return replace(predictor, rows=rows, held_out=held_out, fold=fold)
+def _among_others(
+    predictor: LandmarkPredictor, rows: Rows, judging: Index
+) -> tuple[LandmarkPredictor, Index]:
+    """Return the predictor with other rows than those that judge, and the places of all these.
+
+    Explanations and the range of the targets ask for them; ten thousand tell what a million would.
+    """
+    n, y = len(rows), rows.targets
+    wanted = np.concatenate(
+        [judging, y.argmin(axis=1), y.argmax(axis=1), (y != np.rint(y)).argmax(axis=1)]
+    )
+    kept = np.union1d(wanted, np.linspace(0, n - 1, min(n, _KEPT)).astype(np.intp))
+    at = np.searchsorted(kept, judging)
+    held_out = np.full((len(kept), len(y)), np.nan)
+    held_out[at] = predictor.held_out
+    fold = np.full(len(kept), -1, dtype=np.intp)
+    fold[at] = predictor.fold
+    return replace(predictor, rows=rows.take(kept), held_out=held_out, fold=fold), kept
 
 
 def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:

@@ -14,6 +14,9 @@ from ..views import Views
 from .drawing import Drawn
 from .source import Source
 
+# values of a column whose ranks are kept: of so many rows all
+_KNOTS = 8192
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -36,7 +39,9 @@ class Survey:
     def bent(self) -> Survey:
         """Return the same with skewed numbers under a power, whose moments are the sample's."""
         sample = replace(self.sample, bent=True)
-        return replace(self, sample=sample, views=replace(sample.views(), shares=self.views.shares))
+        return replace(
+            self, sample=sample, views=replace(_thinned(sample.views()), shares=self.views.shares)
+        )
 
 
 @dataclass
@@ -166,5 +171,23 @@ def _views(sample: Rows, totals: _Totals) -> Views:
     mean, scale = totals.columns.moments
     scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
     shares = tuple(count / count.sum() for count in totals.levels)
-    views = sample.views()
-    return replace(views, mean=mean, scale=scale, shares=shares)
+    return replace(_thinned(sample.views()), mean=mean, scale=scale, shares=shares)
+
+
+def _thinned(views: Views) -> Views:
+    """Return views with some thousand knots a column at most; ranks between them are on a line."""
+    pairs = [_some_knots(*pair) for pair in zip(views.knots, views.ranks, strict=True)]
+    knots, ranks = zip(*pairs, strict=True) if pairs else ((), ())
+    return replace(views, knots=tuple(knots), ranks=tuple(ranks))
+
+
+def _some_knots(knots: FloatArray, ranks: FloatArray) -> tuple[FloatArray, FloatArray]:
+    if len(knots) <= _KNOTS:
+        return knots, ranks
+    kept = np.zeros(len(knots), dtype=np.bool_)
+    kept[np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], _KNOTS))] = True
+    # both sides of a value that many rows have
+    far = np.diff(ranks) > 1.0 / _KNOTS
+    kept[:-1] |= far
+    kept[1:] |= far
+    return knots[kept], ranks[kept]
