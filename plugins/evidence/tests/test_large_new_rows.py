@@ -77,7 +77,8 @@ def test_a_model_keeps_some_rows_and_says_the_same(monkeypatch: pytest.MonkeyPat
         np.testing.assert_array_equal(one, other)
     at = np.flatnonzero(judging)[:2]
     told = model.explain_held_out(at, n_background=20)
-    np.testing.assert_allclose(told.predictions, model.held_out_prediction_[at], atol=1e-8)
+    # features of held-out predictions are in single precision
+    np.testing.assert_allclose(told.predictions, model.held_out_prediction_[at], atol=1e-5)
 
 
 def test_ranks_between_some_knots_are_those_between_all() -> None:
