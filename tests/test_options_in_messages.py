@@ -13,7 +13,7 @@ from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.registry import commands
 from kernelweave.workbench.app import run
 from kernelweave.workbench.commands import BUILTIN
-from kernelweave.workbench.spoken import as_options, options_of
+from kernelweave.workbench.console import as_options, options_of
 from kernelweave.workbench.zoo import make_model, serving
 
 SPECS = {spec.name: spec for spec in BUILTIN} | commands()

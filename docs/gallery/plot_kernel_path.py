@@ -10,7 +10,6 @@ matrices and the same cuts, so the whole takes fewer solves than its fits one by
 import matplotlib.pyplot as plt
 import numpy as np
 from kernelweave.mkl_sparse import SparseMKLClassifier, sparse_mkl_path
-from kernelweave.workbench import PathDisplay
 from sklearn.datasets import load_breast_cancer
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -33,7 +32,12 @@ one_by_one = sum(path_of([lam]).n_svm_solves for lam in lams)
 # Which kernels are chosen, and with which weights, at every λ. The weights sum to one.
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-PathDisplay.from_path(path, names=model.kernel_names_, ax=ax)
+weights = np.array([point.weights for point in path.points])
+for name, curve in zip(model.kernel_names_, weights.T, strict=True):
+    if curve.any():
+        ax.plot([point.lam for point in path.points], curve, marker="o", label=name)
+ax.set(xlabel="λ", ylabel="weight", xscale="log")
+ax.legend(frameon=False)
 ax.set_title(
     f"{len(path.points)} fits in {path.n_svm_solves} solves of the learner, {one_by_one} one by one"
 )

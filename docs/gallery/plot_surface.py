@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from kernelweave.kernels_core import RBF
 from kernelweave.spectahedron import TessellatedKernelClassifier
-from kernelweave.workbench import SurfaceDisplay
+from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -29,20 +29,20 @@ learned = GridSearchCV(TessellatedKernelClassifier(tol=1e-2), {"C": C}, cv=3).fi
 # Above k(point, ·), below the decision values; the black line is where they are zero.
 
 figure, axes = plt.subplots(2, 2, figsize=(8.6, 7.4), layout="constrained")
-point = [0.5, 0.5]
-first, second = (np.linspace(0, 1, 60) for _ in range(2))
-grid = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
-round_one = RBF(gamma=gaussian.best_params_["gamma"])(grid, np.array([point]))
-SurfaceDisplay(
-    [first, second], round_one.reshape(60, 60), ["x0", "x1"], quantity="k(·, point)"
-).plot(ax=axes[0, 0])
-SurfaceDisplay.from_estimator(learned, X, response="kernel", at=point, ax=axes[0, 1])
-SurfaceDisplay.from_estimator(gaussian, X, y=y, ax=axes[1, 0])
-SurfaceDisplay.from_estimator(learned, X, y=y, ax=axes[1, 1])
+point = np.array([[0.5, 0.5]])
+first, second = np.meshgrid(np.linspace(0, 1, 60), np.linspace(0, 1, 60))
+grid = np.column_stack([first.ravel(), second.ravel()])
+kernels = [RBF(gamma=gaussian.best_params_["gamma"]), learned.best_estimator_.kernel_]
 names = {"Gaussian, tuned": gaussian, "learned": learned}
 for k, (name, search) in enumerate(names.items()):
+    values = kernels[k](grid, point).reshape(first.shape)
+    axes[0, k].pcolormesh(first, second, values, cmap="cividis", shading="gouraud")
+    axes[0, k].plot(*point[0], "+", color="white")
     axes[0, k].set_title(name)
+    boundary = DecisionBoundaryDisplay.from_estimator(
+        search, X, response_method="decision_function", cmap="PuOr", ax=axes[1, k]
+    )
+    axes[1, k].contour(boundary.xx0, boundary.xx1, boundary.response, levels=[0], colors="black")
+    axes[1, k].scatter(*X.T, c=y == "a", cmap="PuOr", s=9, edgecolors="white", linewidths=0.3)
     axes[1, k].set_title(f"{search.score(X_test, y_test):.1%} of 3000 other rows are right")
-axes[0, 0].plot(*point, "+", color="white")
-axes[0, 1].plot(*point, "+", color="white")
 plt.show()

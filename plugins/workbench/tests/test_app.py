@@ -16,7 +16,7 @@ import pytest
 from kernelweave.kernels_core import Progress, watch
 from kernelweave.workbench import load_model
 from kernelweave.workbench.commands import BUILTIN
-from kernelweave.workbench.spoken import as_options
+from kernelweave.workbench.console import as_options
 
 HEAVY = {"numba", "scipy", "sklearn", "cvxpy", "matplotlib", "pandas", "skops"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.workbench.demo_picture import is_demo_picture
+from kernelweave.workbench.demonstration import is_demo_picture
 from matplotlib.image import imread
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split

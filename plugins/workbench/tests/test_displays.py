@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from kernelweave.kernels_core import History
 from kernelweave.spectahedron import (
     TessellatedKernelClassifier,
-    TessellatedKernelClassifierCV,
-    TessellatedKernelRegressor,
 )
 from kernelweave.workbench import (
     ConvergenceDisplay,
     GramDisplay,
     KernelWeightsDisplay,
-    PathDisplay,
     SpectrumDisplay,
-    SurfaceDisplay,
 )
 from kernelweave.workbench.displays import cosine_gram
 from kernelweave.workbench.displays.colours import SERIES
@@ -131,9 +124,7 @@ def test_new_figures_fit_a_column_and_can_be_read(fitted: Any, points: Any) -> N
         ConvergenceDisplay.from_estimator(fitted),
         SpectrumDisplay.from_estimator(fitted),
         GramDisplay.from_estimator(fitted, X, y),
-        SurfaceDisplay.from_estimator(fitted, X),
         KernelWeightsDisplay([0.5, 0.5]).plot(),
-        PathDisplay([1, 2], [[1.0], [2.0]], ["a"], parameter="C").plot(),
     ]
     for display in made:
         assert display.figure_.get_figwidth() == 3.5
@@ -239,129 +230,6 @@ def test_centred_cosines_against_the_definition() -> None:
     assert (cosine_gram(np.ones((3, 3))) == 0).all()
 
 
-def path_of(*settings: tuple[float, float, int, list[float]]) -> Any:
-    points = [SimpleNamespace(C=C, lam=lam, k0=k0, weights=w) for C, lam, k0, w in settings]
-    return SimpleNamespace(points=points)
-
-
-def test_a_path_is_drawn_in_the_order_of_its_setting() -> None:
-    path = path_of((1, 100, 2, [0.2, 0.8, 0]), (1, 0.1, 2, [0.9, 0.1, 0]))
-    display = PathDisplay.from_path(path, names=["a", "b", "c"], max_curves=2)
-    assert display.ax_.get_xlabel() == "λ"
-    assert display.ax_.get_xscale() == "log"
-    assert display.settings.tolist() == [0.1, 100]
-    assert [line.get_ydata().tolist() for line in display.lines_] == [
-        [0.9, 0.2],
-        [0.1, 0.8],
-        [0, 0],
-    ]
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["a", "b"]
-    sparse = path_of((1, 1, 1, [1.0, 0.0]), (1, 1, 2, [0.5, 0.5]))
-    assert PathDisplay.from_path(sparse).ax_.get_xlabel().startswith("kernels at most")
-
-
-def test_a_path_along_two_settings_is_refused_with_the_remedy() -> None:
-    path = path_of((1, 1, 1, [1.0]), (2, 1, 2, [1.0]))
-    with pytest.raises(ValueError, match=r"k0 changes too: hold it by path\.at"):
-        PathDisplay.from_path(path)
-
-
-def test_scores_of_a_search_are_the_best_over_other_settings(points: Any) -> None:
-    X, y = points
-    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.5, 5.0]}
-    search = GridSearchCV(SVC(), grid, cv=3).fit(X, y)
-    display = PathDisplay.from_estimator(search)
-    table = pd.DataFrame(search.cv_results_)
-    wanted = table.groupby("param_C")["mean_test_score"].max()
-    np.testing.assert_allclose(display.settings, wanted.index)
-    np.testing.assert_allclose(display.lines_[0].get_ydata(), wanted)
-    assert display.ax_.get_xlabel() == "C"
-    assert PathDisplay.from_estimator(search, parameter="gamma").ax_.get_xlabel() == "γ"
-    with pytest.raises(ValueError, match="'C', 'gamma'"):
-        PathDisplay.from_estimator(search, parameter="degree")
-    ours = TessellatedKernelClassifierCV(cv=2, C=[0.1, 1.0]).fit(X, y)
-    np.testing.assert_allclose(
-        PathDisplay.from_estimator(ours).values[:, 0], ours.cv_results_["mean_test_score"]
-    )
-
-
-def test_scores_of_a_model_whose_folds_chose(points: Any) -> None:
-    sparse = pytest.importorskip("kernelweave.mkl_sparse")
-    X, y = points
-    model = sparse.SparseMKLClassifier(k0=[1, 2], cv=2).fit(X, y)
-    for fitted in (model, make_pipeline(StandardScaler(), model).fit(X, y)):
-        display = PathDisplay.from_estimator(fitted)
-        assert display.ax_.get_xlabel().startswith("kernels at most")
-        np.testing.assert_allclose(display.settings, [1, 2])
-    np.testing.assert_allclose(display.values[:, 0], model.cv_results_["mean_test_score"])
-    with pytest.raises(ValueError, match="have cv_results_, as where folds chose"):
-        PathDisplay.from_estimator(sparse.SparseMKLClassifier(k0=1).fit(X, y))
-
-
-def test_weights_of_several_fits_make_a_path() -> None:
-    fits = [Weighted(C, named=True).fit() for C in (100.0, 1.0)]
-    display = PathDisplay.from_estimators(fits, parameter="C")
-    assert display.names == ["narrow", "wide"]
-    np.testing.assert_allclose(display.values, [[0.5, 0.5], [1 / 101, 100 / 101]])
-
-
-def test_a_surface_is_the_function_on_the_grid(fitted: Any, points: Any) -> None:
-    X, y = points
-    display = SurfaceDisplay.from_estimator(fitted, X, features=(2, 0), grid_resolution=7, y=y)
-    first, second = display.grid
-    held = np.median(X, axis=0)
-    for i, j in ((0, 0), (3, 5), (6, 2)):
-        place = held.copy()
-        place[2], place[0] = first[j], second[i]
-        assert display.values[i, j] == pytest.approx(fitted.decision_function(place[None])[0])
-    assert first[0] < X[:, 2].min() < X[:, 2].max() < first[-1]
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x2", "x0")
-    low, high = display.surface_.get_clim()
-    assert low == -high
-    legend = display.ax_.get_legend().get_texts()
-    assert [text.get_text() for text in legend] == ["in", "out"]
-
-
-def test_a_surface_of_the_kernel_is_the_kernel(fitted: Any, points: Any) -> None:
-    X, _ = points
-    at = [0.2, 0.3, 0.4]
-    display = SurfaceDisplay.from_estimator(
-        fitted, X, response="kernel", at=at, features=[1], grid_resolution=5
-    )
-    rows = np.tile(np.median(X, axis=0), (5, 1))
-    rows[:, 1] = display.grid[0]
-    wanted = fitted.kernel_(rows, np.array([at]))[:, 0]
-    np.testing.assert_allclose(display.surface_.get_ydata(), wanted)
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_features_go_by_name_and_names_reach_the_estimator(frame: Any, points: Any) -> None:
-    X, y = points
-    table = frame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
-    model = make_pipeline(StandardScaler(), TessellatedKernelClassifier(tol=0.1)).fit(table, y)
-    display = SurfaceDisplay.from_estimator(model, table, features=["c"], grid_resolution=3)
-    assert display.ax_.get_xlabel() == "c"
-    assert display.ax_.get_ylabel() == "decision value"
-    with pytest.raises(ValueError, match="got 'd'"):
-        SurfaceDisplay.from_estimator(model, table, features=["d"])
-
-
-def test_regions_of_several_classes_and_a_regression(points: Any) -> None:
-    X, _ = points
-    names = np.array(["low", "mid", "top"])[np.digitize(X[:, 0], [0.3, 0.6])]
-    model = TessellatedKernelClassifier(C=0.1, tol=0.1, max_iter=20).fit(X, names)
-    display = SurfaceDisplay.from_estimator(model, X, grid_resolution=6, y=names)
-    grid = np.stack(np.meshgrid(*display.grid), axis=-1).reshape(-1, 2)
-    rows = np.column_stack([grid, np.full(36, np.median(X[:, 2]))])
-    assert (model.classes_[display.values.ravel()] == model.predict(rows)).all()
-    with pytest.raises(ValueError, match="two classes"):
-        SurfaceDisplay.from_estimator(model, X, response="decision")
-    line = TessellatedKernelRegressor(C=0.1, tol=0.1).fit(X, X[:, 0])
-    drawn = SurfaceDisplay.from_estimator(line, X, y=X[:, 0])
-    assert drawn.points_.get_offsets().shape == (60, 2)
-
-
 def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
     looks = {(each["marker"], each["linestyle"]) for each in SERIES}
     assert len(looks) == len(SERIES)
@@ -374,27 +242,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no square Gram": (lambda: GramDisplay(np.ones((2, 3))), "K must be a square matrix"),
     "no square P": (lambda: SpectrumDisplay(np.ones(3)), "P must be a square matrix"),
     "a table of weights": (lambda: KernelWeightsDisplay(np.ones((2, 2))), "one row of numbers"),
-    "a curve without a name": (
-        lambda: PathDisplay([1, 2], [[0.1], [0.2]], ["a", "b"], parameter="C"),
-        r"shape \(2, 2\)",
-    ),
-    "a search that was not fitted": (
-        lambda: PathDisplay.from_estimator(GridSearchCV(SVC(), {"C": [1.0]})),
-        "search must be fitted",
-    ),
-    "three features": (lambda: surface([0, 1, 0]), "one or two"),
-    "a feature too many": (lambda: surface([2]), "features must be below 2, got 2"),
-    "a word for a response": (lambda: surface([0], response="truth"), "response must be one of"),
-    "a row for a table": (
-        lambda: SurfaceDisplay.from_estimator(SVC(), TABLE[0], features=[0]),
-        "X must be a table",
-    ),
 }
-
-
-def surface(features: list[int], **more: Any) -> SurfaceDisplay:
-    model = SVC().fit(TABLE, [0, 1] * 3)
-    return SurfaceDisplay.from_estimator(model, TABLE, features=features, **more)
 
 
 @pytest.mark.parametrize("name", WRONG)

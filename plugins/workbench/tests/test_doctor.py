@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kernelweave.workbench.diagnosis import mosek as probe
+from kernelweave.workbench import diagnosis as probe
 from kernelweave.workbench.diagnosis import mosek_licence, numba_cache
 
 

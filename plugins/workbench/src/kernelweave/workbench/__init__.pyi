@@ -2,9 +2,7 @@ from .displays import (
     ConvergenceDisplay,
     GramDisplay,
     KernelWeightsDisplay,
-    PathDisplay,
     SpectrumDisplay,
-    SurfaceDisplay,
 )
 from .models import Header, Model, load_model, save_model
 
@@ -14,9 +12,7 @@ __all__ = [
     "Header",
     "KernelWeightsDisplay",
     "Model",
-    "PathDisplay",
     "SpectrumDisplay",
-    "SurfaceDisplay",
     "__version__",
     "load_model",
     "save_model",

@@ -16,13 +16,14 @@ from kernelweave.tables.errors import did_you_mean, one_line
 
 from . import __version__
 from .commands import BUILTIN
-from .console import PROGRAM, err, say, speak_of, warnings_as_lines
+from .console import PROGRAM, err, options_of, say, speak_of, warnings_as_lines
 from .errors import CommandError
-from .spoken import options_of
-from .tokens import name_dashes
 
 ABOUT = "Fit models to tables and estimate how well they predict new rows."
 DEBUG_VARIABLE = "KERNELWEAVE_DEBUG"
+# standard input: the parser takes a dash for an option
+STDIN = "stdin:"
+_BEFORE_TEXT = ("--out", "--target", "--drop")
 _QUIET_ABOUT_PLUGINS = ("plugins", "doctor", "completion")
 _EXPECTED = (
     CommandError,
@@ -121,6 +122,22 @@ def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
         else:
             app.command(_stub, name=name, help=spec.summary)
     return app
+
+
+def name_dashes(tokens: list[str]) -> list[str]:
+    """Return the tokens with a lone dash spelt out, unless it is the value of an option.
+
+    `tokens`: arguments as they were given.
+
+    Examples
+    --------
+    >>> name_dashes(["fit", "-", "--target", "-"])
+    ['fit', 'stdin:', '--target', '-']
+    """
+    return [
+        STDIN if token == "-" and previous not in _BEFORE_TEXT else token
+        for previous, token in zip(["", *tokens], tokens, strict=False)
+    ]
 
 
 def _stub() -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from kernelweave.kernels_core import Progress, clock, watch
 
 from .console import err, say
-from .diagnosis.caches import is_compiled
+from .diagnosis import is_compiled
 
 
 def fraction(first: float, gap: float, tol: float) -> float:

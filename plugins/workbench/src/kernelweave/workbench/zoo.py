@@ -16,7 +16,6 @@ from sklearn.utils.validation import has_fit_parameter
 from .errors import CommandError
 from .machines import kernel_machine
 from .matrix import TableMatrix
-from .model_names import GENERIC
 from .views import dictionary_of
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 # parameters of estimators that have an option of their own
 _OPTIONS = {"algorithm", "tol", "max_iter", "max_time", "class_weight", "views"}
+# chosen by --algorithm alone
+GENERIC = "generic"
 _MATRIX_FAMILIES = {"tessellated", "polynomial"}
 # the models of algorithms, by the set of weights that they prefer
 _BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}

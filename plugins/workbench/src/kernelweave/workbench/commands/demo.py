@@ -45,8 +45,7 @@ def demo_command(
     """
     path = DEFAULT_PICTURE if out is None else out
     check_picture(path, force=force, chosen=out is not None)
-    from ..demo_picture import demo_picture
-    from ..demonstration import Demonstration
+    from ..demonstration import Demonstration, demo_picture
 
     demo = Demonstration(dataset)
     picture = demo_picture(demo)
@@ -75,7 +74,7 @@ def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
     CommandError
         If something else is there.
     """
-    from ..demo_picture import is_demo_picture
+    from ..demonstration import is_demo_picture
 
     if not chosen and not force and path.is_file():
         if not is_demo_picture(path):

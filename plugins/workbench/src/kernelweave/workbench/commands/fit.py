@@ -19,7 +19,6 @@ from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output, replacing
-from ..model_names import ModelName
 
 if TYPE_CHECKING:
     from kernelweave.tables import Table
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from ..models import Model
 
 
+ModelName = Literal[
+    "evidence", "tkl", "sparse", "ridge", "gmkl", "average", "cka", "easy", "pwmk", "simple"
+]
 _Flag = Parameter(negative=())
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005

@@ -23,5 +23,3 @@ SERIES: tuple[dict[str, Any], ...] = tuple(
         ("#333333", "X", "-."),
     )
 )
-# light enough to carry points of any class
-REGIONS = ("#9DC9E6", "#F2B48C", "#93D2BC", "#E6BCD4", "#F3D08A", "#C8E4F5", "#BDBDBD")

@@ -2,7 +2,114 @@
 
 from __future__ import annotations
 
-from .pictures import as_data_uri, figure_svg
-from .rendering import render
+import base64
+import io
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
-__all__ = ["as_data_uri", "figure_svg", "render"]
+import jinja2
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_HERE = "kernelweave.workbench.pages"
+Picture = dict[str, str]
+# small enough that the letters can be read on a phone
+_SIZE = {"width": 4.8, "height": 3.4}
+
+
+@cache
+def _environment(package: str) -> jinja2.Environment:
+    loaders = [jinja2.PackageLoader(each) for each in dict.fromkeys((package, _HERE))]
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader(loaders),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def render(template: str, *, package: str = _HERE, **values: object) -> str:
+    """Return the page of a template.
+
+    Parameters
+    ----------
+    template : str
+        The name of a file in ``templates``.
+    package : str
+        Whose ``templates`` are looked into first, before those of this room.
+    **values
+        What it names; text is escaped.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If the template needs a value that is not there.
+    """
+    return _environment(package).get_template(template).render(**values)
+
+
+def figure_svg(draw: Callable[[Figure], None], *, width: float = 5.6, height: float = 3.6) -> bytes:
+    """Return what ``draw`` puts on an empty figure, as SVG.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws into the figure.
+    width, height : float
+        Inches.
+
+    Returns
+    -------
+    bytes
+        The same for the same drawing: no date, fixed identifiers.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"svg.hashsalt": "kernelweave", "svg.fonttype": "path"}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(figure)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    return buffer.getvalue()
+
+
+def as_data_uri(picture: bytes) -> str:
+    """Return an SVG picture as an address that holds it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
+
+
+def picture(title: str, text: str, draw: Callable[[Figure], None], **size: float) -> Picture:
+    """Return a picture for a page.
+
+    Parameters
+    ----------
+    title : str
+        Its heading.
+    text : str
+        What it shows, and of which rows.
+    draw : callable
+        Draws into a figure.
+    **size : float
+        ``width`` and ``height`` in inches, where they are not the usual ones.
+
+    Returns
+    -------
+    dict
+        With the image as an address that holds it.
+    """
+    return {
+        "title": title,
+        "description": text,
+        "address": as_data_uri(figure_svg(draw, **_SIZE | size)),
+    }

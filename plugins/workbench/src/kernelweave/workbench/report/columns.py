@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..displays.axes import open_frame, write_thousands
 from ..displays.colours import FAINT, LOWER
 from ..models import Model
-from .picture import Picture, picture
+from ..pages import Picture, picture
 
 if TYPE_CHECKING:
     from kernelweave.evidence.explaining.effects import ColumnEffect, PairEffect

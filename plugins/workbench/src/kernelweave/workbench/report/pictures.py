@@ -15,8 +15,8 @@ from ..displays import (
 )
 from ..machines import transformed
 from ..models import Model
+from ..pages import Picture, picture
 from .evaluation import HeldOutEvaluation
-from .picture import Picture, picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ..displays.axes import open_frame, write_thousands
 from ..displays.colours import FAINT, LOWER, SERIES
+from ..pages import Picture, picture
 from .evaluation import HeldOutEvaluation
-from .picture import Picture, picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
