@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import MemoryBudgetError, NotPSDError
 from kernelweave.kernels_core.estimators import weights
+from kernelweave.kernels_core.exceptions import ContradictoryBoundsError
 from kernelweave.kernels_core.kernels import (
     RBF,
+    FittedFactors,
     KernelDictionary,
     Laplacian,
     Linear,
@@ -46,6 +48,14 @@ def test_as_many_components_as_samples_reproduce_the_exact_fit(kind):
     np.testing.assert_allclose(full.weights_, exact.weights_, atol=1e-4)
     predict = "decision_function" if kind is SparseMKLClassifier else "predict"
     np.testing.assert_allclose(getattr(full, predict)(X), getattr(exact, predict)(X), atol=2e-3)
+
+
+def test_bounds_of_the_exact_kernels_that_contradict_each_other_are_refused(monkeypatch):
+    # quadratic forms of 0 bound the optimum by κ, which is far above it
+    monkeypatch.setattr(FittedFactors, "exact_forms", lambda self, u: np.zeros(len(self)))
+    X, _, y = data(40)
+    with pytest.raises(ContradictoryBoundsError, match="exact kernels: the lower bound"):
+        model(SparseMKLClassifier, tol=1e-3, approximation="nystroem", n_components=9).fit(X, y)
 
 
 @pytest.mark.parametrize("most", [10**9, 0], ids=["pairs", "diagonals"])

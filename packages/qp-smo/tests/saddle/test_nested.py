@@ -12,6 +12,7 @@ from kernelweave.qp_smo.saddle import (
     nested,
     solve_cut_master,
 )
+from scipy.optimize import linprog
 
 VIEWS = ("a", "b", "a", "c", "b", "a", "c")
 
@@ -183,3 +184,22 @@ def test_wrong_limits_are_refused(change, message):
     limits = {"lam": 1.0, "k0": 1, "views": VIEWS, "n_views": 1}
     with pytest.raises(ValueError, match=message):
         NestedSupport(**limits | change).on(len(VIEWS))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(40))
+def test_without_a_ridge_the_master_is_a_linear_program(seed):
+    rng = np.random.default_rng(seed)
+    q, m = int(rng.integers(1, 7)), int(rng.integers(1, 5))
+    cuts = CutPool(q)
+    for half in rng.random((m, q)) * 10.0 ** rng.integers(-3, 3, size=(m, 1)):
+        cuts.add(float(rng.random()), 2.0 * half, np.zeros((1, 2)))
+    view = tuple(rng.integers(0, rng.integers(1, 4), q).tolist())
+    form = NestedSupport(0.0, int(rng.integers(1, 4)), view, int(rng.integers(1, 4))).on(q)
+    master = solve_cut_master(cuts, form)
+    rows = np.hstack([-cuts.half_forms, -np.ones((m, 1))])
+    simplex = np.append(np.ones(q), 0.0)[None]
+    limits = [(0.0, None)] * q + [(None, None)]
+    best = linprog(np.eye(q + 1)[q], rows, -cuts.kappa, simplex, [1.0], limits)
+    assert master.lower_bound <= best.fun + 1e-9 * abs(best.fun)
+    assert master.lower_bound == pytest.approx(best.fun, rel=1e-7, abs=1e-9)

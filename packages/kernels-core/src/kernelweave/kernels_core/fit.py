@@ -29,7 +29,7 @@ from .grams.precomputed import PrecomputedGrams
 from .kernels import FittedFactors, Kernel, LowRankDictionary
 from .kernels.scaled import Scaling
 from .memory import limit_bytes
-from .result import Certificate, Result, SolveInterrupted, Status
+from .result import Certificate, Result, SolveInterrupted, Status, check_bounds
 from .settings import Settings
 
 # Rows whose kernel values with all support vectors are in memory at once.
@@ -291,4 +291,5 @@ def _of_factors(
     charge: Any = _Point(result.parameters) if is_point else problem.constraint
     forms = stored.exact_forms(np.atleast_2d(result.solution.dual_coef))
     least, most = lower_bound(result.solution, charge, forms), result.upper_bound
+    check_bounds("the exact kernels", least, most)
     return found | {"exact_certificate_": Certificate(min(least, most), most, *_EXACT_PROOFS)}

@@ -108,7 +108,8 @@ class Path:
 def start(kappa: FloatArray, half: FloatArray, penalty: WeightPenalty) -> Path:
     """Return equal weights, a little inside of every bound."""
     q = half.shape[1]
-    free = np.zeros(q, dtype=bool) if penalty.is_tight else penalty.free
+    has_shares = penalty.lam > 0.0 and not penalty.is_tight
+    free = penalty.free if has_shares else np.zeros(q, dtype=bool)
     beta, z, over, room = np.full(q, 1.0 / q), np.ones(q), np.ones(q), 1.0
     if free.any():
         z[free] = 0.9 * min(penalty.capacity / float(free.sum()), 1.0)
@@ -147,7 +148,8 @@ def follow(
         The value at the weights, and what `lower_bound_from` proves by the multipliers.
     """
     path: Path | NestedPath
-    if isinstance(penalty, NestedPenalty) and not penalty.is_tight:
+    # without a ridge there is nothing for shares to do
+    if isinstance(penalty, NestedPenalty) and penalty.lam > 0.0 and not penalty.is_tight:
         path = NestedPath(kappa, half, penalty)
     else:
         path = start(kappa, half, penalty)
