@@ -278,6 +278,8 @@ class SupportSearch:
         """Close, bound, enumerate, evaluate or split the lowest branch."""
         if node.lower >= self.threshold:
             self._closed = min(self._closed, node.lower)
+        elif self.working.is_wide and node.weights is None and self._peels(node):
+            return
         elif node.weights is None or node.n_cuts < len(self.oracle.pool):
             master = self._master(node.penalty)
             node.lower = max(node.lower, master.lower_bound)
@@ -293,6 +295,36 @@ class SupportSearch:
         else:
             self._try_support(node, node.weights)
             self._split(node, node.weights)
+
+    def _peels(self, node: _Node) -> bool:
+        """Close a branch but for the supports with one of few kernels, or enumerate what is left.
+
+        Those are required in turn, without the ones before. Returns whether that was done.
+        """
+        required, excluded = node.penalty.required, node.penalty.excluded
+        if required.any():
+            if node.penalty.n_supports > _ENUMERABLE:
+                return False
+            self._sweep = Sweep(self, node.penalty, node.lower, node.multipliers)
+            return True
+        peeled = self.working.peel(node.penalty, self.threshold)
+        self._n_bounded += 1
+        if peeled is None:
+            return False
+        self._closed = min(self._closed, peeled.bound)
+        multipliers = np.zeros(len(self.oracle.pool))
+        multipliers[peeled.cut] = 1.0
+        for j in peeled.kernels:
+            chosen = np.arange(required.size) == j
+            child = node.penalty.restricted(required | chosen, excluded)
+            excluded = excluded | chosen
+            lower = max(node.lower, self.working.bound(peeled.cut, child))
+            if lower >= self.threshold:
+                self._closed = min(self._closed, lower)
+            else:
+                at = next(self._order)
+                heapq.heappush(self._open, _Node(lower, at, child, multipliers))
+        return True
 
     @property
     def _is_loose(self) -> bool:
