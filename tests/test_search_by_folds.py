@@ -227,6 +227,23 @@ def test_scorers_of_probabilities_and_of_decision_values() -> None:
         model.set_params(probability=False).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:Only one class")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_a_score_that_is_no_number_is_refused() -> None:
+    X, y, _ = data("ridge classes")
+    one = np.flatnonzero(y == "a")[:6]
+    splits = [(np.setdiff1d(np.arange(N), one), one)]
+    model = RidgeMKLClassifier(KERNELS, lam=[1e-2, 10.0], cv=splits, scoring="roc_auc")
+    with pytest.raises(ValueError, match=r"NaN on a fold that holds out 6|[Oo]nly one class"):
+        model.fit(X, y)
+
+    def nan(model: Any, X: Any, y: Any) -> float:
+        return np.nan
+
+    with pytest.raises(ValueError, match="is NaN on a fold that holds out 6 samples"):
+        model.set_params(scoring=nan).fit(X, y)
+
+
 def test_probabilities_hold_whole_groups_out() -> None:
     X, y, groups = data("ridge classes")
     model = RidgeMKLClassifier(KERNELS, probability=True)

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import integer
-from kernelweave.kernels_core.estimators.folds import Fold, Scoring, folds_of
+from kernelweave.kernels_core.estimators.folds import Fold, Scoring, folds_of, scorer_of
 from kernelweave.vv_rkhs import PrecomputedFamily
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import get_scorer
 
 from .shared_grams import LOST, SharedGrams, blocks, factored
 from .target import TargetSettings, fit_target
@@ -151,6 +150,10 @@ def held_out_errors(
 class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A model whose rows are its predictions: what a scorer asks."""
 
+    def fit(self, X: Matrix, y: Vector) -> _Identity:
+        """Return itself: there is nothing to learn."""
+        return self
+
     def predict(self, X: Matrix) -> Vector:
         """Return the rows."""
         return X[:, 0]
@@ -158,9 +161,12 @@ class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 def _losses(values: Matrix, wanted: Matrix, scoring: Scoring) -> Vector:
     """Return what a scorer says of predictions, column by column, less being better."""
-    scorer = get_scorer(scoring)
-    columns = zip(values.T, wanted.T, strict=True)
-    return np.array([-scorer(_Identity(), column[:, None], y) for column, y in columns])
+    model, ones, every = _Identity(), np.ones(len(values)), np.arange(len(values))
+    scores = [
+        scorer_of(model, scoring, y, ones)(model, column[:, None], every)
+        for column, y in zip(values.T, wanted.T, strict=True)
+    ]
+    return -np.array(scores)
 
 
 def _predictions_apart(

@@ -216,7 +216,8 @@ def scorer_of(
     - `scoring`: as in scikit-learn; the estimator's own score, R² or accuracy, without one
     - `y`: true targets or labels; `weight` of shape (n_samples,)
 
-    Raises ValueError if there is no such scorer, or samples have weights and it takes none.
+    Raises ValueError if there is no such scorer, or samples have weights and it takes none; and
+    when it scores, if that is NaN.
     """
     from sklearn.metrics import check_scoring
 
@@ -233,6 +234,12 @@ def scorer_of(
 
     def score(model: BaseEstimator, rows: Any, at: Index) -> float:
         own = {"sample_weight": weight[at]} if weighted else {}
-        return float(scorer(model, rows, y[at], **own))
+        value = float(scorer(model, rows, y[at], **own))
+        if np.isnan(value):
+            raise ValueError(
+                f"scoring={scoring!r} is NaN on a fold that holds out {len(at)} samples: each must "
+                "hold out what the scorer needs, such as samples of every class"
+            )
+        return value
 
     return score
