@@ -307,7 +307,9 @@ def expected(
                 continue
             left = leave_groups_out(closed, own, random_state)
         elif kind.order is not None and len(rows) >= _FEWEST:
-            left = leave_later_out(closed, kind.order, random_state, most)
+            # blocks are few, and each is left out many times beside others
+            fewer = None if most is None else most // 2
+            left = leave_later_out(closed, kind.order, random_state, fewer)
         else:
             continue
         if len(np.unique(left.parts)) < 3:

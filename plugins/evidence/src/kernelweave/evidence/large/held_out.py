@@ -62,11 +62,6 @@ class HeldFolds:
         """The rows that choose."""
         return self.rows.take(np.flatnonzero(self.fold == 0))
 
-    @property
-    def judging(self) -> Index:
-        """Which rows judge."""
-        return np.flatnonzero(self.fold > 0)
-
     def judges(self) -> Iterator[tuple[Index, Index]]:
         """Yield the rows of each fold that judges, and all that are left out there."""
         for k in range(1, len(self.without)):
@@ -95,27 +90,23 @@ class HeldFolds:
 class Holdout(Protocol):
     """How rows are held out."""
 
-    def folds(self, rows: Rows, places: Index) -> Index:
-        """Return the fold of each row, −1 of none, shape (n,); `places`: among all rows."""
+    def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the fold of each row and which rows are left out where a fold is predicted.
 
-    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
-        """Return which rows are left out where a fold is predicted, shape (n_folds, n)."""
+        `places`: of the rows among all. Returns shapes (n,), −1 of no fold, and (n_folds, n).
+        """
 
 
 @dataclass(frozen=True)
 class AtRandom:
-    """`fold` of shape (n_sample,): of each row of the sample."""
+    """`fold` of shape (n_sample,): of each row of the sample; no other is held out."""
 
     fold: Index
     n_folds: int
 
-    def folds(self, rows: Rows, places: Index) -> Index:
-        """Return the fold of each row of the sample."""
-        return self.fold
-
-    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
-        """Return each fold's own rows."""
-        return _each(self.fold, self.n_folds)
+    def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the fold of each row of the sample, and each fold's own rows."""
+        return self.fold, _each(self.fold, self.n_folds)
 
 
 @dataclass(frozen=True)
@@ -151,15 +142,12 @@ class ByGroups:
         held = np.flatnonzero(fold >= 0)
         return cls(names[held], fold[held])
 
-    def folds(self, rows: Rows, places: Index) -> Index:
-        """Return the fold of each row's group."""
+    def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the fold of each row's group, and each fold's own rows."""
         assert rows.groups is not None
         at = np.minimum(np.searchsorted(self.groups, rows.groups), len(self.groups) - 1)
-        return np.where(self.groups[at] == rows.groups, self.fold[at], -1)
-
-    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
-        """Return each fold's own rows."""
-        return _each(self.folds(rows, places), int(self.fold.max()) + 1)
+        fold = np.where(self.groups[at] == rows.groups, self.fold[at], -1)
+        return fold, _each(fold, int(self.fold.max()) + 1)
 
 
 @dataclass(frozen=True)
@@ -185,14 +173,11 @@ class InOrder:
             )
         return cls(cuts)
 
-    def folds(self, rows: Rows, places: Index) -> Index:
-        """Return the block of each row."""
+    def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the block of each row, and each block with what is after it."""
         assert rows.moments is not None
-        return np.searchsorted(self.cuts, rows.moments, side="right") - 1
-
-    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
-        """Return each block and what is after it."""
-        return np.asarray(self.folds(rows, places) >= np.arange(len(self.cuts))[:, None])
+        fold = np.searchsorted(self.cuts, rows.moments, side="right") - 1
+        return fold, fold >= np.arange(len(self.cuts))[:, None]
 
 
 @dataclass(frozen=True)
@@ -233,13 +218,9 @@ class BySplits:
             )
         return cls(fold, out)
 
-    def folds(self, rows: Rows, places: Index) -> Index:
-        """Return the fold of each place."""
-        return self.fold[places]
-
-    def without(self, rows: Rows, places: Index) -> NDArray[np.bool_]:
-        """Return what no training part of a fold has."""
-        return self.out[:, places]
+    def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the fold of each place, and what no training part of a fold has."""
+        return self.fold[places], self.out[:, places]
 
 
 def _each(fold: Index, n_folds: int) -> NDArray[np.bool_]:
@@ -287,7 +268,7 @@ class RowRoles:
         sample = seen.sample
         classes = class_codes(sample.targets) if stratify else np.zeros(len(sample), dtype=np.intp)
         rule = _rule(seen, plan, classes, splits)
-        fold, without = rule.folds(sample, seen.index), rule.without(sample, seen.index)
+        fold, without = rule(sample, seen.index)
         apart = without.any(axis=0)
         held, rest = np.flatnonzero(apart), np.flatnonzero(~apart)
         chosen = rest[_stratified(classes[rest], plan.metric_rows)]
@@ -302,7 +283,7 @@ class RowRoles:
             found, _ = source.fold(partial(_read_held, rule))
             assert found is not None
             rows, places = found.rows, found.places
-            own = rule.folds(rows, places), rule.without(rows, places)
+            own = rule(rows, places)
         held_out = HeldFolds(rows, places, *own, *_copies(sample, held, rule))
         last = np.where(fold == 0, 2 + len(without), np.where(without[0], 1 + len(without), fold))
         order = np.argsort(last, kind="stable")
@@ -327,7 +308,7 @@ class _Held:
 
 def _read_held(rule: Holdout, rows: Rows, first: int, _: Callable[[], bool]) -> _Held:
     places = first + np.arange(len(rows))
-    own = np.flatnonzero(rule.without(rows, places).any(axis=0))
+    own = np.flatnonzero(rule(rows, places)[1].any(axis=0))
     return _Held(rows.take(own), places[own])
 
 
