@@ -244,6 +244,23 @@ def test_a_score_that_is_no_number_is_refused() -> None:
         model.set_params(scoring=nan).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", ["ridge classes", "sparse classes", "tessellated classes"])
+def test_probabilities_within_folds_hold_whole_groups_out(kind: str) -> None:
+    X, y, groups = data(kind)
+    make, grid = SEARCHES[kind]
+    (name, values), *_ = grid.items()
+    one, two = list(GroupKFold(2).split(X, y, groups))
+    plain = make().set_params(probability=True, scoring="neg_log_loss")
+    model = clone(plain).set_params(**{name: values}, cv=[one, two]).fit(X, y, groups=groups)
+    for fold, (train, test) in enumerate((one, two)):
+        for place, value in enumerate(values):
+            own = clone(plain).set_params(**{name: value})
+            own.fit(X[train], y[train], groups=groups[train])
+            score = check_scoring(own, "neg_log_loss")(own, X[test], y[test])
+            found = model.cv_results_[f"split{fold}_test_score"][place]
+            assert found == pytest.approx(score, rel=1e-3)
+
+
 def test_probabilities_hold_whole_groups_out() -> None:
     X, y, groups = data("ridge classes")
     model = RidgeMKLClassifier(KERNELS, probability=True)

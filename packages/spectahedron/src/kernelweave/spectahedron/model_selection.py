@@ -108,16 +108,16 @@ class _Warm:
     averages: dict[tuple[Any, ...], _Fitted | None] = field(default_factory=dict)
 
     def fit(
-        self, model: PositiveMatrixKernel, X: Points, y: Labels, weight: FloatArray, rows: Index,
-        fold: int,
-    ) -> None:  # fmt: skip
+        self, model: PositiveMatrixKernel, X: Points, y: Labels, data: Data, rows: Index, fold: int
+    ) -> None:
         """Fit on ``rows``, begun at a neighbour."""
         near = self._neighbour(fold, model.C)
         if near is not None and (
             near.classes is None or np.array_equal(np.unique(y[rows]), near.classes)
         ):
             model._start = near.start(rows, model.C)
-        model.fit(X[rows], y[rows], weight[rows])
+        groups = None if data.groups is None else data.groups[rows]
+        model.fit(X[rows], y[rows], data.weight[rows], groups=groups)
         self.n_solves += _solves_of(model.result_)
         dual = np.atleast_2d(model.dual_coef_)
         spread = np.zeros((len(dual), self.n_samples))
@@ -253,7 +253,7 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
                 # a short fit is what is asked for; the last one does warn
                 warnings.simplefilter("ignore", convergence_warning())
                 warnings.simplefilter("ignore", UnderfitWarning)
-                warm.fit(model, scaled, y, data.weight, train, fold)
+                warm.fit(model, scaled, y, data, train, fold)
             if fold == len(folds) - 1:
                 warm.averages[tuple(setting.items())] = warm.average()
             return model, scaled[test]

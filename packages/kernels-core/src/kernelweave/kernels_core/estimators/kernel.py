@@ -64,9 +64,10 @@ class Data:
         return labels
 
     def part(self, rows: Index) -> Data:
-        """Return some of the samples, without their groups."""
+        """Return some of the samples."""
         grams = None if self.grams is None else self.grams[rows, rows]
-        return Data(self.X[rows], self.targets[:, rows], self.weight[rows], grams)
+        groups = None if self.groups is None else self.groups[rows]
+        return Data(self.X[rows], self.targets[:, rows], self.weight[rows], grams, groups)
 
     @property
     def given(self) -> Given:

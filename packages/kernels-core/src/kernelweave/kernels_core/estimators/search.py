@@ -240,7 +240,8 @@ def fold_fits(
         with warnings.catch_warnings():
             # others explain more, or the fit to all samples says so
             warnings.simplefilter("ignore", UnderfitWarning)
-            model.fit(own, y[train], data.weight[train])
+            groups = None if data.groups is None else data.groups[train]
+            model.fit(own, y[train], data.weight[train], groups=groups)
         cut[fold][2:] = [model]
         return model, new
 
