@@ -196,6 +196,22 @@ def test_codes_can_be_named_categories(run: Callable, tmp_path: Path) -> None:
     assert "'y' is the target" in run("fit", path, *options, "--categorical", "y").error
 
 
+def test_free_text_is_learned_from_saved_and_predicted(run: Callable, tmp_path: Path) -> None:
+    notes = ["the pump does leak again" if i % 3 else "a part is only dry" for i in range(60)]
+    rows = [f"{note} {i},{len(note) + i % 2}" for i, note in enumerate(notes)]
+    path, model = write(tmp_path / "t.csv", "\n".join(["note,y", *rows])), tmp_path / "m.kw"
+    options = ("--target", "y", "--max-iter", "3", "--no-compare", "--json", "--out", model)
+    found = json.loads(run("fit", path, *options).out)
+    assert "what they share" in found["columns"][0]["sentence"]
+    assert found["columns"][0]["name"] == "note"
+    other = write(tmp_path / "u.csv", "note\nthe pump does leak again\na part is only dry")
+    leak, dry = (float(each) for each in run("predict", model, other).out.split()[1:])
+    assert abs(leak - 24.5) < 1.5 < 3.0 < leak - dry
+    # and so where it is asked for
+    found = json.loads(run("fit", path, *options, "--force", "--text", "note").out)
+    assert "what they share" in found["columns"][0]["sentence"]
+
+
 def test_dates_of_any_format_cost_no_model(run: Callable, tmp_path: Path) -> None:
     days = pd.date_range("2021-02-27", periods=40, freq="17D")
     frame = pd.DataFrame({"when": days.strftime("%d-%b-%y"), "y": [i % 7 + 0.5 for i in range(40)]})

@@ -161,8 +161,8 @@ class EvidenceModel(Explained, Estimator):
         kind="int or float",
     )
     kinds: Mapping[str, str] | None = parameter(
-        "What columns are, by name, where they are not what they seem: number, category, date or "
-        "ignore.",
+        "What columns are, by name, where they are not what they seem: number, category, text, "
+        "date or ignore.",
         default=None,
         kind="dict",
     )

@@ -19,14 +19,15 @@ from .errors import ColumnWarning, place_of
 from .frames import read_columns
 from .written import WrittenNumbers, unit_of_most, units_behind
 
-Kind = Literal["number", "category", "date", "ignore"]
-KINDS = ("number", "category", "date", "ignore")
+Kind = Literal["number", "category", "text", "date", "ignore"]
+KINDS = ("number", "category", "text", "date", "ignore")
 Reading: TypeAlias = "WrittenNumbers | DateParts | None"
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
 )
 # fewer rows can be so by chance
 FEWEST_ROWS = 20
+_WORDS_OF_TEXTS = 3
 
 
 class ColumnPlan(NamedTuple):
@@ -36,7 +37,7 @@ class ColumnPlan(NamedTuple):
     ----------
     column : str
         Its name.
-    kind : {"number", "category", "date", "ignore"}
+    kind : {"number", "category", "text", "date", "ignore"}
         As what it is used.
     seen : str
         What it holds: "numbers", "text", "booleans", "categories", "dates", "durations" or "no
@@ -147,6 +148,8 @@ def plan_column(
         return ColumnPlan(name, "ignore", raw.seen, remark="Ignored, as requested."), raw
     if kind == "category":
         return ColumnPlan(name, "category", raw.seen), as_words(raw)
+    if kind == "text":
+        return ColumnPlan(name, "text", raw.seen), as_words(raw)
     if isinstance(raw, Numbers) and kind != "date":
         return ColumnPlan(name, "number", raw.seen), raw
     if isinstance(raw, Dates):
@@ -160,9 +163,19 @@ def plan_column(
     if kind is not None:
         shown = next(iter(as_words(raw).labels), "missing values")
         raise ValueError(f"column {name!r} cannot be read as a {kind}: it contains {shown!r}")
+    if isinstance(raw, Words) and are_texts(raw):
+        return ColumnPlan(name, "text", raw.seen), raw
     return ColumnPlan(name, "category", raw.seen, None, _told_codes(raw) or _told_dates(raw)), (
         as_words(raw)
     )
+
+
+def are_texts(words: Words) -> bool:
+    """Whether a column holds texts: mostly different, and of three words or more in the median."""
+    known = len(words) - int(words.gaps.sum())
+    if known < FEWEST_ROWS or 2 * len(words.labels) < known or words.seen != "text":
+        return False
+    return bool(np.median([len(label.split()) for label in words.labels]) >= _WORDS_OF_TEXTS)
 
 
 def _first_reading(words: Words, kind: str | None, comma: str) -> tuple[Reading, str] | None:
@@ -212,8 +225,8 @@ def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnP
     X : pandas, polars or pyarrow table, or array-like of shape (n_rows, n_columns)
         The training rows.
     kinds : dict, default=None
-        What columns are, by name, where they are not what they seem: "number", "category", "date"
-        or "ignore".
+        What columns are, by name, where they are not what they seem: "number", "category",
+        "text", "date" or "ignore".
 
     Returns
     -------

@@ -12,7 +12,7 @@ from .numbers import weighted_median
 
 # a number, the indicator of its gaps, what fills them
 Fills: TypeAlias = tuple[tuple[int, int, float], ...]
-DimensionKind = Literal["number", "gap", "level", "date part"]
+DimensionKind = Literal["number", "gap", "level", "date part", "text"]
 
 
 class Encoded(NamedTuple):
@@ -102,8 +102,9 @@ class Dimension:
         Name of the dimension: that of its column, with the part of a date or "missing" behind it.
     source : str
         Name of the column in the user's table.
-    kind : {"number", "gap", "level", "date part"}
-        What the dimension holds: "gap" is 1 where the column has none and 0 elsewhere.
+    kind : {"number", "gap", "level", "date part", "text"}
+        What the dimension holds: "gap" is 1 where the column has none and 0 elsewhere, "text" a
+        component of a column of texts.
     levels : tuple of str, default=()
         Labels of the levels, in the order of their codes; empty for numbers.
     frequencies : ndarray of shape (n_levels,), default=empty

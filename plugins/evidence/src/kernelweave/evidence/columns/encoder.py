@@ -44,8 +44,8 @@ class ColumnEncoder:
     min_frequency : int or float, default=2
         Words seen in fewer training rows, or as a float in a smaller share of them, share a level.
     kinds : dict, default=None
-        What columns are, by name, where they are not what they seem: "number", "category", "date"
-        or "ignore".
+        What columns are, by name, where they are not what they seem: "number", "category",
+        "text", "date" or "ignore".
 
     Attributes
     ----------
@@ -155,7 +155,9 @@ class ColumnEncoder:
         codes = np.empty((len(table), len(self._levels)), dtype=np.int64)
         for j, column in enumerate(self._levels):
             codes[:, j] = column.levels.transform(as_words(table.columns[column.position]))
-        return Encoded(self._block.transform(values), codes)
+        texts = [each.transform(as_words(table.columns[each.position])) for each in self._texts]
+        numeric = np.hstack([self._block.transform(values), *texts])
+        return Encoded(numeric, codes)
 
     def fit_transform(
         self,
@@ -192,7 +194,8 @@ class ColumnEncoder:
     def coding(self) -> Coding:
         """How a part of the encoded rows codes others by itself."""
         levels = [column.levels for column in self._levels]
-        gap_of = np.append(self._block.gap_of, np.full(len(self._block.indicators), -1))
+        n_others = len(self.dimensions_) - len(levels) - len(self._block.kept)
+        gap_of = np.append(self._block.gap_of, np.full(n_others, -1))
         rare, gaps = tuple(each.rare for each in levels), tuple(each.gap for each in levels)
         sizes = tuple(len(each.labels) for each in levels)
         return Coding(gap_of, sizes, rare, gaps, self.min_frequency)
@@ -247,7 +250,10 @@ class ColumnEncoder:
             min_frequency=self.min_frequency,
             asked=[name for name, kind in kinds.items() if kind == "category"],
         )
-        self.dimensions_ = [*dimensions, *(column.dimension() for column in self._levels)]
+        self._texts = sorting.texts
+        of_texts = [each for column in self._texts for each in column.dimensions()]
+        levels = [column.dimension() for column in self._levels]
+        self.dimensions_ = [*dimensions, *of_texts, *levels]
         self.report_: list[ColumnPlan] = findings.told(sorting.plans)
         if not self.dimensions_:
             first = self.report_[0]

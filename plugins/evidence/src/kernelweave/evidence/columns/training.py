@@ -19,6 +19,7 @@ from kernelweave.tables.written import WrittenNumbers
 from .encoded import Dimension
 from .levels import RARE, Levels, partition
 from .numbers import NumberBlock, repeated
+from .texts import TextColumn
 
 _IDENTIFIER = (
     "looks like a row ID",
@@ -95,13 +96,14 @@ class Sorting:
     """Sorts the columns of a training table into numbers, dates, words and what is left out.
 
     `plans`: of all columns; `numbers`: with what its training rows are; `words`: position, name and
-    training rows.
+    training rows; `texts`: fitted on these.
     """
 
     def __init__(self, table: RawTable, findings: Findings, kinds: Mapping[str, str]) -> None:
         self.plans: list[ColumnPlan] = []
         self.numbers: list[tuple[NumberColumn, Numbers | Dates | Words]] = []
         self.words: list[tuple[int, str, Words]] = []
+        self.texts: list[TextColumn] = []
         for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
             wanted = kinds.get(name)
             if raw.gaps.all() and wanted != "ignore":
@@ -117,6 +119,9 @@ class Sorting:
                 findings.say(name, plan.remark)
             if plan.kind in ("number", "date"):
                 self.numbers.append((NumberColumn(position, name, plan.reading), read))
+            elif isinstance(read, Words) and plan.kind == "text":
+                self.texts.append(TextColumn.fit(position, name, read))
+                findings.say(name, self.texts[-1].said)
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
 

@@ -203,7 +203,9 @@ def _strongest(
 ) -> tuple[list[int], list[tuple[int, int]]]:
     strengths = finder.strengths()
     order = [
-        int(j) for j in np.argsort(-strengths, kind="stable") if finder.dimensions[j].kind != "gap"
+        int(j)
+        for j in np.argsort(-strengths, kind="stable")
+        if finder.dimensions[j].kind not in ("gap", "text")
     ]
     pairs = finder.strongest_pairs(n_pairs, order) if n_pairs > 0 else []
     return order[:n_columns], pairs

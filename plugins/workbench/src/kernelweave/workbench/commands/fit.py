@@ -52,6 +52,7 @@ def fit_command(
     order: str | None = None,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
     categorical: Annotated[list[str] | None, Parameter(negative=())] = None,
+    text: Annotated[list[str] | None, Parameter(negative=())] = None,
     numeric: Annotated[list[str] | None, Parameter(negative=())] = None,
     date: Annotated[list[str] | None, Parameter(negative=())] = None,
     weights: str | None = None,
@@ -111,6 +112,8 @@ def fit_command(
         Column to leave out; may be repeated.
     categorical : str
         Column whose numbers are categories, such as department codes; may be repeated.
+    text : str
+        Column of free text, to use what its rows have in common; may be repeated.
     numeric : str
         Column to read as numbers, whatever else it contains; may be repeated.
     date : str
@@ -169,7 +172,7 @@ def fit_command(
     choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
-    table = _with_kinds(table, category=categorical, number=numeric, date=date)
+    table = _with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     with config_context(memory_limit=memory_limit):
         found = _fit(
             table, other, target, task, choices, drop or [], weights, compare, out, predictions,
@@ -198,7 +201,12 @@ def _settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 def _with_kinds(table: Table, **columns: list[str] | None) -> Table:
     """Return a table that knows what the user says that its columns are."""
-    options = {"category": "--categorical", "number": "--numeric", "date": "--date"}
+    options = {
+        "category": "--categorical",
+        "text": "--text",
+        "number": "--numeric",
+        "date": "--date",
+    }
     kinds: dict[str, Any] = {}
     for kind, names in columns.items():
         for name in names or []:

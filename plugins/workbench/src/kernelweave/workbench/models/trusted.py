@@ -20,8 +20,8 @@ _PACKAGES = tuple(
 )
 # of the others of these packages that models hold
 _PLAIN = frozenset({"ColumnEncoder", "KernelDictionary", "PosteriorOfRows", "TableReader"})
-# what estimators hold of NumPy, built from a word and nothing else
-_HARMLESS = frozenset({"numpy.dtype"})
+# what estimators hold of others, built from words and arrays and nothing else
+_HARMLESS = frozenset({"numpy.dtype", "skrub._string_encoder.StringEncoder", "skrub._to_str.ToStr"})
 _KINDS = ("kernels", "families", "learners", "constraints")
 
 
