@@ -236,6 +236,10 @@ def test_folds_that_choose_nothing_are_refused() -> None:
     holes[3, 0] = np.nan
     with pytest.raises(ValueError, match="lam='cv' and groups go with targets without gaps"):
         MatrixValuedKernelRegressor(gaps="skip").fit(X, holes, groups=groups)
+    labels = np.where(Y[:, 0] > 0.0, "yes", "no")
+    asks = MatrixValuedKernelClassifier(lam="cv", scoring="neg_log_loss", probability=True)
+    with pytest.raises(ValueError, match="scoring='neg_log_loss' asks for more than the values"):
+        asks.fit(X, labels)
     with pytest.raises(ValueError, match="scoring='r2' needs lam='cv', got lam='loo'"):
         MatrixValuedKernelRegressor(scoring="r2").fit(X, Y)
     with pytest.raises(ValueError, match=r"lam must be .*'loo', 'cv' or"):

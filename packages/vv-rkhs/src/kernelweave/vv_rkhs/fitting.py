@@ -490,7 +490,14 @@ def _judged(
         rows, (_, test) = kept[fold][1], used[fold]
         offset, unit = scale
         f = values / np.sqrt(mass[test])[:, None] * unit + offset
-        return scorer(model, f[np.searchsorted(test, data.owner[rows])], rows)
+        try:
+            return scorer(model, f[np.searchsorted(test, data.owner[rows])], rows)
+        except AttributeError as error:
+            raise ValueError(
+                f"scoring={estimator.scoring!r} asks for more than the values of left-out samples, "
+                "such as probabilities: choose a scorer of values or labels, or search over lam by "
+                "scikit-learn's GridSearchCV"
+            ) from error
 
     return FoldLosses(used, shares, score)
 
