@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 from kernelweave.kernels_core import algorithms
-from kernelweave.kernels_core.formula.needs import MEANING, ROLES
+from kernelweave.kernels_core.formula.problem import MEANING, ROLES
 from workspace import ROOT
 
 

@@ -39,7 +39,7 @@ LIMIT = {
     "packages/spectahedron/src/kernelweave/spectahedron/curvature.py",
     "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",
     "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",
-    "plugins/granger/src/kernelweave/granger/leading.py",
+    "plugins/granger/src/kernelweave/granger/shared_grams.py",
     "plugins/granger/src/kernelweave/granger/together.py",
     "plugins/tables/src/kernelweave/tables/sources.py",
     "plugins/workbench/src/kernelweave/workbench/diagnosis.py",

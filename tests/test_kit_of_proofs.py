@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import Needs, Problem, Status, algorithms, get_algorithm
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
-from kernelweave.kernels_core.formula.needs import ROLES
+from kernelweave.kernels_core.formula.problem import ROLES
 from kernelweave.kernels_core.testing import (
     check_algorithm,
     check_intervals_overlap,

@@ -154,10 +154,10 @@ SENTENCE = re.compile(r"must be (one of|(None or )?(a|an) (finite |positive )?(n
 # lists that a rule for words does not hold, or endings of the command line
 BY_HAND = {
     "kernelweave.tables.columns",  # of a column's values, with their rows
-    "kernelweave.granger.matrices",  # lags are numbers
+    "kernelweave.granger.page",  # lags are numbers
     "kernelweave.mkl_sparse.starts",  # or weights
     "kernelweave.qp_smo.saddle.penalties",  # or one a kernel
-    "kernelweave.vv_rkhs.penalties.choose",  # or an object
+    "kernelweave.vv_rkhs.penalties",  # or an object
     "kernelweave.tables.target",  # an option of a command
 }
 

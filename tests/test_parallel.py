@@ -27,8 +27,7 @@ from kernelweave.kernels_core import PrecomputedGrams, config_context
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.mkl_sparse import SparseMKLClassifier
 from kernelweave.papers import Cell
-from kernelweave.papers.engine.kept import KeptCells
-from kernelweave.papers.engine.running import compute_all
+from kernelweave.papers.engine.running import KeptCells, compute_all
 from kernelweave.qp_smo import solve_kernel_weights, solve_svc
 from kernelweave.ridge_mkl import RidgeMKLClassifier
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
@@ -113,7 +112,7 @@ def test_sixty_fits_give_what_one_worker_gives(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_table_cells_give_what_one_worker_gives(name: str, tmp_path: Path) -> None:
-    from kernelweave.papers.study.protocol import measure
+    from kernelweave.papers.study.rivals import measure
 
     settings = {"where": "load_wine", "task": "classification", "rows": 60, "quick": True}
     cells = [

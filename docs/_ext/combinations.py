@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from kernelweave.kernels_core import accepted_triples, algorithms, components
-from kernelweave.kernels_core.formula.needs import MEANING, ROLES
+from kernelweave.kernels_core.formula.problem import MEANING, ROLES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

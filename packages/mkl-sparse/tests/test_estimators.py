@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.grams import PrecomputedGrams
-from kernelweave.kernels_core.kernels import (
-    RBF,
-    Linear,
-    ScaledFeatures,
-    as_sklearn_gp_kernel,
-    check_kernel,
-)
-from kernelweave.kernels_core.testing import check_estimator
+from kernelweave.kernels_core.kernels import RBF, Linear, ScaledFeatures, as_sklearn_gp_kernel
+from kernelweave.kernels_core.testing import check_estimator, check_kernel
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score

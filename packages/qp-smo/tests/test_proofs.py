@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernelweave.kernels_core.grams.psd import negative_part
 from kernelweave.qp_smo import SVC, SVR, solve_svc, solve_svr
 from kernelweave.qp_smo.bounds import best_intercept
-from kernelweave.qp_smo.feasible import starting_point, to_grid
+from kernelweave.qp_smo.point import starting_point, to_grid
 from kernelweave.qp_smo.problem import classification, regression
 from sklearn.exceptions import ConvergenceWarning
 from svm_problems import (

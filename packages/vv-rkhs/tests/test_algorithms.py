@@ -20,7 +20,7 @@ from kernelweave.vv_rkhs import (
     SpectralGradient,
     SquaredLpNorm,
 )
-from kernelweave.vv_rkhs.setting import setting_of
+from kernelweave.vv_rkhs.bounds import setting_of
 from kernelweave.vv_rkhs.spg import SpectralGradientSearch
 from sklearn.exceptions import ConvergenceWarning
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import Problem, solve
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
-from kernelweave.vv_rkhs.levelling import levelled
+from kernelweave.vv_rkhs.bounds import rescale_directions
 
 
 @pytest.mark.parametrize("lam", [1e-1, 1e-3])
@@ -23,7 +23,7 @@ def test_levelled_multipliers_prove_more_and_never_too_much(lam: float) -> None:
         return lam * (2.0 * float((C * Y).sum()) - lam * l * float((C**2).sum()) - n * top)
 
     B = C.T @ K @ C
-    best = levelled(C, B, Y, lam * l, float(n))
+    best = rescale_directions(C, B, Y, lam * l, float(n))
     V = np.linalg.eigh(B)[1]
     w = np.diag(V.T @ np.linalg.lstsq(C, best, rcond=None)[0] @ V)
     for j in range(n):
@@ -42,7 +42,7 @@ def test_levelled_multipliers_prove_more_and_never_too_much(lam: float) -> None:
     assert bound(C) < bound(best) <= most
     value = lam * float((C * Y).sum())
     assert value - bound(best) < 0.8 * (value - bound(C))
-    assert bound(levelled(C, B, 0.0 * Y, lam * l, float(n))) <= least
+    assert bound(rescale_directions(C, B, 0.0 * Y, lam * l, float(n))) <= least
 
 
 def test_levels_save_steps() -> None:

@@ -19,8 +19,8 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
     VectorLeastSquares,
 )
+from kernelweave.vv_rkhs.bounds import setting_of
 from kernelweave.vv_rkhs.grams import DenseGrams, FactoredGrams
-from kernelweave.vv_rkhs.setting import setting_of
 
 # at rest on a problem that is not convex the gap stays open, and every fit says so
 pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")

@@ -8,9 +8,9 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from kernelweave.kernels_core.psd_cone.projection import lq_norm, project_lq_ball
 from kernelweave.vv_rkhs import ElasticNet, GroupNorm, SquaredLpNorm, update_weights
-from kernelweave.vv_rkhs.penalties.choose import as_penalty
-from kernelweave.vv_rkhs.penalties.lq_ball import lq_norm, project_lq_ball
+from kernelweave.vv_rkhs.penalties import as_penalty
 from scipy.optimize import minimize_scalar
 
 RNG = np.random.default_rng(0)

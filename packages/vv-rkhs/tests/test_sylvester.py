@@ -16,11 +16,12 @@ from kernelweave.vv_rkhs import (
     solve_sylvester,
 )
 from kernelweave.vv_rkhs.sylvester.auto import choose_method
-from kernelweave.vv_rkhs.sylvester.cg import solve_sylvester_cg
-from kernelweave.vv_rkhs.sylvester.cholesky import solve_sylvester_cholesky
-from kernelweave.vv_rkhs.sylvester.columns import solve_sylvester_columns
-from kernelweave.vv_rkhs.sylvester.eigen import solve_sylvester_eigen
-from kernelweave.vv_rkhs.sylvester.low_rank import solve_sylvester_low_rank
+from kernelweave.vv_rkhs.sylvester.direct import (
+    solve_sylvester_cholesky,
+    solve_sylvester_eigen,
+    solve_sylvester_low_rank,
+)
+from kernelweave.vv_rkhs.sylvester.iterative import solve_sylvester_cg, solve_sylvester_columns
 from scipy.linalg import LinAlgError
 
 FEW_LARGE = SpectrumEstimate(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)
@@ -157,7 +158,7 @@ def test_woodbury_is_refined_only_as_long_as_that_helps(monkeypatch: pytest.Monk
     Z = random_fourier_factor(np.linspace(0.0, 1.0, 200)[:, None], 5.0, 100, 0)
     Y = np.sin(np.arange(200.0) / 30.0)[:, None]
     helped, hurt = (solve_sylvester_low_rank(Z, np.eye(1), Y, r) for r in (1e-8, 1e-14))
-    monkeypatch.setattr("kernelweave.vv_rkhs.sylvester.low_rank._REFINEMENTS", 0)
+    monkeypatch.setattr("kernelweave.vv_rkhs.sylvester.direct._REFINEMENTS", 0)
     plain, best = (solve_sylvester_low_rank(Z, np.eye(1), Y, r) for r in (1e-8, 1e-14))
     assert helped.residual_norm < 1e-2 * plain.residual_norm
     assert hurt.residual_norm <= best.residual_norm

@@ -16,9 +16,10 @@ from kernelweave.vv_rkhs import (
     SeparableKernels,
     VectorLeastSquares,
 )
-from kernelweave.vv_rkhs.setting import setting_of
-from kernelweave.vv_rkhs.turned import DiagonalGram, Turn
+from kernelweave.vv_rkhs.bounds import setting_of
+from kernelweave.vv_rkhs.objective import Turn
 from scipy.linalg import polar
+from scipy.sparse import diags_array
 
 
 def problem(lam: float = 1e-3, l: int = 12, n: int = 3, noise: float = 0.0) -> Problem:
@@ -63,7 +64,7 @@ def test_errors_of_a_turn_are_bounds() -> None:
     wrong = EigenFactors(T, good.sigma, good.S, good.rho, good.noise)
     Y = rng.standard_normal((20, 2))
     turn = Turn.of(wrong, K, Y)
-    sigma = np.diag(turn.gram.sigma)
+    sigma = turn.gram.toarray()
     U, _ = polar(T)
     off = float(np.linalg.norm(U.T @ K @ U - sigma, 2))
     assert off <= turn.K_error <= 50 * off
@@ -120,7 +121,7 @@ def test_no_bound_holds_without_either_error(wrong: str) -> None:
         setting = setting_of(case, method="eigen")
         objective, factors = setting.objective, EigenFactors.of(np.diag(k), np.eye(3))
         of_K, of_Y = (1.0 + sign, 1.0) if wrong == "K_error" else (1.0, 1.0 + sign)
-        turn = Turn(factors, DiagonalGram(of_K * k), of_Y * Y, 0.0, 0.0)
+        turn = Turn(factors, diags_array(of_K * k, format="csr"), of_Y * Y, 0.0, 0.0)
         size = 1e-3 * (k[-1] if wrong == "K_error" else float(np.linalg.norm(Y)))
         within = []
         for each in (turn, replace(turn, **{wrong: 1.01 * size})):
@@ -134,7 +135,7 @@ def test_no_bound_holds_without_either_error(wrong: str) -> None:
 def test_both_ways_end_at_the_same_optimum(tol: float, monkeypatch: pytest.MonkeyPatch) -> None:
     case = problem(1e-2, l=30, n=6, noise=0.1)
     turned = solve(case, "vv-spg", tol=tol, method="eigen")
-    monkeypatch.setattr("kernelweave.vv_rkhs.turned.Turn.of", lambda *_: None)
+    monkeypatch.setattr("kernelweave.vv_rkhs.objective.Turn.of", lambda *_: None)
     plain = solve(case, "vv-spg", tol=tol, method="eigen")
     for result in (turned, plain):
         assert result.status.label == "converged"

@@ -24,7 +24,8 @@ from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.clock import time_limit
-from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel, check_kernel
+from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
+from kernelweave.kernels_core.testing import check_kernel
 from sklearn.datasets import make_friedman1
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.metrics import r2_score

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
-from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.draws import null_weights
-from kernelweave.granger.pairs import choose_pairs, pair_features, shares
+from kernelweave.granger.graph_parameters import history_dictionary
+from kernelweave.granger.roles import choose_pairs, pair_features, shares
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import moved_orders
 from kernelweave.granger.target import TargetSettings, fit_target

@@ -7,13 +7,18 @@ import tracemalloc
 import numpy as np
 import pytest
 from kernelweave.granger import draws, lagged_samples, random_network, shared_grams
-from kernelweave.granger.dictionary import history_dictionary
-from kernelweave.granger.leading import leading
-from kernelweave.granger.pairs import pair_features
-from kernelweave.granger.reduced_grams import reduction
+from kernelweave.granger.draws import reduction
+from kernelweave.granger.graph_parameters import history_dictionary
+from kernelweave.granger.roles import pair_features
 from kernelweave.granger.selection import held_out_errors
 from kernelweave.granger.series import make_groups
-from kernelweave.granger.shared_grams import MovedGrams, SharedFactoredGrams, SharedGrams, factored
+from kernelweave.granger.shared_grams import (
+    MovedGrams,
+    SharedFactoredGrams,
+    SharedGrams,
+    factored,
+    leading,
+)
 from kernelweave.granger.significance import moved_orders
 from kernelweave.granger.target import TargetSettings
 from kernelweave.kernels_core import config_context

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, random_network
-from kernelweave.granger.assumptions import shared_season, wanders, warn_of_draws, warn_of_series
-from kernelweave.granger.dictionary import history_dictionary
 from kernelweave.granger.draws import null_weights
+from kernelweave.granger.frames import shared_season, wanders, warn_of_draws, warn_of_series
+from kernelweave.granger.graph_parameters import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import (
     adjusted_p_values,

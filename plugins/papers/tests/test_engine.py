@@ -11,8 +11,7 @@ import pytest
 from kernelweave.papers import Cell, Drawing, PaperTable, Plan, Request, Sheet
 from kernelweave.papers.data import read, values, where_from
 from kernelweave.papers.engine.chosen import Chosen, narrowed
-from kernelweave.papers.engine.kept import CellOutcome, KeptCells
-from kernelweave.papers.engine.running import compute_all
+from kernelweave.papers.engine.running import CellOutcome, KeptCells, compute_all
 from kernelweave.papers.engine.sections import grid, shown
 from kernelweave.papers.plan import SHIPPED, MissingDataError
 
@@ -422,7 +421,7 @@ def test_ctrl_c_keeps_what_is_done(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("kernelweave.papers.engine.run.compute_all", stops)
+        patch.setattr("kernelweave.papers.engine.running.compute_all", stops)
         done = run("tables", "good", "--out", tmp_path)
     assert done.status == 130
     assert "what is computed is kept" in done.said

@@ -9,7 +9,7 @@ import pytest
 from kernelweave.kernels_core.families import TessellatedFamily
 from kernelweave.papers import Request, Sheet, tables
 from kernelweave.papers.study import learned_matrix
-from kernelweave.papers.study.prior_path import (
+from kernelweave.papers.study.learned_matrix import (
     STRENGTHS,
     PriorPoint,
     learn_path,

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
 from kernelweave.papers.data import drawn, load
-from kernelweave.papers.engine.verdicts import FAILS, HOLDS, OPEN
+from kernelweave.papers.engine.verdicts import FAILS, HOLDS, OPEN, WIDTHS, claim
 from kernelweave.papers.ridge import protocol
-from kernelweave.papers.ridge.claims import WIDTHS, claim
 from kernelweave.papers.ridge.figures import DEGREES
 from matplotlib.figure import Figure
 from sklearn.kernel_ridge import KernelRidge

@@ -15,8 +15,7 @@ from kernelweave.papers.plan import SHIPPED
 from kernelweave.papers.sparse import optima, sets
 from kernelweave.papers.sparse.fifty import measure as measure_fifty
 from kernelweave.papers.sparse.question import BASELINES
-from kernelweave.papers.sparse.sets import SETS, cell, theirs
-from kernelweave.papers.sparse.shuffle import shuffled, split_of
+from kernelweave.papers.sparse.sets import SETS, cell, shuffled, split_of, theirs
 from numba import njit
 
 NAMES = [*(f"smkl-{number}" for number in range(2, 11)), "smkl-optima"]

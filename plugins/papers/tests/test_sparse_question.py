@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.engine.chosen import choose, narrowed
-from kernelweave.papers.engine.kept import CellOutcome
+from kernelweave.papers.engine.running import CellOutcome
 from kernelweave.papers.engine.sections import section
 from kernelweave.papers.sparse.question import (
     ALGORITHM_1,

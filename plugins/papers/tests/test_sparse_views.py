@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.sparse import proofs, views
-from kernelweave.papers.sparse.group_lasso import NEEDS
-from kernelweave.papers.sparse.views import METHODS, digits, made, measure
+from kernelweave.papers.sparse.views import METHODS, NEEDS, digits, made, measure
 
 
 def test_the_class_depends_on_the_true_views_alone() -> None:

@@ -8,11 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
-from kernelweave.papers.study import generators, large, rivals
-from kernelweave.papers.study.generators import PROBLEMS, make
-from kernelweave.papers.study.protocol import measure, rows_trained
-from kernelweave.papers.study.rivals import METHODS, OURS, RIVALS, reason_not_run
-from kernelweave.papers.study.sets import SETS, address, samples
+from kernelweave.papers.study import large, rivals, sets
+from kernelweave.papers.study.rivals import (
+    METHODS,
+    OURS,
+    RIVALS,
+    measure,
+    reason_not_run,
+    rows_trained,
+)
+from kernelweave.papers.study.sets import PROBLEMS, SETS, address, make, samples
 from kernelweave.papers.study.showing import SizeResults, drawing, scores, shares, verdict
 from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.scoring import corrected_resampled, of_independent
@@ -73,13 +78,13 @@ def test_every_set_of_the_folder_is_there_but_a_finer_picture_of_one(shared: Pat
 def test_the_formulas_have_values_known_otherwise() -> None:
     """A light aircraft's wing as the literature prints it, and limits that can be done by hand."""
     wing = np.array([174.0, 252.0, 7.52, 0.0, 34.0, 0.672, 0.12, 3.8, 2000.0, 0.064])
-    assert generators._wing(wing) == pytest.approx(233.9 + 174.0 * 0.064, abs=0.1)
+    assert sets._wing(wing) == pytest.approx(233.9 + 174.0 * 0.064, abs=0.1)
     short = np.array([1.0, np.e, 5.0, 3.0, 5.0, 1.0, 0.0, 1.0])
-    assert generators._borehole(short) == pytest.approx(np.pi * 5.0 * 2.0)
+    assert sets._borehole(short) == pytest.approx(np.pi * 5.0 * 2.0)
     great_gain = np.array([50.0, 50.0, 2.0, 4.0, 1.0, 1e12])
-    assert generators._circuit(great_gain) == pytest.approx(6.0 + 0.74 + 0.74 * 2.0 / 4.0)
-    assert generators._arm(np.repeat([0.0, 1.0], 4)) == pytest.approx(4.0)
-    assert generators._welch(np.zeros(20)) == 0.0
+    assert sets._circuit(great_gain) == pytest.approx(6.0 + 0.74 + 0.74 * 2.0 / 4.0)
+    assert sets._arm(np.repeat([0.0, 1.0], 4)) == pytest.approx(4.0)
+    assert sets._welch(np.zeros(20)) == 0.0
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -27,8 +27,8 @@ from kernelweave.ridge_mkl import (
     project_lq_ball,
 )
 from kernelweave.ridge_mkl.families import power_of
-from kernelweave.ridge_mkl.interior_point import minimize_quadratic
-from kernelweave.ridge_mkl.majorize_minimize import ball_update
+from kernelweave.ridge_mkl.fixed_point import ball_update
+from kernelweave.ridge_mkl.projected_newton import minimize_quadratic
 
 from .ridge_problems import random_grams, ridge_objective, stack_problem
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core.formula import Solution, lower_bound
 from kernelweave.ridge_mkl import LqBall, Orthant, project_lq_ball
-from kernelweave.ridge_mkl.interior_point import minimize_quadratic
+from kernelweave.ridge_mkl.projected_newton import minimize_quadratic
 from scipy.optimize import minimize_scalar
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core.families import Tessellated, TessellatedFamily
 from kernelweave.kernels_core.families._groups import evaluate, program
-from kernelweave.kernels_core.families._sub_boxes import BoxedSamples, SubBoxes, SubBoxGram
+from kernelweave.kernels_core.families._sub_boxes import BoxedSamples, SubBoxes, SubBoxOperator
 from numpy.testing import assert_allclose, assert_array_equal
 
 LISTED = ((0,), (1, 2), (0, 1, 3), (0, 1, 2), (2,))
@@ -148,7 +148,7 @@ def test_all_columns_at_once_are_the_full_product_over_its_volume(degree):
     P = P @ P.T
     boxes = SubBoxes(full._tables, full.lower, full.upper, program(N, N))
     K = np.empty((12, 12))
-    SubBoxGram(boxes, BoxedSamples.of(boxes, X), P).fill(K)
+    SubBoxOperator(boxes, BoxedSamples.of(boxes, X), P).fill(K)
     close(K * 1.3**N, full.gram(X, P))
 
 

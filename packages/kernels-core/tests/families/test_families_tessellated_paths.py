@@ -187,7 +187,7 @@ def test_points_on_the_corners():
 
 @pytest.mark.parametrize(("n", "degree", "z_degree"), [(3, 1, None), (3, 1, 0), (2, 2, None)])
 def test_threads_change_no_bit(monkeypatch, n, degree, z_degree):
-    from kernelweave.kernels_core import threads
+    from kernelweave.kernels_core import config
 
     family = make(n, degree, z_degree)
     X = np.random.default_rng(13).random((333, n))
@@ -201,17 +201,17 @@ def test_threads_change_no_bit(monkeypatch, n, degree, z_degree):
             family.gram_rank_one(X, v, X[:7]),
         ]  # fmt: skip
 
-    monkeypatch.setattr(threads, "_MIN_STEPS", 0)
+    monkeypatch.setattr(config, "_MIN_STEPS", 0)
     results = []
     for n_threads in (1, 2):
-        monkeypatch.setattr(threads, "effective_threads", lambda count=n_threads: count)
+        monkeypatch.setattr(config, "effective_threads", lambda count=n_threads: count)
         results.append(everything())
     for one, two in zip(*results, strict=True):
         assert np.array_equal(one, two)
 
 
 def test_row_blocks_cover_all_rows():
-    from kernelweave.kernels_core.threads import row_bounds
+    from kernelweave.kernels_core.config import row_bounds
 
     for m in (1, 31, 32, 33, 500, 2000):
         for lower in (True, False):

@@ -13,7 +13,8 @@ from kernelweave.kernels_core.families import (
     Tessellated,
     TessellatedFamily,
 )
-from kernelweave.kernels_core.kernels import RBF, check_kernel
+from kernelweave.kernels_core.kernels import RBF
+from kernelweave.kernels_core.testing import check_kernel
 from sklearn.base import clone
 from sklearn.svm import SVC
 

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from kernelweave.kernels_core.families import PolynomialFamily, TessellatedFamily
-from kernelweave.kernels_core.grams import UnstoredGram
+from kernelweave.kernels_core.grams import Operator
 
 SETTINGS = [(1, 0, None), (1, 1, None), (3, 1, None), (4, 1, None), (3, 2, 0), (2, 2, None)]
 
@@ -42,7 +42,7 @@ def test_entries_and_products_are_those_of_the_definition(n, degree, z_degree):
     blocks = np.array([[family.block(X[k], X[l]) for l in columns] for k in rows])
     for P in matrices(family.n_P, rng):
         K, entries = prepared.gram(P), prepared.unstored(P)
-        assert isinstance(entries, UnstoredGram)
+        assert isinstance(entries, Operator)
         for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 2e-5)):
             out = np.empty((3, len(columns)), dtype=dtype)
             entries.block(rows, columns, out)
@@ -85,14 +85,14 @@ def test_the_error_of_a_product_is_bounded(family):
 
 
 def test_threads_change_no_bit(monkeypatch):
-    from kernelweave.kernels_core import threads
+    from kernelweave.kernels_core import config
 
     family, X, rng = case(4, 1, None, m=333)
     W, P = rng.normal(size=(1, 333)), next(matrices(family.n_P, rng))
-    monkeypatch.setattr(threads, "_MIN_STEPS", 0)
+    monkeypatch.setattr(config, "_MIN_STEPS", 0)
     found = []
     for n_threads in (1, 2):
-        monkeypatch.setattr(threads, "effective_threads", lambda count=n_threads: count)
+        monkeypatch.setattr(config, "effective_threads", lambda count=n_threads: count)
         entries = family.prepare(X).unstored(P)
         out = np.empty((100, 333))
         entries.block(np.arange(100), slice(None), out)

@@ -11,10 +11,10 @@ from kernelweave.kernels_core.kernels import (
     Linear,
     LowRankDictionary,
     Sigmoid,
-    check_kernel,
     fitted_factors,
 )
-from kernelweave.kernels_core.kernels.nystroem import factorise
+from kernelweave.kernels_core.kernels.fitted_factors import factorise
+from kernelweave.kernels_core.testing import check_kernel
 
 KERNELS = [RBF(0.1), RBF(10.0), Linear(), Laplacian(1.0)]
 

@@ -15,9 +15,9 @@ from kernelweave.kernels_core.kernels import (
     Linear,
     Polynomial,
     Sigmoid,
-    check_kernel,
     default_kernels,
 )
+from kernelweave.kernels_core.testing import check_kernel
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics.pairwise import sigmoid_kernel

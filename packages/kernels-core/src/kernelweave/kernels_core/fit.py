@@ -24,8 +24,7 @@ from .estimators.samples import Samples, like
 from .formula import lower_bound
 from .formula.learner import Solution
 from .formula.problem import Problem
-from .grams.combined import PrecomputedKernel
-from .grams.precomputed import PrecomputedGrams
+from .grams.precomputed import PrecomputedGrams, PrecomputedKernel
 from .kernels import FittedFactors, Kernel, LowRankDictionary
 from .kernels.scaled import Scaling
 from .memory import limit_bytes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Points, RealArray
+from kernelweave.kernels_core.estimators.classes import alone
 from kernelweave.kernels_core.estimators.folds import (
     Fold,
     FoldFit,
@@ -17,7 +18,6 @@ from kernelweave.kernels_core.estimators.folds import (
     score_settings,
 )
 from kernelweave.kernels_core.estimators.kernel import Data
-from kernelweave.kernels_core.estimators.parts import alone
 from kernelweave.kernels_core.estimators.samples import spread_of
 from kernelweave.kernels_core.estimators.search import fold_fits
 from kernelweave.kernels_core.estimators.weights import dictionary_of, is_approximate, views_of

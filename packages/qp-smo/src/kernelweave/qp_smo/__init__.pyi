@@ -1,10 +1,9 @@
 from .learners import SVC, SVR
-from .ridge import Ridge
 from .saddle.cuts import CutPool
 from .saddle.penalties import Elastic, KSupport, NoPenalty, RidgePenalty
 from .saddle.solver import KernelWeights, solve_kernel_weights
 from .solution import DualSolution
-from .squared_hinge import SquaredHingeSVC
+from .squared_losses import Ridge, SquaredHingeSVC
 from .svm import solve_svc, solve_svr
 
 __all__ = [

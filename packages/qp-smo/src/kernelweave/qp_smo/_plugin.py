@@ -9,8 +9,8 @@ from kernelweave.kernels_core import ComponentSpec, hookimpl
 _LEARNERS = {
     "svc": ("learners:SVC", "support vector classification, hinge loss"),
     "svr": ("learners:SVR", "support vector regression, ε-insensitive loss"),
-    "ridge": ("ridge:Ridge", "kernel ridge regression, squared loss"),
-    "squared-hinge-svc": ("squared_hinge:SquaredHingeSVC", "classification, squared hinge loss"),
+    "ridge": ("squared_losses:Ridge", "kernel ridge regression, squared loss"),
+    "squared-hinge-svc": ("squared_losses:SquaredHingeSVC", "classification, squared hinge loss"),
 }
 
 

@@ -10,7 +10,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.rounding import UNIT
 
 from . import point as passes
-from .feasible import GridPoint, to_grid
+from .point import GridPoint, to_grid
 from .problem import BoxProblem
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
 from .bounds import function_values, kkt_violation
-from .feasible import GridPoint, starting_point
+from .point import GridPoint, starting_point
 from .problem import BoxProblem, Budget
 
 # The count hardly depends on the Gram matrix: what needs so many is stopped by rounding.

@@ -15,10 +15,9 @@ from kernelweave.kernels_core.grams.psd import negative_part
 from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import ArrayLike
 
-from . import validation
 from .bounds import certify
 from .engine import Backend, Outcome, solve_box
-from .problem import BoxProblem, Budget, classification, regression
+from .problem import BoxProblem, Budget, check_bounds, check_labels, classification, regression
 from .solution import DualSolution, warn_unless_converged
 
 # As LIBSVM's own least limit: a guard against endless runs, not a setting that one should meet.
@@ -184,8 +183,8 @@ def solve_svc(
     """
     kernel = as_gram(K)
     check_limits(tol, max_iter, max_time, exact=False)
-    bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
-    labels = validation.check_labels(y, bound)
+    bound = check_bounds(C, sample_weight, kernel.shape[0])
+    labels = check_labels(y, bound)
     start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
     asymmetry = check_gram(kernel) if check else 0.0
     problem = classification(kernel, labels, bound, asymmetry)
@@ -255,7 +254,7 @@ def solve_svr(
     """
     kernel = as_gram(K)
     check_limits(tol, max_iter, max_time, exact=False)
-    bound = validation.check_bounds(C, sample_weight, kernel.shape[0])
+    bound = check_bounds(C, sample_weight, kernel.shape[0])
     targets = check_vector("y", y, bound.size)
     width = float(NONNEGATIVE.check("epsilon", epsilon))
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)

@@ -16,8 +16,7 @@ from kernelweave.kernels_core.formula.learner import SolveStatus
 from kernelweave.kernels_core.grams import KernelArray, UnstoredKernel
 
 from .bounds import FunctionValues, Landing, dual_value, kkt_violation
-from .feasible import starting_point, to_grid
-from .point import product
+from .point import product, starting_point, to_grid
 from .problem import BoxProblem, Budget
 from .smo import smo
 

@@ -12,8 +12,8 @@ from kernelweave.kernels_core.checks import COUNT, check_limits, integer, one_of
 from kernelweave.kernels_core.clock import Stopwatch, time_limit
 from kernelweave.kernels_core.grams import Stack
 from kernelweave.kernels_core.rounding import UNIT
-from kernelweave.qp_smo.feasible import starting_point, to_grid
 from kernelweave.qp_smo.learners import BoxLearner
+from kernelweave.qp_smo.point import starting_point, to_grid
 from kernelweave.qp_smo.saddle import (
     KSupport,
     SaddleOracle,

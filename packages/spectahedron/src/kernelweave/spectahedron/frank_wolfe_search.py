@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status, relative_gap
 from kernelweave.kernels_core.arrays import RealArray
 from kernelweave.kernels_core.formula.learner import Solution
-from kernelweave.kernels_core.psd_cone.eigen import top_eigenpair
+from kernelweave.kernels_core.psd_cone.projection import top_eigenpair
 from kernelweave.kernels_core.psd_cone.rank_one import find_root
 
 from .algorithm import SpectahedronSearch
@@ -152,6 +152,9 @@ def balanced_direction(
 
 class HybridSearch:
     """``tkl-hybrid``: `tkl-frank-wolfe` until a rule says stop, then `tkl-apd` from its pair.
+
+    Talitckii, Colbert and Peet (2024), Algorithm 6, which switches at a gap; the version of 2021
+    switches where the step length has become short.
 
     `stage`: the search in charge, which answers what is asked.
     """

@@ -14,7 +14,7 @@ from kernelweave.kernels_core.grams import largest_block
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 
 if TYPE_CHECKING:
-    from kernelweave.kernels_core.grams import UnstoredGram
+    from kernelweave.kernels_core.grams import Operator
 
 
 GRAM = one_of("auto", "stored", "blocks")
@@ -41,7 +41,7 @@ class GramAt:
     """
 
     array: RealArray | None
-    entries: UnstoredGram | None
+    entries: Operator | None
 
     @property
     def eps(self) -> float:

@@ -1,4 +1,4 @@
-"""The Newton system of the joint interior point, reduced to the dual variables.
+"""The variables of the joint interior point, and their Newton system, reduced to the dual ones.
 
 With Aₖ = ½ c (Φₖ + Φₖᵀ), Φₖ = Σₗ uₗ G(xₖ, xₗ), a change du moves ½ c D(u) by Σₖ duₖ Aₖ, and a
 change dS moves (K u)ₖ by ⟨dS, Aₖ⟩. In the Nesterov-Todd scaling G (Gᵀ Z G = G⁻¹ S G⁻ᵀ = diag d)
@@ -7,6 +7,13 @@ eliminating S, Z and λ leaves
     (K + A′ A′ᵀ) du + e + b = gain − K u − …,      A′ₖ = svec(Gᵀ Aₖ G) less its part along Gᵀ G,
 
 one positive semidefinite matrix of the size of a Gram matrix, and the bounds add a diagonal.
+
+The saddle in scaled units, with c = (1 − η) n_P and P = c S + η I,
+
+    min over S ⪰ 0, tr S = 1   max over u   κ(u) − ½ Σₜ uₜᵀ K(P) uₜ,
+
+has u = Σ signs·v with 0 ≤ v ≤ cap (one part for classes, two for numbers), t = cap − v, and
+multipliers z of v ≥ 0, w of v ≤ cap, b of Σu = 0, λ of tr S = 1 and Z ⪰ 0 of S ⪰ 0.
 """
 
 from __future__ import annotations

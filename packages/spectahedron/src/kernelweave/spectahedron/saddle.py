@@ -19,13 +19,13 @@ from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.grams import Gram, UnstoredKernel
 from kernelweave.kernels_core.memory import limit_bytes
-from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound, top_eigenpair
+from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound, top_eigenpair
 from numpy.typing import DTypeLike
 
 from .gram_memory import GramAt, require_grams
 
 if TYPE_CHECKING:
-    from kernelweave.kernels_core.grams import UnstoredGram
+    from kernelweave.kernels_core.grams import Operator
 
 _EPS = float(np.finfo(np.float64).eps)
 # The trace of a matrix that is summed from its factor is off by a few units.
@@ -247,7 +247,7 @@ class SpectahedronOracle:
         warm: Solution | None,
         target_gap: float,
         *,
-        entries: UnstoredGram | None = None,
+        entries: Operator | None = None,
         relative: float = 0.1,
         sharpen: bool = False,
     ) -> Solution:
@@ -281,7 +281,7 @@ class SpectahedronOracle:
         self._tol = min(_FIRST_TOL, 10.0 * tol)
         return solution if exact is None else self._certified(solution, exact, K)
 
-    def _exact(self, K: Gram, entries: UnstoredGram | None) -> UnstoredGram | None:
+    def _exact(self, K: Gram, entries: Operator | None) -> Operator | None:
         """Return what says in float64 how good a solution is, where K only steers to it."""
         return entries if isinstance(K, UnstoredKernel) or self.dtype != np.float64 else None
 
@@ -309,9 +309,7 @@ class SpectahedronOracle:
         size = float(np.abs(solution.dual_coef).sum())
         return 4.0 * error * float(self.learner.C) * mass * size / self.scale
 
-    def _certified(
-        self, solution: Solution, entries: UnstoredGram, K: Gram | None = None
-    ) -> Solution:
+    def _certified(self, solution: Solution, entries: Operator, K: Gram | None = None) -> Solution:
         """Replace the upper bound and the intercept by those of the float64 values of K u."""
         u = np.asarray(solution.dual_coef)
         known = isinstance(K, UnstoredKernel)
@@ -352,7 +350,7 @@ class SpectahedronOracle:
         return replace(solution, upper_bound=upper) if better else solution
 
     def evaluate(
-        self, K: Gram, dual_coef: RealArray, *, entries: UnstoredGram | None = None
+        self, K: Gram, dual_coef: RealArray, *, entries: Operator | None = None
     ) -> Solution:
         """Return the solution object of an exactly feasible point near ``dual_coef``: no solve."""
         exact = self._exact(K, entries)

@@ -1,15 +1,13 @@
-from .classifier import MatrixValuedKernelClassifier
-from .constraint import FrobeniusOutputKernels, SeparableKernels
-from .factors import low_rank_factor, random_fourier_factor
+from .constraint import FrobeniusOutputKernels, SeparableKernel, SeparableKernels, VectorSolution
+from .estimators import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor
 from .family import PrecomputedFamily
 from .gaussian_grid import GaussianGrid
+from .grams import low_rank_factor, random_fourier_factor
 from .learner import VectorLeastSquares
 from .leave_one_out import leave_one_out
 from .output import OutputSubproblem, closed_form_output_kernel
-from .parameters import SeparableKernel, VectorSolution
 from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm, update_weights
 from .rademacher import rademacher_average, rademacher_bound
-from .regressor import MatrixValuedKernelRegressor
 from .settings import BlockDescent, OutputKernelLearning, SpectralGradient
 from .sylvester import (
     EigenFactors,

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix
 
+from .bounds import Setting, setting_of
+from .constraint import SeparableKernel, VectorSolution
 from .objective import JointEvaluation
 from .output import OutputSubproblem, closed_form_output_kernel
-from .parameters import SeparableKernel, VectorSolution
-from .setting import Setting, setting_of
 from .settings import BlockDescent
 
 # So many steps in a row that change the value by rounding only end the search: more would change

@@ -14,15 +14,50 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from kernelweave.kernels_core.psd_cone.eigen import largest_eigenvalue_bound
+from kernelweave.kernels_core import Problem
+from kernelweave.kernels_core.arrays import Matrix, Vector
+from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound
 
-from .levelling import levelled
+from .constraint import given_output_kernel, given_weights
+from .family import grams_of
 from .objective import JointEvaluation, Objective
 from .penalties import Penalty
 from .rounding import in_problem_units
 
 _NEAR = 0.5  # of the upper bound: a lower one that far is worth another search
 _LOOSE = 1.5  # times the gap as computed: what measured errors of eigenvectors may add
+
+
+def rescale_directions(C: Matrix, B: Matrix, Y: Matrix, ridge: float, tau: float) -> Matrix:
+    """Return C V diag(w) Vᵀ with the best w for 2⟨C, Y⟩ − r‖C‖² − τ λ_max(Cᵀ K C).
+
+    A bound charges τ λ_max(Cᵀ K C): one direction that stands out costs all of it. Directions
+    scaled to one level cost no more than they bring, and C is then wrong by the square of what it
+    was.
+
+    With B = V diag(b) Vᵀ, pⱼ = ⟨C vⱼ, Y vⱼ⟩ and qⱼ = ‖C vⱼ‖² the bound is Σ 2wⱼpⱼ − r wⱼ²qⱼ − τs²,
+    wⱼ = min(pⱼ/(r qⱼ), s/√bⱼ): concave in s, with its maximum in closed form between any two of the
+    s at which a direction reaches its own best.
+
+    - `C`, `Y` of shape (l, n): multipliers and targets
+    - `B` of shape (n, n): Cᵀ K C, symmetric
+    - `ridge`, `tau`: r and τ
+
+    Returns shape (l, n). Costs 9 n³ + 6 l n² flops.
+    """
+    b, V = np.linalg.eigh(B)
+    tiny = max(1e-14 * float(b[-1]), 1e-300)
+    roots = np.sqrt(np.maximum(b, tiny))
+    turned = C @ V
+    p = np.maximum(np.einsum("ij,ij->j", turned, Y @ V), 0.0)
+    q = np.maximum(np.einsum("ij,ij->j", turned, turned), 1e-300)
+    own = p / (ridge * q)
+    order = np.argsort(-own * roots)
+    ends = np.append((own * roots)[order][1:], 0.0)
+    s = np.cumsum((p / roots)[order]) / (ridge * np.cumsum((q / roots**2)[order]) + tau)
+    level = float(s[np.argmax(s >= ends)])
+    better: Matrix = (turned * np.minimum(own, level / roots)) @ V.T
+    return better
 
 
 @dataclass(frozen=True)
@@ -128,13 +163,15 @@ class Bounds:
             point = exact
         alone = self.learn_output and not self.learn_input and self.objective.cell_root is None
         if level and alone and lower >= _NEAR * upper:
-            lower = max(lower, self.lower(self._levelled(point)))
+            lower = max(lower, self.lower(self._with_rescaled(point)))
         return in_problem_units(lower, upper, self.objective.lam)
 
-    def _levelled(self, point: JointEvaluation) -> JointEvaluation:
-        """Return the same with a C whose bound on output kernels is better, see `levelled`."""
+    def _with_rescaled(self, point: JointEvaluation) -> JointEvaluation:
+        """Return the same with a C whose bound on output kernels is better."""
         objective = self.objective
-        C = levelled(point.C, point.B, objective.targets(point), objective.ridge, self.tau)
+        C = rescale_directions(
+            point.C, point.B, objective.targets(point), objective.ridge, self.tau
+        )
         B = C.T @ objective.product(point, C)
         sizes = replace(point.sizes, C=float(np.linalg.norm(C)))
         return replace(point, C=C, B=0.5 * (B + B.T), sizes=sizes)
@@ -175,3 +212,98 @@ class Bounds:
         if self.learn_output:
             total += lam * (self.tau * max(0.0, point.top) - float(np.vdot(point.B, point.L)))
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A problem over `SeparableKernels`, ready to be worked on.
+
+    `objective`: J; `bounds`: certificates; hold the regulariser, τ and what is learned; `weights`,
+    `L` of shape (m,), (n, n): the start: even weights, L = (τ/n) I.
+    """
+
+    objective: Objective
+    bounds: Bounds
+    weights: Vector
+    L: Matrix
+
+    def start(self, tol: float = 1e-8) -> JointEvaluation:
+        """Return the evaluation of the start."""
+        return self.objective.evaluate(self.weights, self.L, tol=tol)
+
+
+def objective_of(
+    problem: Problem, *, dtype: str, method: str, fixed_input: bool = False
+) -> Objective:
+    """Return J of a problem.
+
+    - `problem`: with a dictionary and vector-valued least squares
+    - `dtype` in {"float64", "float32"}: precision of the stack of Gram matrices
+    - `method`: C solver, see `solve_sylvester`
+    - `fixed_input`: whether the weights never change
+    """
+    problem.learner.validate()
+    cells = getattr(problem.learner, "cell_weight", None)
+    if cells is not None and problem.sample_weight is not None:
+        raise ValueError("sample_weight must be None where the learner has weights per cell")
+    fitted = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
+    Y = np.asarray(problem.targets.T, dtype=np.float64)
+    if cells is not None:
+        root = np.ascontiguousarray(np.sqrt(cells).T)
+        known = np.where(root > 0.0, Y, 0.0)
+        lam = problem.learner.lam
+        return Objective(grams_of(fitted, None), known, lam, None, method, fixed_input, root)
+    return Objective.of_arrays(
+        lambda root: grams_of(fitted, root),
+        Y,
+        problem.learner.lam,
+        problem.sample_weight,
+        method,
+        fixed_input,
+    )
+
+
+def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:
+    """Return the weights that a regulariser starts at.
+
+    Raises ValueError if they are not as many positive numbers as there are kernels; numbers of at
+    least 0 for a method that leaves zeros where it must.
+    """
+    weights = np.asarray(regulariser.start(n_kernels), dtype=np.float64)
+    fits = weights >= 0 if leaves_zero else weights > 0
+    if weights.shape != (n_kernels,) or not (np.isfinite(weights) & fits).all():
+        kind = "numbers >= 0" if leaves_zero else "positive numbers"
+        raise ValueError(
+            f"the start of {regulariser!r} must be {n_kernels} {kind}, got {weights!r}"
+        )
+    return weights
+
+
+def setting_of(
+    problem: Problem, *, dtype: str = "float64", method: str = "auto", leaves_zero: bool = False
+) -> Setting:
+    """Return objective, bounds and start of a problem over `SeparableKernels`.
+
+    With one output L is a number and L = τ is optimal, J being decreasing in it: it is fixed
+    there, and the problem is convex.
+
+    `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`; `dtype` in
+    {"float64", "float32"}: precision of the stack of Gram matrices; `method`: C solver, see
+    `solve_sylvester`; `leaves_zero`: whether the method moves weights away from 0. What the
+    algorithms work on.
+    """
+    constraint = problem.constraint
+    constraint.validate()
+    learn_input = constraint.learn_input
+    objective = objective_of(problem, dtype=dtype, method=method, fixed_input=not learn_input)
+    m, n = objective.grams.n_kernels, objective.n_outputs
+    tau = constraint.trace_bound(n)
+    learn_output = constraint.learn_output and n > 1
+    weights = (
+        _start(constraint.regulariser, m, leaves_zero)
+        if learn_input
+        else given_weights(constraint.weights, m)
+    )
+    fixed = None if constraint.learn_output else constraint.output_kernel
+    bounds = Bounds(objective, constraint.regulariser, tau, learn_input, learn_output)
+    return Setting(objective, bounds, weights, given_output_kernel(fixed, n, tau))

@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .learner import VectorLeastSquares
 from .leave_one_out import LeaveOneOut
-from .sylvester.solution import SylvesterSolution
+from .sylvester.direct import SylvesterSolution
 
 _LIMIT = 2000  # conjugate-gradient iterations
 _LOOKED_AT = 6  # patterns of gaps that a choice of λ looks at

@@ -17,10 +17,9 @@ from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import eigh
 
-from .constraint import given_weights
-from .parameters import SeparableKernel, VectorSolution
+from .bounds import objective_of
+from .constraint import SeparableKernel, VectorSolution, given_weights
 from .rounding import in_problem_units
-from .setting import objective_of
 from .settings import OutputKernelLearning
 
 # So many steps in a row that change the value by rounding only end the search: more would change

@@ -32,6 +32,7 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.classes import alone
 from kernelweave.kernels_core.estimators.folds import (
     SCORING,
     Fold,
@@ -40,7 +41,6 @@ from kernelweave.kernels_core.estimators.folds import (
     folds_of,
     scorer_of,
 )
-from kernelweave.kernels_core.estimators.parts import alone
 from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.fit import (
@@ -62,8 +62,7 @@ from .cells import CellLeastSquares
 from .constraint import FrobeniusOutputKernels, SeparableKernels
 from .family import grams_of
 from .learner import VectorLeastSquares
-from .penalties import Penalty
-from .penalties.choose import as_penalty
+from .penalties import Penalty, as_penalty
 from .selection import FoldLosses, KernelChoice, choose_kernel
 from .training import Kernels, Training, from_grams, from_points
 

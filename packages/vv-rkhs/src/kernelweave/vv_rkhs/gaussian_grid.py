@@ -11,8 +11,8 @@ import numpy.typing as npt
 from kernelweave.kernels_core import RBF, memory
 from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.checks import COUNT, POSITIVE
+from kernelweave.kernels_core.config import row_bounds, run_blocks
 from kernelweave.kernels_core.kernels import Combination, Kernel
-from kernelweave.kernels_core.threads import row_bounds, run_blocks
 from numpy.typing import DTypeLike
 
 # Rows that are mirrored at a time, so that a part and its transpose stay in cache.

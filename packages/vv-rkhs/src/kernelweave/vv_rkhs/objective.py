@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Matrix, Vector
+from scipy.sparse import diags_array
 
 from .cells import divided, solve_cells
+from .constraint import SeparableKernel, VectorSolution
 from .grams import Grams
-from .parameters import SeparableKernel, VectorSolution
-from .rounding import Sizes, in_problem_units
+from .rounding import Sizes, gamma, in_problem_units
 from .sylvester import (
     EigenFactors,
     FactoredGram,
@@ -34,10 +35,69 @@ from .sylvester import (
     SylvesterSolution,
     solve_sylvester,
 )
-from .sylvester.cost import column_work, weighted_work
-from .sylvester.eigen import solve_sylvester_eigen
-from .sylvester.solution import finish
-from .turned import Turn
+from .sylvester.auto import column_work, weighted_work
+from .sylvester.direct import (
+    finish,
+    refined,
+    solve_sylvester_eigen,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """K and Y in coordinates of T, and how wrong they are there.
+
+    A step of an output kernel costs 2 l²n flops for each product with K or its eigenvectors T; with
+    C = T D it costs none. Bounds stay proofs: how far T diag(σ) Tᵀ is from K is measured once.
+
+    - `factors`: with T of shape (n_samples, n_samples)
+    - `gram`: diag(tᵢᵀ K tᵢ), sparse
+    - `Y` of shape (n_samples, n_outputs): Tᵀ Y, as computed
+    - `K_error` ≥ ‖UᵀKU − diag(σ)‖₂ for the orthogonal U next to T, T = UH with H ⪰ 0
+    - `Y_error` ≥ ‖UᵀY − Ỹ‖ for the computed Ỹ
+
+    What is evaluated at D is thus, up to these two, what C = UD gives: U is never formed.
+    """
+
+    factors: EigenFactors
+    gram: Any
+    Y: Matrix
+    K_error: float
+    Y_error: float
+
+    @classmethod
+    def of(cls, factors: EigenFactors, K: Matrix, Y: Matrix) -> Turn:
+        """Measure the factors of K (3 l³ flops).
+
+        With e = ‖TᵀT − I‖₂ ≥ ‖H − I‖₂, f = ‖KT − T diag(σ)‖₂ and M = UᵀKU, from MH − H diag(σ) =
+        Uᵀ(KT − T diag(σ)): ‖M − diag(σ)‖ ≤ f + e‖M‖ + e max σ, and ‖M‖ ≤ max σ + ‖M − diag(σ)‖.
+        """
+        T, l = factors.T, len(K)
+        each = gamma(l + 2)  # of a product: times the norms of what is multiplied
+        T_norm, K_norm, Y_norm = (float(np.linalg.norm(part)) for part in (T, K, Y))
+        image = K @ T
+        sigma = np.einsum("ij,ij->j", T, image)
+        largest = float(np.abs(sigma).max())
+        image -= T * sigma
+        off = float(np.linalg.norm(image)) + 2.0 * each * (K_norm + largest) * T_norm
+        product = T.T @ T
+        product.flat[:: l + 1] -= 1.0
+        skew = float(np.linalg.norm(product)) + each * T_norm**2
+        rest = off + 2.0 * skew * largest
+        return cls(
+            factors,
+            diags_array(sigma, format="csr"),
+            T.T @ Y,
+            K_error=rest / (1.0 - skew) * (1.0 + 1e-9) if skew < 1.0 else math.inf,
+            Y_error=(skew * Y_norm + each * T_norm * Y_norm) * (1.0 + 1e-9),
+        )
+
+    def solve(self, L: Matrix, ridge: float) -> SylvesterSolution:
+        """Return D, C = T D, with K C L + r C ≈ Y, by eigenvalues alone (9 n³ + 6 ln² flops)."""
+        known = self.factors.with_output(L)
+        return refined(
+            *(self.gram, L, self.Y, ridge, known), lambda right: known.inside(right, ridge)
+        )
 
 
 @dataclass(frozen=True, eq=False)

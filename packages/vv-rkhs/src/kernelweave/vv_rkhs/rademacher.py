@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import COUNT, LARGEST, number
 from kernelweave.kernels_core.grams import as_grams
+from kernelweave.kernels_core.psd_cone.projection import lq_norm
 from sklearn.utils import check_random_state
-
-from .penalties.lq_ball import lq_norm
 
 # η₀ of V, Theorem 3.1.
 _ETA_0 = 23.0 / 22.0

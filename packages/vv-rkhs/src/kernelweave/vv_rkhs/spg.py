@@ -20,10 +20,10 @@ import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix, Vector
 
+from .bounds import Setting, setting_of
+from .constraint import SeparableKernel, VectorSolution
 from .objective import JointEvaluation
 from .output import project_output_kernel
-from .parameters import SeparableKernel, VectorSolution
-from .setting import Setting, setting_of
 from .settings import SpectralGradient
 
 # Share of the promised fall that a step must keep, as in the paper of Birgin and others, and how

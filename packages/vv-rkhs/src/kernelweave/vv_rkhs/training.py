@@ -30,7 +30,7 @@ from .gaussian_grid import FittedGrid, GaussianGrid
 from .objective import work_bytes
 
 if TYPE_CHECKING:
-    from .regressor import MatrixValuedKernelRegressor
+    from .estimators import MatrixValuedKernelRegressor
 
 # as an estimator's parameter says it
 Kernels: TypeAlias = (

@@ -1,5 +1,4 @@
 from .alignment import AlignmentWeights, alignment_weights
-from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights, easymkl_weights
 from .estimators import (
     AverageMKLClassifier,
@@ -9,7 +8,7 @@ from .estimators import (
     SimpleMKLClassifier,
     SimpleMKLRegressor,
 )
-from .proportional import ProportionalWeights
+from .proportional import AverageWeights, ProportionalWeights, average_weights
 from .simplex import Simplex
 
 __all__ = [

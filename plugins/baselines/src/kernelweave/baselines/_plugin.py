@@ -39,7 +39,7 @@ _ALGORITHMS = {
     ),
 }  # fmt: skip
 _SETS = {
-    "average-weights": ("average:AverageWeights", "the point βⱼ = 1/q"),
+    "average-weights": ("proportional:AverageWeights", "the point βⱼ = 1/q"),
     "easymkl-weights": ("easymkl:EasyMKLWeights", "the point of EasyMKL"),
     "alignment-weights": ("alignment:AlignmentWeights", "the point of largest centred alignment"),
     "proportional-weights": ("proportional:ProportionalWeights", "the point β ∝ accuracy"),

@@ -33,9 +33,8 @@ from kernelweave.kernels_core.parameters import parameter, parameter_of
 from kernelweave.qp_smo import SVC, SVR
 
 from .alignment import AlignmentWeights
-from .average import AverageWeights, average_weights
 from .easymkl import EasyMKLWeights
-from .proportional import ProportionalWeights
+from .proportional import AverageWeights, ProportionalWeights, average_weights
 from .simplex import Simplex
 
 _AT_RULE = (

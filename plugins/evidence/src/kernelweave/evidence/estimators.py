@@ -10,7 +10,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.base import assigned_last
-from kernelweave.kernels_core.estimators.labels import class_weights
+from kernelweave.kernels_core.estimators.classes import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
     HELD_OUT,
     warn_of_classes,

@@ -43,7 +43,7 @@ class Classes:
     @property
     def values(self) -> FloatArray:
         """−1 and +1: one row for two classes, else one per class."""
-        from kernelweave.kernels_core.estimators.labels import one_vs_rest
+        from kernelweave.kernels_core.estimators.classes import one_vs_rest
 
         return one_vs_rest(self.codes, len(self.labels))
 

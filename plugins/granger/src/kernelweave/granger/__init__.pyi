@@ -1,13 +1,11 @@
 from .displays import CausalGraphDisplay
-from .effects import Effects
 from .forecasting import Forecast
 from .graph import GrangerGraph
 from .linear import LassoVAR, lasso_var
-from .matrices import plot_effect, plot_output_kernel, plot_weights
-from .page import graph_page
-from .scores import GraphScores, score_graph
+from .page import graph_page, plot_effect, plot_output_kernel, plot_weights
 from .series import LaggedSamples, lagged_samples
-from .simulation import lorenz96, random_network
+from .simulation import GraphScores, lorenz96, random_network, score_graph
+from .target import Effects
 
 __all__ = [
     "CausalGraphDisplay",

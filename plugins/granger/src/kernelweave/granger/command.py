@@ -304,7 +304,7 @@ def _draw(model: GrangerGraph, path: Path) -> None:
     from matplotlib.figure import Figure
 
     from .displays import CausalGraphDisplay
-    from .matrices import plot_weights
+    from .page import plot_weights
 
     side = min(11.0, max(6.0, 3.6 + 0.09 * len(model.group_names_)))
     figure = Figure(figsize=(2.0 * side, side), layout="constrained")

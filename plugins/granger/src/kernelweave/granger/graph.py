@@ -13,19 +13,15 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Rows, Vect
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
-from kernelweave.vv_rkhs.penalties.choose import as_penalty
+from kernelweave.vv_rkhs.penalties import as_penalty
 from sklearn.utils import check_random_state
 
-from .assumptions import warn_of_draws, warn_of_series
-from .dictionary import history_dictionary
 from .draws import Mixed, null_weights
-from .effects import Effects, find_effects
 from .forecasting import left_out_errors
-from .frames import stack_replicates, warn_of_times
-from .graph_parameters import LAMS, LENGTHS, GraphParameters
+from .frames import stack_replicates, warn_of_draws, warn_of_series, warn_of_times
+from .graph_parameters import LAMS, LENGTHS, GraphParameters, history_dictionary
 from .graph_use import GraphUse
-from .pairs import Pair, choose_pairs, shares, takes_all
-from .roles import Roles, make_roles
+from .roles import Pair, Roles, choose_pairs, make_roles, shares, takes_all
 from .selection import choose, held_out_errors, make_folds, search, warn_of_ends
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .shared_grams import LOST, factored
@@ -37,7 +33,7 @@ from .significance import (
     stability_p_values,
     warn_if_short,
 )
-from .target import TargetFit, TargetSettings, fit_target, warn_of_rest
+from .target import Effects, TargetFit, TargetSettings, find_effects, fit_target, warn_of_rest
 from .together import fit_together, goes_together
 
 T = TypeVar("T")

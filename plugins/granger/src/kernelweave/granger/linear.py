@@ -10,9 +10,9 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import Rule
 
-from .scores import score_graph
 from .selection import make_folds
 from .series import lagged_samples
+from .simulation import score_graph
 
 
 def _are_positive(values: object) -> bool:

@@ -14,7 +14,7 @@ from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.progress import count_bar
 
 if TYPE_CHECKING:
-    from .engine.run import Run
+    from .engine.running import Run
 
 _Flag = Parameter(negative=())
 
@@ -72,8 +72,7 @@ def tables_command(
     from . import catalogue
     from .data import where_from
     from .engine.chosen import ALL, choose, files_missing, narrowed, with_data
-    from .engine.kept import KeptCells
-    from .engine.run import Run
+    from .engine.running import KeptCells, Run
     from .plan import Request
 
     least = {"jobs": (jobs, 1), "subsample": (subsample, 50), "repeats": (repeats, 1)}
@@ -156,8 +155,7 @@ def _compute(work: Run, jobs: int, max_time: float | None) -> None:
 
 
 def _finish(work: Run, out: Path, summary: str, *, as_json: bool) -> None:
-    from .engine.document import write
-    from .engine.sections import NOTHING, section
+    from .engine.sections import NOTHING, section, write
 
     outcomes = {each.spec.name: work.outcomes_of(each) for each in work.chosen}
     sections = [section(each, outcomes[each.spec.name]) for each in work.chosen]

@@ -1,14 +1,15 @@
-"""What the rooms of the papers share: seconds, growth, and results by the start of their key."""
+"""What the papers share: seconds, growth, intervals, and results by the start of their key."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from kernelweave.workbench.scoring import of_independent
 from numpy.typing import ArrayLike
 
 CLASSES = "classification"
@@ -108,3 +109,17 @@ def exponents(m: ArrayLike, n_P: ArrayLike, seconds: ArrayLike) -> tuple[float, 
     design = np.column_stack([np.ones_like(logs[0]), logs[0], logs[1]])
     _, a, b = np.linalg.lstsq(design, logs[2], rcond=None)[0]
     return float(a), float(b)
+
+
+def in_words(values: Sequence[float]) -> str | None:
+    """Return the mean of independent values with its interval, None of nothing.
+
+    Examples
+    --------
+    >>> in_words([1.0, 2.0, 3.0])
+    '+2.0 (-0.5 to +4.5)'
+    """
+    if len(values) < 2:
+        return f"{values[0]:+.1f}" if values else None
+    found = of_independent(values)
+    return f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f})"

@@ -6,9 +6,8 @@ from .estimators import (
     RidgeMKLRegressorCV,
 )
 from .families import HadamardPower, PowerDictionary
-from .projection import project_lq_ball
 from .rademacher import margin_bound, rademacher_bound
-from .sets import LqBall, Orthant
+from .sets import LqBall, Orthant, project_lq_ball
 from .settings import (
     IIA,
     Automatic,

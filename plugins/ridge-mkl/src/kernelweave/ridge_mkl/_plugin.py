@@ -44,35 +44,35 @@ _LINEAR = {"m": 2.2, "q": 1.0}
 _HINGE = {"m": 2.4, "q": 1.0}
 _ALGORITHMS = {
     "krr-pgd": (
-        "linear_pgd:LinearPGDSearch", _SUM_ON_BALL, _REGRESSION, _LINEAR,
+        "projected_gradient:LinearPGDSearch", _SUM_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 2, corrected", "projected gradient on an ℓq ball",
     ),
     "krr-rpgd": (
-        "linear_pgd:RegularizedLinearPGDSearch", _SUM_CHARGED, _REGRESSION, _LINEAR,
+        "projected_gradient:RegularizedLinearPGDSearch", _SUM_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 1 on (7), corrected", "projected gradient with β‖μ‖²",
     ),
     "krr-iia": (
-        "iia:IIASearch", _EXACT_ON_BALL, _REGRESSION, _LINEAR,
+        "fixed_point:IIASearch", _EXACT_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 3, corrected", "interpolated fixed point on an ℓq ball, q > 1",
     ),
     "krr-riia": (
-        "iia:RegularizedIIASearch", _EXACT_CHARGED, _REGRESSION, _LINEAR,
+        "fixed_point:RegularizedIIASearch", _EXACT_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 4, corrected", "interpolated fixed point with β‖μ‖²",
     ),
     "krr-pgd2": (
-        "quadratic_pgd:QuadraticPGDSearch", _PRODUCT_ON_BALL, _REGRESSION, _LINEAR,
+        "projected_gradient:QuadraticPGDSearch", _PRODUCT_ON_BALL, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 5, corrected", "projected gradient for products of kernels",
     ),
     "krr-rpgd2": (
-        "quadratic_pgd:RegularizedQuadraticPGDSearch", _PRODUCT_CHARGED, _REGRESSION, _LINEAR,
+        "projected_gradient:RegularizedQuadraticPGDSearch", _PRODUCT_CHARGED, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 6, corrected", "the same with β‖μ‖²",
     ),
     "krr-gmkl": (
-        "generalized_mkl:GeneralizedMKLSearch", _NUMBERS, _REGRESSION, _LINEAR,
+        "projected_gradient:GeneralizedMKLSearch", _NUMBERS, _REGRESSION, _LINEAR,
         f"{_PAPER}, Algorithm 1, corrected", "projected gradient, any set and degree",
     ),
     "svm-gmkl": (
-        "generalized_mkl:GeneralizedMKLForLabelsSearch", _LABELS, _CLASSIFICATION, _HINGE,
+        "projected_gradient:GeneralizedMKLForLabelsSearch", _LABELS, _CLASSIFICATION, _HINGE,
         f"{_PAPER}, Algorithm 7, corrected", "the same for the squared-hinge classifier",
     ),
     "krr-trust-region": (
@@ -80,7 +80,7 @@ _ALGORITHMS = {
         f"{_PAPER}, Algorithm 8, corrected", "Riemannian trust region on the sphere, q = 2",
     ),
     "krr-mm": (
-        "majorize_minimize:MajorizeMinimizeSearch", _SUM_ON_EITHER, _BOTH, _LINEAR,
+        "fixed_point:MajorizeMinimizeSearch", _SUM_ON_EITHER, _BOTH, _LINEAR,
         "Kloft et al., lp-norm multiple kernel learning, JMLR 2011",
         "monotone multiplicative updates",
     ),
@@ -90,7 +90,7 @@ _ALGORITHMS = {
         "quadratic models of −1/F minimised over the set",
     ),
     "krr-spg": (
-        "spectral_gradient:SpectralProjectedGradientSearch", _ANYTHING, _BOTH, _LINEAR,
+        "projected_gradient:SpectralProjectedGradientSearch", _ANYTHING, _BOTH, _LINEAR,
         "Birgin, Martinez and Raydan, SIAM J. Optim. 2000",
         "Barzilai-Borwein steps, any set and degree",
     ),

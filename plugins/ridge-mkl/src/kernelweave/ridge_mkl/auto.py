@@ -8,9 +8,9 @@ import numpy as np
 from kernelweave.kernels_core import Problem
 
 from .descent import Descent
+from .projected_gradient import SpectralProjectedGradientSearch
 from .projected_newton import ProjectedNewtonSearch
 from .settings import Automatic
-from .spectral_gradient import SpectralProjectedGradientSearch
 from .trust_region import TrustRegionSearch
 
 # Up to here a Newton step, p² n flops for the Hessian and p³ for the model, is worth its few

@@ -38,8 +38,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .families import power_of
-from .projection import EXPONENT
-from .sets import LqBall, Orthant
+from .sets import EXPONENT, LqBall, Orthant
 from .settings import Automatic
 
 _PRODUCTS = "a feasible dual point and its tangent in powers of the weights, where F is convex"

@@ -8,15 +8,52 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.checks import POSITIVE, Rule
+from kernelweave.kernels_core.checks import POSITIVE, Rule, check_array, number
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.parameters import Value, parameter
+from kernelweave.kernels_core.psd_cone import projection
+from kernelweave.kernels_core.psd_cone.projection import lq_norm
 from kernelweave.kernels_core.rounding import UNIT, gamma
-
-from .projection import EXPONENT, lq_norm, project_lq_ball
 
 # slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite
 _LEAST = 1e-10
+
+EXPONENT = number(least=1.0, finite=False)
+
+
+def project_lq_ball(z: npt.ArrayLike, q: float, radius: float = 1.0) -> FloatArray:
+    """Return argmin ‖t − z‖₂ over {t ≥ 0, ‖t‖_q ≤ Λ}.
+
+    q = 1 by sorting, q = 2 by scaling, q = ∞ by clipping, other q by a root search.
+
+    Parameters
+    ----------
+    z : array-like of shape (p,)
+        Point to project.
+    q : float
+        At least 1; ``inf`` is the box.
+    radius : float, default=1.0
+        Λ > 0.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+        The projection.
+
+    Raises
+    ------
+    ValueError
+        If q < 1, Λ ≤ 0 or z is not a vector of finite numbers.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import project_lq_ball
+    >>> project_lq_ball([3.0, 4.0, -1.0], q=2)
+    array([0.6, 0.8, 0. ])
+    """
+    EXPONENT.check("q", q)
+    POSITIVE.check("radius", radius)
+    return radius * projection.project_lq_ball(check_array("z", z, 1) / radius, q)
 
 
 def _is_center(value: object) -> bool:

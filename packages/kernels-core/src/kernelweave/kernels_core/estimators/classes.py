@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
-from ..arrays import FloatArray, Index, Labels, Rows
-from ..checks import FLAG
+from ..arrays import FloatArray, Index, Labels, Points, Rows
+from ..checks import FLAG, check_sample_weight
+from ..exceptions import UnderfitWarning
 from ..fit import FitResult
+from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
 from .base import Estimator
-from .parts import Given, alone, take
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -27,6 +35,205 @@ if TYPE_CHECKING:
 # As many as scikit-learn's own calibration takes. More: each learns from more rows and is nearer
 # the model that is calibrated, and is one more fit.
 _FOLDS = 5
+
+# by label, or "balanced"
+ClassWeight: TypeAlias = "dict[str, float] | dict[int, float] | dict[float, float] | str | None"
+
+
+# training points, or the Gram matrices that stand for them
+Given: TypeAlias = "Points | PrecomputedGrams"
+SCHEMES = ("ovr", "ovo")
+# what has one value for all parts
+_COMMON = ("classes_", "estimators_", "kernel_names_", "n_iter_")
+
+
+def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Index]]:
+    """Return rows and 0/1 labels of each subproblem, 1 for the class or the second of a pair.
+
+    `codes` of shape (n_samples,): class indices; `n_classes`: their number; `scheme` in {"ovr",
+    "ovo"}: which subproblems. In the order of the classes or pairs.
+    """
+    everything = np.arange(codes.size)
+    if scheme == "ovr":
+        return [(everything, (codes == c).astype(np.intp)) for c in range(n_classes)]
+    pairs = combinations(range(n_classes), 2)
+    rows = [(np.flatnonzero((codes == a) | (codes == b)), b) for a, b in pairs]
+    return [(at, (codes[at] == b).astype(np.intp)) for at, b in rows]
+
+
+def alone(estimator: BaseEstimator, **changed: object) -> BaseEstimator:
+    """Return an unfitted copy for a part of the rows or of the classes.
+
+    `changed`: parameters that are otherwise in it, where the estimator has them.
+    """
+    changed |= {"probability": False, "class_weight": None, "warm_start": False}
+    known = estimator.get_params(deep=False)
+    copy: BaseEstimator = clone(estimator)
+    return copy.set_params(**{k: v for k, v in changed.items() if k in known})
+
+
+@dataclass(frozen=True, eq=False)
+class PartsPredictor:
+    """A decision value per class: of the one-vs-rest parts, or votes of the pairs.
+
+    `estimators`: fitted to the parts; `rows`: the training samples of each; `n_classes`: without
+    it, one part is one class. Votes have confidences as tie-breakers.
+    """
+
+    estimators: list[BaseEstimator]
+    rows: list[Index]
+    n_classes: int | None
+
+    def __call__(self, X: Given) -> FloatArray:
+        """Return the decision values, shape (n_new, n_classes)."""
+        columns = zip(self.estimators, self.rows, strict=True)
+        parts = [part.decision_function(_seen_by(X, rows)) for part, rows in columns]
+        values = np.column_stack(parts)
+        if self.n_classes is None:
+            return values
+        votes: FloatArray = _ovr_decision_function(values > 0, values, self.n_classes)
+        return votes
+
+
+def fit_parts(
+    estimator: BaseEstimator,
+    X: Given,
+    codes: Index,
+    weight: FloatArray,
+    groups: Index | None = None,
+) -> dict[str, Any]:
+    """Fit a clone per subproblem and return lists of what each found, by attribute.
+
+    - `estimator`: with ``classes_``
+    - `X` of shape (n_samples, n_features): training points
+    - `codes` of shape (n_samples,): class indices
+    - `weight` of shape (n_samples,): class weights included
+    - `groups` of shape (n_samples,): what goes together
+    """
+    n_classes, template = len(estimator.classes_), alone(estimator, multiclass="shared")
+    parts = parts_of(codes, n_classes, estimator.multiclass)
+    with warnings.catch_warnings():
+        # all classes together are judged
+        warnings.simplefilter("ignore", UnderfitWarning)
+        fits = [
+            clone(template).fit(
+                take(X, rows, rows),
+                labels,
+                weight[rows],
+                groups=None if groups is None else groups[rows],
+            )
+            for rows, labels in parts
+        ]
+    first = fits[0]
+    found: dict[str, Any] = {
+        field.name: [getattr(part, field.name) for part in fits]
+        for field in fields(estimator)
+        if not field.init and field.name not in _COMMON and hasattr(first, field.name)
+    }
+    found["estimators_"], found["n_iter_"] = fits, max(part.n_iter_ for part in fits)
+    if hasattr(first, "kernel_names_"):
+        found["kernel_names_"] = first.kernel_names_
+    several = None if estimator.multiclass == "ovr" else n_classes
+    found["_predictor"] = PartsPredictor(fits, [rows for rows, _ in parts], several)
+    return found
+
+
+def take(X: Given, rows: Index, columns: Index) -> Given:
+    """Return some of the points; of Gram matrices their entries with the training columns."""
+    return X[rows, columns] if isinstance(X, PrecomputedGrams) else X[rows]
+
+
+def _seen_by(X: Given, rows: Index) -> Given:
+    return X[:, rows] if isinstance(X, PrecomputedGrams) else X
+
+
+def encode_classes(
+    estimator: BaseEstimator, y: ArrayLike, weight: FloatArray
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Set ``classes_``; return the class of each sample and its weight times that of its class.
+
+    `estimator`: its ``class_weight`` is read; `y` of shape (n_samples,): labels; `weight` of shape
+    (n_samples,): sample weights. Returns `codes` of shape (n_samples,): places in ``classes_``;
+    `weight` of shape (n_samples,): with the class weights. Raises ValueError if fewer than two
+    classes have samples of positive weight, or one has none.
+    """
+    check_classification_targets(y)
+    check_sample_weight(weight, len(weight))
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    mass = np.bincount(codes, weights=weight, minlength=len(estimator.classes_))
+    n_present = int((mass > 0.0).sum())
+    if n_present < max(2, len(mass)):
+        got = "1 class" if n_present == 1 else f"{n_present} classes"
+        without = [
+            f", class {label!r} without any" for label in estimator.classes_[mass == 0.0].tolist()
+        ]
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, each with a positive "
+            f"weight; got {got}{''.join(without)}"
+        )
+    return codes, weight * class_weights(estimator, estimator.classes_, codes, weight)[codes]
+
+
+def one_vs_rest(codes: npt.NDArray[np.intp], n_classes: int) -> FloatArray:
+    """Return ±1 targets, shape (1, n_samples) for two classes, else (n_classes, n_samples)."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[None, :]
+    return np.where(codes[None, :] == np.arange(n_classes)[:, None], 1.0, -1.0)
+
+
+def class_weights(
+    estimator: BaseEstimator,
+    classes: Labels,
+    codes: npt.NDArray[np.intp],
+    weight: FloatArray,
+) -> FloatArray:
+    """Return the factor of each class; ``"balanced"`` counts samples by their weights."""
+    setting = getattr(estimator, "class_weight", None)
+    if setting is None:
+        return np.ones(len(classes))
+    if isinstance(setting, str):
+        if setting != "balanced":
+            raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
+        mass = np.bincount(codes, weights=weight, minlength=len(classes))
+        return np.asarray(weight.sum() / (len(classes) * mass))
+    if not isinstance(setting, dict):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
+    unknown = [key for key in setting if key not in classes]
+    if unknown:
+        raise ValueError(f"class_weight has keys that are no classes: {unknown}")
+    factors = np.array([float(setting.get(label, 1.0)) for label in classes])
+    if not np.isfinite(factors).all() or (factors <= 0).any():
+        raise ValueError(f"class_weight values must be finite and > 0, got {setting!r}")
+    return factors
+
+
+def group_codes(groups: object, X: object, n_samples: int) -> npt.NDArray[np.intp] | None:
+    """Return a number for the group of each sample, ascending with the groups; None without any.
+
+    `groups`: a name of a column of X, or a value a sample; a gap is a group of its own. Raises
+    ValueError if there is no such column, or another number of values.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        names = _get_feature_names(X)
+        if names is None or groups not in names:
+            near = get_close_matches(groups, [] if names is None else names, 1)
+            known = "X has no names" if names is None else f"X has {', '.join(names)}"
+            hint = f"did you mean {near[0]!r}?" if near else known
+            raise ValueError(f"groups must name a column of X, got {groups!r}: {hint}")
+        groups = _safe_indexing(X, groups, axis=1)
+    values = np.asarray(groups)
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"groups must be a column's name or one value a sample, shape ({n_samples},), got "
+            f"shape {values.shape}"
+        )
+    gaps = np.array([each is None or (each == each) is not True for each in values.tolist()])
+    codes = np.empty(n_samples, dtype=np.intp)
+    known_groups, codes[~gaps] = np.unique(values[~gaps], return_inverse=True)
+    codes[gaps] = len(known_groups) + np.arange(np.count_nonzero(gaps))
+    return codes
 
 
 def _is_asked(estimator: BaseEstimator) -> bool:

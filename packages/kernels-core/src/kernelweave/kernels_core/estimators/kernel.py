@@ -29,9 +29,18 @@ from ..grams.psd import refuse_indefinite
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result
 from .base import Estimator, assigned_last
-from .classes import DecidingClassifier, refuse_rare, with_probabilities
-from .labels import ClassWeight, encode_classes, group_codes, one_vs_rest
-from .parts import SCHEMES, Given, fit_parts
+from .classes import (
+    SCHEMES,
+    ClassWeight,
+    DecidingClassifier,
+    Given,
+    encode_classes,
+    fit_parts,
+    group_codes,
+    one_vs_rest,
+    refuse_rare,
+    with_probabilities,
+)
 from .samples import Samples, merge_samples, spread_of
 from .underfit import warn_if_underfit
 

@@ -26,6 +26,7 @@ from ..fit import FitResult
 from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
 from ..result import SolveInterrupted, Status
+from .classes import alone, take
 from .folds import (
     CHOICES,
     SCORING,
@@ -41,7 +42,6 @@ from .folds import (
     scorer_of,
 )
 from .kernel import Data, KernelEstimator, learn_formula
-from .parts import alone, take
 from .weights import dictionary_of
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import RealArray
-from ..threads import row_bounds, run_blocks
-from ._box import Float
+from ..config import row_bounds, run_blocks
+from ._box import Float, TessellatedTables, power_products
 from ._general import Box
-from ._tables import TessellatedTables, power_products
 
 
 def is_affine(tables: TessellatedTables) -> bool:

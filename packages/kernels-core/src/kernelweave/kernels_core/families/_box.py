@@ -7,12 +7,191 @@ corrections of its lower-left block and exponents).
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cached_property, lru_cache
+from itertools import combinations_with_replacement, pairwise
+from math import comb
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ._tables import IntArray, TessellatedTables
+from .. import memory
 
 Float = NDArray[np.float64]
+
+IntArray = NDArray[np.int64]
+
+
+def exponents(n_variables: int, degree: int) -> IntArray:
+    """Return all exponents of total degree ≤ ``degree``, by degree, then with replacement.
+
+    Returns shape (C(n_variables + degree, degree), n_variables).
+    """
+    chosen = [
+        combination
+        for k in range(degree + 1)
+        for combination in combinations_with_replacement(range(n_variables), k)
+    ]
+    table = np.zeros((len(chosen), n_variables), dtype=np.int64)
+    for i, combination in enumerate(chosen):
+        for j in combination:
+            table[i, j] += 1
+    return table
+
+
+def power_products(X: NDArray[np.float64], table: IntArray) -> NDArray[np.float64]:
+    """Return ``Φₖᵢ = Πⱼ Xₖⱼ^{table[i, j]}``, shape (m, len(table)).
+
+    Every entry costs ``degree - 1`` products, so its relative rounding error is at most
+    ``degree - 1`` units.
+    """
+    out = np.ones((X.shape[0], len(table)))
+    for i, row in enumerate(table):
+        factors = np.repeat(np.arange(len(row)), row)
+        for count, j in enumerate(factors):
+            out[:, i] = X[:, j] if count == 0 else out[:, i] * X[:, j]
+    return out
+
+
+def count_tessellated(n_features: int, degree: int, z_degree: int) -> int:
+    """Return q, the number of monomials ``x^δ z^γ``, ``|δ| + |γ| ≤ degree``, ``|γ| ≤ z_degree``."""
+    n = n_features
+    return sum(comb(n + k - 1, k) * comb(n + degree - k, degree - k) for k in range(z_degree + 1))
+
+
+class Terms(NamedTuple):
+    """Products ``x_l^δ' · T_g`` that a sum over pairs needs, sorted by δ', and who uses which.
+
+    Attributes
+    ----------
+    moment : int64 (n_terms,), index of g
+    power : int64 (n_terms,), index of δ'
+    row_power : int64 (q, q), the index of δ that multiplies the term in entry (i, j)
+    term : int64 (q, q), the term of entry (i, j)
+    """
+
+    moment: IntArray
+    power: IntArray
+    row_power: IntArray
+    term: IntArray
+
+    @property
+    def groups(self) -> list[tuple[int, slice]]:
+        """How many moments, from the first on, a run of powers δ' meets, and that run.
+
+        Terms with a power of degree k have all moments up to a degree, and powers are sorted by
+        degree.
+        """
+        counts = np.bincount(self.power)
+        edges = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+        return [(int(counts[a]), slice(a, b)) for a, b in pairwise(edges)]
+
+
+class TessellatedTables:
+    """Index tables of the monomials ``Zᵢ(z, x) = x^{δᵢ} z^{γᵢ}`` in n features.
+
+    Attributes
+    ----------
+    monomials : int64 (q, 2n), exponents of x, then of z
+    x_powers : int64 (n_x, n), the distinct δ;  x_index : int64 (q,)
+    z_powers : int64 (n_z, n), the distinct γ;  z_index : int64 (q,)
+    moments : int64 (n_g, n), the distinct γ + γ'
+    """
+
+    def __init__(self, n_features: int, degree: int, z_degree: int) -> None:
+        both = exponents(2 * n_features, degree)
+        keep = both[:, n_features:].sum(axis=1) <= z_degree
+        self.n_features, self.degree, self.z_degree = n_features, degree, z_degree
+        self.monomials = both[keep]
+        self.x_powers = exponents(n_features, degree)
+        self.z_powers = exponents(n_features, z_degree)
+        self.moments = exponents(n_features, 2 * z_degree)
+        self.x_index = self._find(self.x_powers, self.monomials[:, :n_features])
+        self.z_index = self._find(self.z_powers, self.monomials[:, n_features:])
+
+    @staticmethod
+    def _find(table: IntArray, rows: IntArray) -> IntArray:
+        """Return the position in ``table`` of every one of ``rows``."""
+        weights = np.random.default_rng(0).integers(1, 2**40, size=table.shape[1])
+        keys = table @ weights
+        order = np.argsort(keys)
+        found = order[np.searchsorted(keys[order], rows @ weights)]
+        if not np.array_equal(table[found], rows):
+            raise AssertionError("exponent lookup collided")
+        return found.astype(np.int64)
+
+    @property
+    def q(self) -> int:
+        """Number of monomials; ``n_P = 2q``."""
+        return len(self.monomials)
+
+    @cached_property
+    def pair_moment(self) -> IntArray:
+        """Index of ``γₐ + γ_b`` in `moments`, int64 (n_z, n_z)."""
+        n_z, n = self.z_powers.shape
+        sums = self.z_powers[:, None, :] + self.z_powers[None, :, :]
+        return self._find(self.moments, sums.reshape(-1, n)).reshape(n_z, n_z)
+
+    @cached_property
+    def entry_moment(self) -> IntArray:
+        """Index of ``γᵢ + γⱼ`` in `moments`, int64 (q, q)."""
+        return self.pair_moment[np.ix_(self.z_index, self.z_index)]
+
+    @cached_property
+    def recursion(self) -> tuple[IntArray, IntArray, IntArray]:
+        """For every g: the g without its last variable, that variable, and its exponent."""
+        count = len(self.moments)
+        variable = np.zeros(count, dtype=np.int64)
+        exponent = np.zeros(count, dtype=np.int64)
+        parents = self.moments.copy()
+        for i in range(1, count):
+            j = int(np.flatnonzero(self.moments[i])[-1])
+            variable[i], exponent[i] = j, self.moments[i, j]
+            parents[i, j] = 0
+        return self._find(self.moments, parents), variable, exponent
+
+    def _terms(self, row: IntArray, column: IntArray) -> Terms:
+        n_g = len(self.moments)
+        code = self.x_index[column] * n_g + self.entry_moment
+        distinct, term = np.unique(code, return_inverse=True)
+        return Terms(distinct % n_g, distinct // n_g, self.x_index[row], term.reshape(code.shape))
+
+    @cached_property
+    def gram_terms(self) -> Terms:
+        """Terms for a sum over (i, j) at a fixed pair of samples: all (γᵢ + γⱼ, δⱼ)."""
+        i, j = np.indices((self.q, self.q))
+        return self._terms(i, j)
+
+    @cached_property
+    def moment_terms(self) -> Terms:
+        """Terms for a symmetric sum over samples: of (i, j) and (j, i), the one of smaller |δ|."""
+        i, j = np.indices((self.q, self.q))
+        size = self.x_powers[self.x_index].sum(axis=1) * (self.q + 1) + np.arange(self.q)
+        swap = size[j] > size[i]
+        return self._terms(np.where(swap, j, i), np.where(swap, i, j))
+
+
+@lru_cache(maxsize=16)
+def tessellated_tables(n_features: int, degree: int, z_degree: int) -> TessellatedTables:
+    """Return the tables of a family; they are shared and never written to."""
+    _require_tables(n_features, degree, z_degree)
+    return TessellatedTables(n_features, degree, z_degree)
+
+
+def _require_tables(n_features: int, degree: int, z_degree: int) -> None:
+    """Refuse tables that do not fit before they are made."""
+
+    def nbytes(n: int) -> int:
+        return 8 * (2 * n * comb(2 * n + degree, degree) + n * comb(n + 2 * z_degree, 2 * z_degree))
+
+    most = bisect_right(range(n_features), memory.limit_bytes(), key=nbytes) - 1
+    memory.require(
+        nbytes(n_features),
+        f"the tables of a tessellated kernel of degree {degree} in {n_features} features",
+        alternative=f"choose {most} features or fewer, or learn weights of kernels, whose matrices "
+        "have one size for any number of features (SparseMKLClassifier, SparseMKLRegressor)",
+    )
 
 
 def interval_means(low: Float, high: Float, top: int) -> Float:

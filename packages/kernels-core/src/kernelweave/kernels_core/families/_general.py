@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import RealArray
-from ..threads import row_bounds, run_blocks
-from ._box import Float, box_moments, fold, split, sum_terms
-from ._tables import TessellatedTables, power_products
+from ..config import row_bounds, run_blocks
+from ._box import Float, TessellatedTables, box_moments, fold, power_products, split, sum_terms
 
 # Rows whose monomials and moments are held at a time: they need n_g numbers each, which for all
 # samples could be more than the Gram matrix.

@@ -3,23 +3,169 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
-from ..grams.unstored import UnstoredGram
-from . import _affine_values, _general, _moments, _sample_products
-from ._affine_sum import AffineSum
-from ._affine_values import DecisionValues
-from ._arguments import matrix, rows, vector
-from ._box import Float
+from ..config import row_bounds, run_blocks
+from ..grams.unstored import Operator
+from . import _affine, _affine_sum, _general, _moments
+from ._affine_sum import AffineSum, DecisionValues
+from ._arguments import BoundSamples, matrix, rows, vector
+from ._box import Float, power_products
 from ._general import Box
-from ._samples_base import BoundSamples
-from ._unstored import GeneralGram, factors_are_cheaper, factors_of
+from ._moments import by_runs, pair_sums
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
+
+# Numbers of the intermediate products at a time: 32 MiB.
+_ENTRIES = 2**22
+
+
+def factors_of(P: Float) -> Float | None:
+    """Return rows vᵣ with ``P = Σ vᵣvᵣᵀ``, or None where P is not positive semidefinite.
+
+    Eigenvalues below ``n_P`` units of rounding of the largest are left out.
+    """
+    values, vectors = np.linalg.eigh(0.5 * (P + P.T))
+    floor = len(P) * np.finfo(np.float64).eps * max(abs(values[0]), abs(values[-1]))
+    if values[0] < -floor:
+        return None
+    keep = values > floor
+    return np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
+
+
+def factors_are_cheaper(box: Box, rank: int) -> bool:
+    """Tell whether ``rank`` rank-one Grams cost less than one general one."""
+    if _affine.is_affine(box.tables):
+        return True
+    n = box.tables.n_features
+    general = len(box.tables.moments) + 2 * len(box.tables.gram_terms.moment)
+    return _general.is_quadratic(box.tables) and rank * (2 * n * n + 14 * n) <= general
+
+
+def fill_rectangle(
+    box: Box, X: Float, Y: Float, P: Float | None, factors: Float | None, out: Float
+) -> None:
+    """Write ``⟨P, G(xₖ, yₗ)⟩`` by P's factors where they are given and cheaper, or P is not."""
+    few = factors is not None and (P is None or factors_are_cheaper(box, len(factors)))
+    if factors is not None and few and _affine.is_affine(box.tables):
+        _affine_sum.gram_rectangular(box, X, Y, factors, out)
+    elif factors is not None and few and _general.is_quadratic(box.tables):
+        _general.gram_quadratic(box, X, Y, factors, out)
+    else:
+        whole = factors.T @ factors if P is None and factors is not None else P
+        assert whole is not None
+        _general.gram_general(box, X, Y, whole, out)
+
+
+class GeneralOperator(Operator):
+    """The Gram matrix of one P over the samples, of any degree.
+
+    `X` of shape (m, n); `P` of shape (n_P, n_P).
+    """
+
+    def __init__(self, box: Box, X: Float, P: Float) -> None:
+        self._box, self._X, self._P = box, X, P
+        self._factors = factors_of(P)
+        self.n_samples = len(X)
+
+    def block(
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp] | slice, out: RealArray
+    ) -> None:
+        """Write the entries of some rows and columns, in the dtype of ``out``."""
+        wide = np.empty(out.shape)
+        X, Y = self._X[rows], np.ascontiguousarray(self._X[columns])
+        fill_rectangle(self._box, X, Y, self._P, self._factors, wide)
+        out[:] = wide
+
+    def diagonal(self) -> Float:
+        """Return the diagonal, shape (m,), float64."""
+        return _general.diagonal(self._box, self._X, self._P)
+
+
+class _Sums(NamedTuple):
+    """Sums over l: inner (rows, n_terms), above (n_g, rows), ends (n_x, n_g), mass (n_x,)."""
+
+    inner: Float
+    above: Float
+    ends: Float
+    mass: Float
+
+
+def _pair_sums(box: Box, X: Float, F: Float, w: Float, n_rows: int) -> Float:
+    """Return ``Σₗ wₗ x_l^δ' T_g(max(xₖ, xₗ), b)`` for the first ``n_rows`` samples."""
+    tables, terms = box.tables, box.tables.gram_terms
+    out = np.empty((n_rows, len(terms.moment)))
+
+    def work(start: int, stop: int) -> None:
+        weights = np.broadcast_to(w, (stop - start, len(w)))
+        out[start:stop] = pair_sums(box, X, F, slice(start, stop), weights, terms)
+
+    steps = float(n_rows) * len(X) * (len(tables.moments) + 2 * len(terms.moment))
+    run_blocks(work, row_bounds(n_rows, lower=False), steps)
+    return out
+
+
+def _sums(box: Box, X: Float, w: Float, n_rows: int) -> _Sums:
+    F = power_products(X, box.tables.x_powers)
+    ends = by_runs((w[:, None] * F).T, box.above(X).T)
+    return _Sums(_pair_sums(box, X, F, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
+
+
+def _contract(box: Box, F: Float, sums: _Sums, rows: slice, U: Float) -> Float:
+    """Return ``(Φₖ + Φₖᵀ) U`` of a run of rows, shape (rows, 2q, r).
+
+    The sums of entry (i, j) depend on i by its power γᵢ of z alone, so they are taken once for
+    each of the n_z powers, at the monomials of z alone.
+    """
+    tables, q, r = box.tables, box.tables.q, U.shape[1]
+    i, z = tables.x_index, tables.z_index
+    bare = np.flatnonzero(i == 0)
+    bare = bare[np.argsort(z[bare])]
+    g, term = tables.entry_moment[bare], tables.gram_terms.term[bare]
+    own = F[:, i][:, :, None]
+    by_power = np.zeros((F.shape[1], len(bare), 2 * r))
+    rho, psi = U[:q] - U[q:], U[q:]
+    by_power[i, z] = np.hstack([rho, psi])
+    mixed = (F @ by_power.reshape(len(by_power), -1)).reshape(len(F), len(bare), 2 * r)
+    own_rho, own_psi = mixed[:, :, :r], mixed[:, :, r:]
+
+    inner = sums.inner[rows][:, term]
+    above = sums.above[:, rows].T[:, g] * sums.mass[i]
+    ends, whole = sums.ends[i, g], box.whole()[g] * sums.mass[i]
+    first = own * (inner @ rho + above @ psi)[:, z]
+    second = own * (ends @ rho + whole @ psi)[z]
+    first += inner.transpose(0, 2, 1) @ own_rho + ends.T @ own_psi
+    second += above.transpose(0, 2, 1) @ own_rho + whole.T @ own_psi
+    return np.concatenate([first, second - first], axis=1)
+
+
+def sample_products(
+    box: Box, X: Float, w: Float, U: Float, rows: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return ``(Φₖ + Φₖᵀ) U``, ``Φₖ = Σₗ wₗ G(xₖ, xₗ)``, for k in ``rows``: (len(rows), n_P, r).
+
+    It is the derivative of ``(K(UUᵀ) w)ₖ`` in U, which in the basis [Z·I; Z] of the moments is
+    ρ = U₁ − U₂ on the first half and ψ = U₂ on the second.
+
+    Cost: about 3n² flops a pair of a row and a weighted sample at degree 1, and 8q n_z r a row for
+    n_z powers of z.
+    """
+    rest = np.setdiff1d(np.flatnonzero(w), rows)
+    order = np.concatenate([rows, rest])
+    X, w = np.ascontiguousarray(X[order]), np.ascontiguousarray(w[order])
+    sums = _sums(box, X, w, len(rows))
+    F = power_products(X[: len(rows)], box.tables.x_powers)
+    out = np.empty((len(rows), 2 * box.tables.q, U.shape[1]))
+    step = max(1, _ENTRIES // (box.tables.q * len(box.tables.z_powers)))
+    for start in range(0, len(rows), step):
+        run = slice(start, start + step)
+        out[run] = _contract(box, F[run], sums, run, U)
+    return out
 
 
 class PreparedTessellated(BoundSamples):
@@ -91,12 +237,12 @@ class PreparedTessellated(BoundSamples):
             out[:] = wide
         return out
 
-    def unstored(self, P: ArrayLike) -> UnstoredGram:
+    def unstored(self, P: ArrayLike) -> Operator:
         """Return the Gram matrix of one P as an object that computes entries and products.
 
         `P` of shape (n_P, n_P).
         """
-        return GeneralGram(self._box, self._X, matrix(P, self.n_P))
+        return GeneralOperator(self._box, self._X, matrix(P, self.n_P))
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``; samples of weight 0 cost nothing.
@@ -140,7 +286,7 @@ class PreparedTessellated(BoundSamples):
         chosen = np.asarray(samples, dtype=np.intp)
         if not w[chosen].all():
             raise ValueError("samples must have weights other than 0")
-        return _sample_products.sample_products(self._box, self._X, w, factor, chosen)
+        return sample_products(self._box, self._X, w, factor, chosen)
 
 
 class PreparedAffine(PreparedTessellated):
@@ -170,14 +316,14 @@ class PreparedAffine(PreparedTessellated):
     def _sum(self, factors: Float) -> AffineSum:
         return AffineSum(self._box, self._X, factors, self._units, self._power)
 
-    def unstored(self, P: ArrayLike) -> UnstoredGram:
+    def unstored(self, P: ArrayLike) -> Operator:
         """Return the Gram matrix of one P as an object that computes entries and products.
 
         `P` of shape (n_P, n_P).
         """
         P = matrix(P, self.n_P)
         factors = factors_of(P)
-        return GeneralGram(self._box, self._X, P) if factors is None else self._sum(factors)
+        return GeneralOperator(self._box, self._X, P) if factors is None else self._sum(factors)
 
     def decision_values(self, factors: ArrayLike, W: ArrayLike) -> DecisionValues:
         """Return ``Kwₜ`` for P = Σ vvᵀ up to a constant per task, with a proven error bound.
@@ -200,4 +346,4 @@ class PreparedAffine(PreparedTessellated):
         chosen = np.atleast_2d(np.asarray(factors, dtype=np.float64))
         if chosen.shape[1] != self.n_P:
             raise ValueError(f"factors must have {self.n_P} columns, got {chosen.shape[1]}")
-        return _affine_values.decision_values(self._box, self._X, chosen, weights)
+        return _affine_sum.decision_values(self._box, self._X, chosen, weights)

@@ -13,16 +13,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import RealArray
-from ..grams.unstored import UnstoredGram
+from ..config import row_bounds, run_blocks
+from ..grams.unstored import Operator
 from ..rounding import gamma
-from ..threads import row_bounds, run_blocks
-from ._box import Float, split
+from ._arguments import BoundSamples, matrix, rows, vector
+from ._box import Float, TessellatedTables, power_products, split
 from ._groups import Program, evaluate
 from ._moments import by_runs
-from ._tables import TessellatedTables, power_products
 
 # Rows whose volumes with all others are held at a time: enough for products of matrices, and a
 # small part of the Gram matrix.
@@ -146,7 +146,7 @@ def diagonal(at: BoxedSamples, P: Float) -> Float:
     return np.asarray(np.sum((at.above[:, None] * forms.inner + 2.0 * forms.edge) * at.F, axis=1))
 
 
-class SubBoxGram(UnstoredGram):
+class SubBoxOperator(Operator):
     """The Gram matrix of one P over the samples, of any sign.
 
     `P` of shape (n_P, n_P).
@@ -297,3 +297,53 @@ def _product_error(a: Float, a_off: Float, b: Float, b_off: Float, t: int) -> Fl
     size_a, size_b = np.abs(a), np.abs(b)
     off = size_a.T @ b_off + a_off.T @ size_b + a_off.T @ b_off
     return np.asarray(off + gamma(t + 6.0) * (size_a.T @ size_b))
+
+
+class PreparedSubBoxes(BoundSamples):
+    """Groups of columns in the place of all, and monomials of x alone; see ``_sub_boxes``.
+
+    `scale`: 1: every mean over groups is a share of 1.
+    """
+
+    scale = 1.0
+
+    def __init__(self, boxes: SubBoxes, X: Float, dtype: np.dtype[np.floating]) -> None:
+        super().__init__(2 * boxes.tables.q, len(X), dtype, X.nbytes)
+        self._boxes, self._at = boxes, BoxedSamples.of(boxes, X)
+        self._moments = Moments(boxes, self._at)
+
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
+        v = vector(v, self.n_P, "v")
+        return self.gram(np.outer(v, v), out)
+
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
+        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P."""
+        out = self._output(out)
+        self.unstored(P).fill(out)
+        return out
+
+    def unstored(self, P: ArrayLike) -> SubBoxOperator:
+        """Return the Gram matrix of one P as an object that computes entries and products."""
+        return SubBoxOperator(self._boxes, self._at, matrix(P, self.n_P))
+
+    def moment(self, W: ArrayLike) -> NDArray[np.float64]:
+        """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``, for W of shape (m,) or (t, m)."""
+        return self._moments.moment(rows(W, self.n_samples))
+
+    def moment_error(self, W: ArrayLike) -> float:
+        """Return a proven bound on ``‖moment(W) − D(W)‖₂``, D the exact moment matrix.
+
+        The argument is that of the full product: a result that meets at most k relative
+        roundings on the way of any term is off by at most ``γₖ Σ|terms|``, in whatever order they
+        are summed; sums of weights that cancel enter by their values and their own errors.
+        """
+        return self._moments.error(rows(W, self.n_samples))
+
+    def sample_products(
+        self, w: ArrayLike, U: ArrayLike, samples: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, shape (len(samples), n_P, r)."""
+        chosen = np.asarray(samples, dtype=np.intp)
+        factor = np.asarray(U, dtype=np.float64)
+        return self._moments.by_sample(vector(w, self.n_samples, "w"), factor, chosen)

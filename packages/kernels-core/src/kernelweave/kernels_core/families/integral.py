@@ -12,9 +12,8 @@ from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
 from ..rounding import gamma
-from ._arguments import matrix, rows, samples, vector
-from ._own import OwnFamily
-from ._samples_base import BoundSamples
+from ._arguments import BoundSamples, matrix, rows, samples, vector
+from .custom import OwnFamily
 
 Float = NDArray[np.float64]
 Integrand = Callable[[Float, Float], ArrayLike]

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
-from ..grams.unstored import UnstoredGram
+from ..grams.unstored import Operator
 from ..rounding import UNIT
-from ._arguments import matrix, rows, samples, vector
-from ._samples_base import BoundSamples
-from ._tables import exponents, power_products
+from ._arguments import BoundSamples, matrix, rows, samples, vector
+from ._box import exponents, power_products
 from .learned import GeneralizedPolynomial
 
 # Sums are cut in runs: 64 + m/64 roundings bound one of m terms instead of m.
@@ -31,7 +30,7 @@ def _sums(W: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]
     return total
 
 
-class FeatureGram(UnstoredGram):
+class FeatureOperator(Operator):
     """``Φ P Φᵀ`` over the samples, its entries and products computed where they are asked for."""
 
     def __init__(self, features: NDArray[np.float64], P: NDArray[np.float64]) -> None:
@@ -104,9 +103,9 @@ class PreparedPolynomial(BoundSamples):
         self.unstored(P).fill(out)
         return out
 
-    def unstored(self, P: ArrayLike) -> FeatureGram:
+    def unstored(self, P: ArrayLike) -> FeatureOperator:
         """Return ``ΦPΦᵀ`` as an object that computes entries and products."""
-        return FeatureGram(self._F, matrix(P, self.n_P))
+        return FeatureOperator(self._F, matrix(P, self.n_P))
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``Σₜ sₜsₜᵀ``, ``sₜ = ΦᵀWₜ``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""

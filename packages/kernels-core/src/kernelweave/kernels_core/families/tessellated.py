@@ -13,12 +13,10 @@ from ..arrays import RealArray
 from ..checks import real_dtype
 from . import _affine, _box, _general, _sub_boxes
 from ._arguments import in_box, matrix, samples, vector
+from ._box import TessellatedTables, count_tessellated, tessellated_tables
 from ._groups import Order, order_of, program
-from ._prepared import PreparedAffine, PreparedTessellated
-from ._prepared_sub_boxes import PreparedSubBoxes
-from ._sub_boxes import SubBoxes
-from ._tables import TessellatedTables, count_tessellated, tessellated_tables
-from ._unstored import factors_of, fill_rectangle
+from ._prepared import PreparedAffine, PreparedTessellated, factors_of, fill_rectangle
+from ._sub_boxes import PreparedSubBoxes, SubBoxes
 from .learned import Tessellated
 
 

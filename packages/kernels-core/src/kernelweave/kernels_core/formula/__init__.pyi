@@ -1,6 +1,5 @@
 from .learner import Learner, Solution, SolveStatus, collect
-from .needs import Needs
-from .problem import Problem
+from .problem import Needs, Problem
 from .set import WeightSet, lower_bound
 
 __all__ = [

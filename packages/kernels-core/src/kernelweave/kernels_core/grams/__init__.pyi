@@ -1,23 +1,21 @@
-from .combined import PrecomputedKernel, PrecomputedStack
-from .low_rank import LowRankGram, LowRankStack, fit_family, stack_of
-from .precomputed import PrecomputedGrams, as_grams, check_once
-from .psd import Spectrum, require_psd
+from .low_rank import LowRankOperator, LowRankStack, fit_family, stack_of
+from .precomputed import PrecomputedGrams, PrecomputedKernel, PrecomputedStack, as_grams, check_once
+from .psd import KernelArray, Spectrum, as_gram, check_gram, require_psd
 from .stack import GramStack, Stack, as_stack
-from .stored import KernelArray, as_gram, check_gram
-from .unstored import Gram, UnstoredGram, UnstoredKernel, largest_block
+from .unstored import Gram, Operator, UnstoredKernel, largest_block
 
 __all__ = [
     "Gram",
     "GramStack",
     "KernelArray",
-    "LowRankGram",
+    "LowRankOperator",
     "LowRankStack",
+    "Operator",
     "PrecomputedGrams",
     "PrecomputedKernel",
     "PrecomputedStack",
     "Spectrum",
     "Stack",
-    "UnstoredGram",
     "UnstoredKernel",
     "as_gram",
     "as_grams",

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from ..arrays import FloatArray, Index, RealArray, Rows
 from ..rounding import UNIT
 from .stack import GramStack, Stack
-from .unstored import UnstoredGram, UnstoredKernel
+from .unstored import Operator, UnstoredKernel
 
 # of the part of K over the samples that descent leaves to blocks: some 4,000 of them
 _BLOCK_BYTES = 2**27
 
 
-class LowRankGram(UnstoredGram):
+class LowRankOperator(Operator):
     """``Σⱼ βⱼZⱼZⱼᵀ`` as entries of an `UnstoredKernel`.
 
     - `factors` of shape (n, r): Z₁ … Z_q side by side, C-contiguous
@@ -28,9 +28,10 @@ class LowRankGram(UnstoredGram):
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.kernels_core.grams import LowRankGram
+    >>> from kernelweave.kernels_core.grams import LowRankOperator
     >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> LowRankGram(x, np.array([0, 1]), np.ones(1), (x**2).T).product(np.array([[1.0, 0, 0, 1]]))
+    >>> K = LowRankOperator(x, np.array([0, 1]), np.ones(1), (x**2).T)
+    >>> K.product(np.array([[1.0, 0, 0, 1]]))
     array([[0., 0., 0., 0.]])
     """
 
@@ -169,7 +170,7 @@ class LowRankStack(Stack):
 
     def combine(self, weights: FloatArray) -> UnstoredKernel:
         """Return ``Σ βⱼZⱼZⱼᵀ``; nothing is computed."""
-        entries = LowRankGram(self._factors, self._ends, weights, self._diagonals)
+        entries = LowRankOperator(self._factors, self._ends, weights, self._diagonals)
         return UnstoredKernel(entries, _BLOCK_BYTES)
 
     def quadratic_forms(self, u: FloatArray) -> FloatArray:

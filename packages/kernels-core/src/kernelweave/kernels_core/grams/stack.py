@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray, Index
+from ..config import run_blocks
 from ..exceptions import NotPSDError
 from ..rounding import UNIT
-from ..threads import run_blocks
 from . import _njit_stack
-from .psd import require_psd
-from .stored import KernelArray, as_gram, check_gram
+from .psd import KernelArray, as_gram, check_gram, require_psd
 
 # Bytes of the rows that are worked on at a time: they stay in cache while the matrices pass by.
 _BLOCK_BYTES = 1 << 18

@@ -18,7 +18,7 @@ _ENTRIES = 2**22
 _COPY = 1.5
 
 
-class UnstoredGram(ABC):
+class Operator(ABC):
     """The Gram matrix of one kernel, computed where it is asked for; nothing of its size is held.
 
     ``PreparedFamily.unstored(P)`` returns one where a family can do that. Products come from
@@ -71,7 +71,7 @@ class UnstoredKernel:
 
     Parameters
     ----------
-    entries : UnstoredGram
+    entries : Operator
         Computes entries and products, in float64.
     nbytes : int
         Memory for the part over a block of samples and the copy that shrinking makes of it.
@@ -91,7 +91,7 @@ class UnstoredKernel:
     ((4, 4), array([4., 1., 1., 4.]))
     """
 
-    entries: UnstoredGram
+    entries: Operator
     nbytes: int
     dtype: str = "float64"
 

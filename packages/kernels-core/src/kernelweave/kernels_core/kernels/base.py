@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from .. import memory
 from ..arrays import Points, RealArray, Rows, is_sparse
 from ..checks import Rule, number
-from ._parameters import Parameters
-from ._validation import check_pair, check_samples, is_vector
+from ._parameters import Parameters, check_pair, check_samples, is_vector
 
 
 class Kernel(Parameters, ABC):

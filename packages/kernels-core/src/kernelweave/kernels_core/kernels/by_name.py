@@ -1,15 +1,17 @@
-"""Standard kernels by their names, with the width that the training points suggest."""
+"""What a dictionary can be made of: kernels by name, those of the papers, and views of columns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arrays import Points, RealArray, is_sparse
 from .base import Kernel
-from .standard import Linear, standard_kernels
+from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid, standard_kernels
 
 
 def mean_and_variance(X: Points) -> tuple[float, float]:
@@ -84,3 +86,87 @@ def kernel_by_name(kind: str) -> Kernel:
         hint = f", did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"kernels by name are {', '.join(known)}, got {kind!r}{hint}")
     return Linear() if kind == "linear" else ByName(kind)
+
+
+def paper_ten_kernels() -> list[Kernel]:
+    """Return the ten of the sparse paper for standardised data, in the order of its results."""
+    return [
+        Linear(),
+        *(Polynomial(d, 0.01, 1.0) for d in (2, 3, 5)),
+        *(RBF(g) for g in (0.5, 0.3, 0.1)),
+        *(Sigmoid(g, 1.0) for g in (0.5, 0.7)),
+        Laplacian(0.3),
+    ]
+
+
+def paper_fifty_kernels() -> list[Kernel]:
+    """Return 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid and 7 Laplacian kernels."""
+    return [
+        Linear(),
+        *(Polynomial(d, 0.01, c) for d in range(2, 11) for c in (0.0, 1.0)),
+        *(RBF(2.0**e) for e in range(-6, 6)),
+        *(Sigmoid(g, c) for g in (0.01, 0.03, 0.1, 0.3) for c in (-1.0, 0.0, 1.0)),
+        *(Laplacian(2.0**e) for e in range(-5, 2)),
+    ]
+
+
+@dataclass(frozen=True)
+class View:
+    """One part of the features.
+
+    Attributes
+    ----------
+    name : str
+        Its key, or its columns in words.
+    columns : list of int, or what scikit-learn's ColumnTransformer takes
+        Positions, or names, a slice, a mask or a selector, which the table tells.
+    transformer : transformer or None
+        What turns these columns into numbers.
+    is_named : bool
+        Whether the user gave the name.
+    """
+
+    name: str
+    columns: Any
+    transformer: object = None
+    is_named: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether positions are known without looking at a table."""
+        return self.transformer is None and not _needs_table(self.columns)
+
+    def label(self, kernel: str) -> str:
+        """Return the name of a kernel on this view."""
+        return f"{kernel} on {self.name}" if self.is_named else f"{kernel}.on({self.name})"
+
+
+def views_of(columns: Iterable[object] | Mapping[str, object]) -> list[View]:
+    """Return the views that ``columns`` of a `KernelDictionary` mean.
+
+    `columns`: a view per entry, with its name where a dict.
+    """
+    if isinstance(columns, Mapping):
+        return [_view(given, str(name)) for name, given in columns.items()]
+    return [_view(given, None) for given in columns]
+
+
+def _view(given: object, name: str | None) -> View:
+    transformer = None
+    if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "fit"):
+        transformer, given = given
+    columns = given if _needs_table(given) else np.atleast_1d(np.asarray(given)).tolist()
+    return View(_words(columns) if name is None else name, columns, transformer, name is not None)
+
+
+def _needs_table(columns: object) -> bool:
+    """Whether the columns are not simply positions; what is neither is refused as positions."""
+    if isinstance(columns, (str, slice)) or callable(columns):
+        return True
+    return np.asarray(columns).dtype.kind in "USOb"
+
+
+def _words(columns: object) -> str:
+    if callable(columns):
+        return str(getattr(columns, "pattern", None) or type(columns).__name__)
+    return str(columns)

@@ -15,16 +15,12 @@ from ..checks import LARGEST, check_weights, one_of, real_dtype
 from ..exceptions import KernelWeaveWarning, NotPSDError
 from ..grams._fill import add_scaled, largest
 from ..grams.psd import REMEDY, Spectrum, describe, find_indefinite
-from ._parameters import Parameters
-from ._validation import check_pair, check_samples, check_size
+from ._parameters import Parameters, check_pair, check_samples, check_size
 from .base import Kernel
-from .by_name import kernel_by_name
+from .by_name import View, kernel_by_name, paper_fifty_kernels, paper_ten_kernels, views_of
 from .compose import Combination, UnitDiagonal
-from .fitted import NORMALIZATION, Clipped, fit_normalization
-from .fitted_dictionary import FittedDictionary, require_stack
-from .paper import fifty, ten
+from .fitted import NORMALIZATION, Clipped, FittedDictionary, fit_normalization, require_stack
 from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid
-from .views import View, views_of
 
 # name, what was given for the kernel, and its view
 Stated: TypeAlias = "list[tuple[str, Kernel | str, View | None]]"
@@ -425,15 +421,15 @@ def default_kernels() -> KernelDictionary:
     >>> len(default_kernels())
     8
     """
-    return KernelDictionary([k for k in ten() if not isinstance(k, Sigmoid)])
+    return KernelDictionary([k for k in paper_ten_kernels() if not isinstance(k, Sigmoid)])
 
 
-PAPER_TEN = KernelDictionary(ten())
+PAPER_TEN = KernelDictionary(paper_ten_kernels())
 """The ten kernels of the sparse multiple kernel learning paper, for standardised data.
 
 Two of them are sigmoids, so that fitting raises NotPSDError on most data; say what to do with
 ``KernelDictionary(PAPER_TEN, psd="clip")``, or leave them out: `default_kernels`.
 """
 
-PAPER_FIFTY = KernelDictionary(fifty(), psd="clip")
+PAPER_FIFTY = KernelDictionary(paper_fifty_kernels(), psd="clip")
 """Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid (clipped), 7 Laplacian."""

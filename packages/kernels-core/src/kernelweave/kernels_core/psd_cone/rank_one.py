@@ -16,7 +16,7 @@ from ..arrays import Matrix
 from ..checks import COUNT, NONNEGATIVE, POSITIVE, check_array
 from ..clock import expired
 from ..result import check_bounds, relative_gap
-from .eigen import largest_eigenvalue_bound, top_eigenpair
+from .projection import largest_eigenvalue_bound, top_eigenpair
 
 # a root is one where the slope is this share of the first, or after so many trials
 _SLOPE_TOL = 1e-2

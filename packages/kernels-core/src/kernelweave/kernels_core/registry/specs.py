@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..checks import COUNT
-from ..formula.needs import Needs
-from ..formula.problem import Problem
+from ..formula.problem import Needs, Problem
 
 _NAME = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 _TARGET = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")

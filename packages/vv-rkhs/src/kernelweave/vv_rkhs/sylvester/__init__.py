@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from .auto import solve_sylvester
-from .cost import SpectrumEstimate
-from .eigen import EigenFactors
-from .low_rank import FactoredGram
-from .nystrom import NystromFactors
-from .solution import SylvesterSolution
+from .auto import SpectrumEstimate, solve_sylvester
+from .direct import EigenFactors, FactoredGram, SylvesterSolution
+from .iterative import NystromFactors
 
 __all__ = [
     "EigenFactors",

@@ -143,7 +143,7 @@ class ClassTargets:
 
     def values(self, y: Labels, first: int) -> FloatArray:
         """Return −1 and +1: one row for two classes, else one per class."""
-        from kernelweave.kernels_core.estimators.labels import one_vs_rest
+        from kernelweave.kernels_core.estimators.classes import one_vs_rest
 
         return one_vs_rest(self.codes(y), len(self.labels))
 

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
-from kernelweave.kernels_core.grams.combined import PrecomputedKernel, PrecomputedStack
+from kernelweave.kernels_core.grams.precomputed import PrecomputedKernel, PrecomputedStack
 from kernelweave.kernels_core.kernels import FittedDictionary, Kernel
 
 Stored: TypeAlias = FittedDictionary | PrecomputedStack

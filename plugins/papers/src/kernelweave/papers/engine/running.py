@@ -1,7 +1,9 @@
-"""Computing cells: those that are not kept, in parallel, one failure costing one cell."""
+"""Computing the cells that are not kept, in parallel, one failure costing one, and keeping them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 import threading
@@ -9,14 +11,65 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from kernelweave.kernels_core import config_context
 from kernelweave.tables.errors import one_line
+from kernelweave.workbench.errors import CommandError
+from kernelweave.workbench.files import replacing
 from threadpoolctl import threadpool_limits
 
+from .. import __version__
 from ..plan import Cell
-from .kept import CellOutcome, KeptCells
+from .chosen import Chosen
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What a cell gave and how long it took, or why it failed."""
+
+    value: object
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class KeptCells:
+    """A folder with one JSON file a cell, named by what the cell computes."""
+
+    folder: Path
+
+    def path(self, cell: Cell) -> Path:
+        """Return the file of a cell: the same for the same function, arguments and version.
+
+        Tables that need the same figure share it.
+        """
+        function = f"{cell.compute.__module__}.{cell.compute.__qualname__}"
+        try:
+            text = json.dumps([__version__, function, dict(cell.arguments)], sort_keys=True)
+        except TypeError as error:
+            raise CommandError(f"the cell {cell.key!r} of {function} is broken: {error}") from error
+        name = hashlib.sha256(text.encode()).hexdigest()[:24]
+        return self.folder / f"{cell.compute.__name__}-{name}.json"
+
+    def get(self, cell: Cell) -> CellOutcome | None:
+        """Return the result that is kept, or None; a damaged file counts as none."""
+        try:
+            found = json.loads(self.path(cell).read_text(encoding="utf-8"))
+            return CellOutcome(found["value"], float(found["seconds"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, cell: Cell, outcome: CellOutcome) -> None:
+        """Keep the result of a cell, unless it failed."""
+        if outcome.error:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = {"key": cell.key, "value": outcome.value, "seconds": outcome.seconds}
+        with replacing(self.path(cell)) as stream:
+            stream.write(json.dumps(kept).encode())
 
 
 def compute(cell: Cell, n_threads: int | None) -> CellOutcome:
@@ -92,3 +145,37 @@ def _until(cells: Sequence[Cell], max_time: float | None) -> Iterator[tuple[int,
 
 def _numbered(number: int, cell: Cell, n_threads: int) -> tuple[int, CellOutcome]:
     return number, compute(cell, n_threads)
+
+
+class Run:
+    """The cells of the chosen tables; those that compute the same thing are computed once.
+
+    `outcomes`: by the file that keeps them.
+    """
+
+    def __init__(self, chosen: Sequence[Chosen], kept: KeptCells, *, fresh: bool) -> None:
+        self.chosen = chosen
+        self.kept = kept
+        self._cells = {kept.path(cell): cell for each in chosen for cell in each.plan.cells}
+        found = {} if fresh else {path: kept.get(cell) for path, cell in self._cells.items()}
+        self.outcomes = {path: each for path, each in found.items() if each is not None}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell has an outcome."""
+        return len(self.outcomes) == len(self._cells)
+
+    def left(self) -> list[Cell]:
+        """Return the cells without an outcome."""
+        return [cell for path, cell in self._cells.items() if path not in self.outcomes]
+
+    def outcomes_of(self, table: Chosen) -> dict[str, CellOutcome]:
+        """Return the outcomes of one table by the key of the cell."""
+        files = {cell.key: self.kept.path(cell) for cell in table.plan.cells}
+        return {key: self.outcomes[path] for key, path in files.items() if path in self.outcomes}
+
+    def compute(self, n_jobs: int, max_time: float | None) -> Iterator[Cell]:
+        """Compute the cells that are left, and yield each that is done."""
+        for cell, outcome in compute_all(self.left(), self.kept, n_jobs, max_time):
+            self.outcomes[self.kept.path(cell)] = outcome
+            yield cell

@@ -7,7 +7,7 @@ paper says; it does not hold where they have the other; else it cannot be decide
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
@@ -22,6 +22,11 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided"
 BETTER, WITHIN, WORSE = "better", "within the printed deviation", "worse"
 # differences of fewer pairs have no interval worth the name
 _FEWEST = 3
+
+# what every γ is divided by, as columns show it
+WIDTHS = {"γ": False, "γ/m": True}
+# half of the last digit that the paper prints
+LAST_DIGIT = 0.005
 
 
 class Compared(NamedTuple):
@@ -244,3 +249,50 @@ def verdict(sheets: Sequence[Sheet], claim: Claim, partial: str) -> list[Value]:
         return [claim.says, partial or "no figures to compare", theirs, OPEN]
     word, ours = decide(pairs, claim)
     return [claim.says, ours, theirs, word]
+
+
+def lead(first: str, second: str, differences: Iterable[float], *printed: Value) -> list[Value]:
+    """Return a row: who over whom, the mean difference, its interval, what is printed, in words.
+
+    A single difference has no interval, which the row says. The words are the verdict on the lead
+    that is printed; where none is, who leads.
+    """
+    low, middle, high = interval(differences)
+    if middle is None:
+        return [first, second, None, None, None, *printed, None]
+    if low is None:
+        return [first, second, middle, *["of one alone"] * 2, *printed, OPEN]
+    theirs = printed[0] if printed else None
+    words = judge(low, high, theirs if isinstance(theirs, float) else 1.0)
+    if theirs is None:
+        words = {HOLDS: f"{first} leads", FAILS: f"{second} leads"}.get(words, words)
+    return [first, second, middle, low, high, *printed, words]
+
+
+def heads() -> list[str]:
+    """Return the heads of what `claim` returns after its name."""
+    fields = ("mean", "from", "to", "verdict")
+    return [f"{field}, {width}" for width in WIDTHS for field in fields]
+
+
+def claim(name: str, theirs: float, differences: Mapping[str, Iterable[float]]) -> list[Value]:
+    """Return a row: what is compared, and the mean, its interval and a verdict for each width.
+
+    ``theirs`` has the sign of the paper's difference. A single difference has no interval, which
+    the row says.
+    """
+    row: list[Value] = [name]
+    for width in WIDTHS:
+        low, middle, high = interval(differences[width])
+        said: list[Value] = [low, high, _verdict(theirs, low, middle, high)]
+        if middle is not None and low is None:
+            said = ["of one alone", "of one alone", OPEN]
+        row += [middle, *said]
+    return row
+
+
+def _verdict(theirs: float, low: float | None, middle: float | None, high: float | None) -> Value:
+    """Return whether an interval of a difference has the sign of the paper's, in words."""
+    if middle is None:
+        return None
+    return OPEN if abs(middle) < LAST_DIGIT else judge(low, high, round(theirs, 6))

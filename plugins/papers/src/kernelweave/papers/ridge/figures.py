@@ -12,9 +12,9 @@ from kernelweave.workbench.displays.colours import SERIES
 from threadpoolctl import threadpool_limits
 
 from ..data import drawn, load
+from ..engine.verdicts import WIDTHS, claim, heads
 from ..measuring import CLASSES, mean
 from ..plan import PAPER, Cell, Drawing, Plan, Request, Results, Sheet, Value
-from .claims import WIDTHS, claim, heads
 from .protocol import (
     N_FOLDS,
     N_SPLITS,

@@ -11,9 +11,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..data import drawn, load, printed
+from ..engine.verdicts import WIDTHS, claim, heads
 from ..measuring import mean, spread
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
-from .claims import WIDTHS, claim, heads
 from .protocol import N_FOLDS, N_SPLITS, folds, halves, lambdas, learn, ridge_errors, sizes_of
 
 _NOTES = (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..data import folds
+from ..engine.verdicts import lead
 from ..measuring import mean, spread, within
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
-from .leads import lead
 from .sets import SETS, cell, read, report, theirs
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import numpy as np
 
 from ..data import load
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
-from .sets import SETS, theirs
-from .shuffle import split_of
+from .sets import SETS, split_of, theirs
 
 _FIELDS = ("n", "train", "test", "positive (%)")
 _NOTES = (

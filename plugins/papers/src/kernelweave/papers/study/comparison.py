@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..plan import Cell, Drawing, Plan, Request, Sheet
-from .protocol import N_FOLDS, QUICK_ROWS, SIZES, measure, rows_trained
-from .rivals import METHODS, OURS, reason_not_run
+from .rivals import METHODS, N_FOLDS, OURS, QUICK_ROWS, SIZES, measure, reason_not_run, rows_trained
 from .sets import SETS, address
 from .showing import SizeResults, drawing, scores, shares, verdict
 

@@ -11,11 +11,9 @@ import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
 from kernelweave.workbench.scoring import MeanInterval, corrected_resampled
 
-from ..measuring import CLASSES, mean, within
+from ..measuring import CLASSES, in_words, mean, within
 from ..plan import Drawing, Results, Sheet, Value
-from .intervals import in_words
-from .protocol import N_FOLDS, rows_trained
-from .rivals import EXTRA, OURS, reason_not_run
+from .rivals import EXTRA, N_FOLDS, OURS, reason_not_run, rows_trained
 from .sets import SETS
 
 if TYPE_CHECKING:

@@ -23,35 +23,17 @@ class Task(NamedTuple):
     note: str = ""
 
 
-REGRESSION = {
-    "Gas Turbine": Task("gas_turbine.csv.gz", 11, 30000, 6733),
-    "Airfoil": Task("airfoil.csv", 5, 1300, 203),
-    "CCPP": Task("ccpp.csv", 4, 8000, 1568),
-    "CA": Task(
-        *("california_housing.csv.gz", 8, 16500, 4140),
-        note="targets scaled to [0, 1], without which the printed errors are out of reach",
-    ),
-    "Space": Task(
-        *("space_ga.csv", 6, 2485, 622),
-        note="the paper prints the size of another set (8192 samples); the errors are those of "
-        "this one",
-    ),
-    "Boston Housing": Task("boston_housing.csv", 13, 404, 102),
-}
-CLASSIFICATION = {
-    "Abalone": Task(
-        *("abalone.csv", 8, 3500, 677),
-        note="the paper names no threshold of the rings: above 8 fits its figures",
-    ),
-    "Hill Valley": Task(
-        *("hill_valley_with_noise.csv.gz", 100, 1000, 212),
-        note="with noise: the paper does not say which of the two sets it used",
-    ),
-    "Transfusion": Task("transfusion.csv", 4, 600, 148),
-    "Shill Bid": Task("shill_bidding.csv.gz", 9, 5000, 1321),
-    "German": Task("german_numeric.csv", 24, 800, 200),
-    "FourClass": Task("fourclass.csv", 2, 690, 172),
-}
+def _tasks(kind: str) -> dict[str, Task]:
+    """Return the sets with numbers or with classes as targets, from ``sets.csv``."""
+    sizes, found = ("n_features", "n_train", "n_test"), {}
+    for row in printed("tessellated", "sets.csv"):
+        if row["task"] == kind:
+            counts = {name: int(row[name]) for name in sizes}
+            found[str(row["name"])] = Task(row["file"], **counts, note=row.get("note", ""))
+    return found
+
+
+REGRESSION, CLASSIFICATION = _tasks("regression"), _tasks("classification")
 # Table 1: file, its rows, and mean and standard deviation of the seconds over 30 trials by
 # algorithm
 TIMES: dict[str, tuple[str, int, dict[str, tuple[float, float]]]] = {

@@ -1,0 +1,18 @@
+from .base import Family, PreparedFamily
+from .custom import CallableFamily
+from .integral import IntegralFamily
+from .learned import FamilyKernel, GeneralizedPolynomial, Tessellated
+from .polynomial import PolynomialFamily
+from .tessellated import TessellatedFamily
+
+__all__ = [
+    "CallableFamily",
+    "Family",
+    "FamilyKernel",
+    "GeneralizedPolynomial",
+    "IntegralFamily",
+    "PolynomialFamily",
+    "PreparedFamily",
+    "Tessellated",
+    "TessellatedFamily",
+]

@@ -1,0 +1,271 @@
+"""Regression of several outputs with learned input and output kernels, and classification by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
+from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.estimators.base import assigned_last
+from kernelweave.kernels_core.estimators.classes import (
+    ClassWeight,
+    DecidingClassifier,
+    Given,
+    encode_classes,
+    group_codes,
+    refuse_rare,
+    with_probabilities,
+)
+from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
+from kernelweave.kernels_core.estimators.weights import is_precomputed
+from kernelweave.kernels_core.grams import PrecomputedGrams
+from kernelweave.kernels_core.parameters import fitted, parameter
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils._set_output import ADAPTERS_MANAGER
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from .fitting import SeparableKernelEstimator, learn_separable
+from .training import read_regression
+
+_CONTAINERS = ADAPTERS_MANAGER.adapters
+
+
+class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKernelEstimator):  # type: ignore[misc]
+    """Regressor for several outputs that chooses its kernel, and may learn how they go together.
+
+    min over f, η, L of (1/l) Σ ‖f(xᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), f = Σ fⱼ, fⱼ in the space of
+    the matrix-valued kernel kⱼ L, L ⪰ 0, tr L ≤ τ. With one kernel and L = I it is
+    ``KernelRidge(alpha=lam * n_samples)``.
+
+    By default λ and the rule for the weights η are those of the least error at left-out samples,
+    and L = (τ/n) I: at a fixed λ the objective always prefers the narrowest of several widths, and
+    learning L pays little (see the guide). Such problems are convex, and every fit has a proof.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import RBF
+    >>> from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
+    >>> X = np.linspace(0, 1, 20)[:, None] * [1.0, 0.0]
+    >>> X[:, 1] = X[::-1, 0] ** 2 % 0.3
+    >>> Y = np.column_stack([np.sin(6 * X[:, 0]), 2 * np.sin(6 * X[:, 0])])
+    >>> kernels = [RBF(gamma=10.0).on([0]), RBF(gamma=10.0).on([1])]
+    >>> model = MatrixValuedKernelRegressor(kernels).fit(X, Y)
+    >>> model.selection_.rule, model.weights_
+    ('kernel 0', array([1., 0.]))
+    >>> model.predict(X[:3]).shape
+    (3, 2)
+    """
+
+    lam: float | str = "loo"
+    learn_output: bool = False
+    gaps: str = parameter(
+        "What NaN in y means: an error, or a gap, a cell that is left out of the loss. Gaps that "
+        'differ from output to output go with ``algorithm="vv-spg"``, and ``lam="loo"`` looks at '
+        "the six patterns that most cells have.",
+        default="raise",
+        rule=one_of("raise", "skip"),
+    )
+
+    output_names_: list[str] | None = fitted(
+        "list of str or None", "Columns of y, where it was a DataFrame: predictions have them too."
+    )
+
+    def fit(
+        self,
+        X: Rows,
+        y: object,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+    ) -> MatrixValuedKernelRegressor:
+        """Learn the kernel and the function.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
+            Training points.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets, finite but for gaps. At a given λ an output of larger numbers weighs more, in
+            the squared error and in tr L; ``lam="loo"`` brings all to one scale.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Multiplies the squared error per sample, and l is their sum; a weight of 0 equals
+            leaving the sample out, 2 equals the sample twice. Or per cell; l is their sum over
+            the number of outputs then.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together: where samples are left out for
+            ``lam="loo"`` or ``"cv"``, whole groups are.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with assigned_last(self) as draft:
+            names = getattr(y, "columns", None)
+            draft._columns, draft._library = names, type(y).__module__.partition(".")[0]
+            draft.output_names_ = None if names is None else [str(name) for name in names]
+            table = X
+            X, Y, weight, draft._single = read_regression(draft, X, y, sample_weight)
+            codes, flat = group_codes(groups, table, len(Y)), Y[:, 0] if draft._single else Y
+            fit = learn_separable(draft, X, Y, weight, flat, codes)
+            draft.__dict__.update(fit.attributes)
+            if fit.stopped is None:
+                rows = PrecomputedGrams.of(X) if is_precomputed(self) else table
+                warn_if_underfit(draft, rows, Y, weight)
+        if fit.stopped is not None:
+            raise fit.stopped
+        return self
+
+    def predict(self, X: Rows) -> Any:
+        """Return predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or cross-Gram matrices
+            Points to predict.
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_samples,) or (n_samples, n_outputs)
+            As many columns as y had; a DataFrame with its names where y was one.
+        """
+        values = self._values(X)
+        if self._columns is not None and self._library in _CONTAINERS:
+            adapter = _CONTAINERS[self._library]
+            return adapter.create_container(values, X, columns=self._columns)
+        return values[:, 0] if self._single else values
+
+    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean of the outputs' R².
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or cross-Gram matrices
+            Points.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets; gaps are left out with ``gaps="skip"``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for one no better than the mean.
+        """
+        from sklearn.metrics import r2_score
+
+        found, known = self._values(X), np.asarray(y, dtype=np.float64)
+        if self.gaps != "skip" or not np.isnan(known).any():
+            return float(r2_score(known, self.predict(X), sample_weight=sample_weight))
+        known = known.reshape(found.shape)
+        weight = np.ones(len(known)) if sample_weight is None else np.asarray(sample_weight)
+        scores = [
+            r2_score(column[there], each[there], sample_weight=weight[there])
+            for column, each, there in zip(known.T, found.T, ~np.isnan(known.T), strict=True)
+        ]
+        return float(np.mean(scores))
+
+
+class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator):
+    """Classifier by vector-valued regression on one-hot targets (V, section 4).
+
+    The output kernel then says which classes look alike.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MatrixValuedKernelClassifier(learn_output=False).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    center: bool = True
+    class_weight: ClassWeight = parameter(
+        "Multiplies the sample weights per class.", kind='dict or "balanced"', default=None
+    )
+
+    classes_: Labels = fitted(
+        "ndarray of shape (n_classes,)", "Labels, in the order of ``output_kernel_``."
+    )
+
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+    ) -> MatrixValuedKernelClassifier:
+        """Learn the kernel and the functions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
+            Training points.
+        y : array-like of shape (n_samples,)
+            Labels, two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the squared error per sample.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together: where samples are left out for
+            λ or for probabilities, whole groups are.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with assigned_last(self) as draft:
+            table, is_given = X, is_precomputed(self)
+            if is_given:
+                labels = column_or_1d(y)
+                samples: Given = PrecomputedGrams.of(X)
+                check_consistent_length(samples, labels)
+                draft.n_features_in_ = len(labels)
+            else:
+                samples, labels = validate_data(draft, X, y, dtype=np.float64)
+            n = len(labels)
+            weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
+            codes, weight = encode_classes(draft, labels, weight)
+            if self.probability:
+                refuse_rare(draft.classes_, codes, weight)
+            # all fits together; one alone looks at the clock itself
+            with time_limit(self.max_time if self.probability else None):
+                targets, parts = np.eye(len(draft.classes_))[codes], group_codes(groups, table, n)
+                fit = learn_separable(draft, samples, targets, weight, labels, parts)
+                fit = with_probabilities(fit, draft, samples, codes, weight, parts)
+            draft.__dict__.update(fit.attributes)
+            if fit.stopped is None:
+                warn_if_underfit(draft, samples if is_given else table, codes, weight)
+        if fit.stopped is not None:
+            raise fit.stopped
+        return self
+
+    def decision_function(self, X: Rows) -> FloatArray:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or cross-Gram matrices
+            Points to judge.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Outputs per class; for two classes the second minus the first.
+        """
+        values = self._values(X)
+        difference: FloatArray = values[:, 1] - values[:, 0]
+        return difference if values.shape[1] == 2 else values
