@@ -40,7 +40,7 @@ for k, (name, search) in enumerate(names.items()):
     axes[0, k].plot(*point[0], "+", color="white")
     axes[0, k].set_title(name)
     boundary = DecisionBoundaryDisplay.from_estimator(
-        search, X, response_method="decision_function", cmap="PuOr", ax=axes[1, k]
+        search, X, response_method="decision_function", eps=0.0, cmap="PuOr", ax=axes[1, k]
     )
     axes[1, k].contour(boundary.xx0, boundary.xx1, boundary.response, levels=[0], colors="black")
     axes[1, k].scatter(*X.T, c=y == "a", cmap="PuOr", s=9, edgecolors="white", linewidths=0.3)

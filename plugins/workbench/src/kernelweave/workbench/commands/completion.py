@@ -41,15 +41,7 @@ def completion_command(shell: Literal["bash", "zsh", "fish"], /) -> None:
 def completion_script(shell: Literal["bash", "zsh", "fish"]) -> str:
     """Return the completion script of every command that can be loaded, plugins' included.
 
-    Parameters
-    ----------
-    shell : {"bash", "zsh", "fish"}
-        For which shell.
-
-    Returns
-    -------
-    str
-        Its source.
+    `shell`: for which shell. Returns: its source.
     """
     from ..app import build_app, command_specs
     from ..errors import CommandError

@@ -60,19 +60,8 @@ def demo_command(
 def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
     """Refuse to replace a picture, unless nobody chose its name and the demo itself wrote it.
 
-    Parameters
-    ----------
-    path : Path
-        Where the picture goes.
-    force : bool
-        Replace whatever is there.
-    chosen : bool
-        Whether the user named the file.
-
-    Raises
-    ------
-    CommandError
-        If something else is there.
+    `path`: where the picture goes; `force`: replace whatever is there; `chosen`: whether the user
+    named the file. Raises CommandError if something else is there.
     """
     from ..demonstration import is_demo_picture
 

@@ -150,15 +150,7 @@ def _row(spec: ComponentSpec) -> tuple[str, Text]:
 def problem_matrix(specs: list[AlgorithmSpec]) -> dict[tuple[str, str, str], list[str]]:
     """Return the algorithms that solve each (family, constraint, learner).
 
-    Parameters
-    ----------
-    specs : list of AlgorithmSpec
-        The algorithms.
-
-    Returns
-    -------
-    dict of tuple to list of str
-        Sorted.
+    `specs`: the algorithms. Returns: sorted.
     """
     cells: dict[tuple[str, str, str], list[str]] = {}
     for spec in specs:
@@ -192,15 +184,7 @@ def merged_rows(
 ) -> list[tuple[str, str, list[str], list[str]]]:
     """Return (family, constraint, learners, algorithms), learners of equal algorithms together.
 
-    Parameters
-    ----------
-    cells : dict
-        A `problem_matrix`.
-
-    Returns
-    -------
-    list of tuple
-        Sorted by family and constraint.
+    `cells`: A `problem_matrix`. Returns: sorted by family and constraint.
     """
     rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for (family, constraint, learner), algorithms in cells.items():

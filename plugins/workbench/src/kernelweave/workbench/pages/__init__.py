@@ -34,24 +34,9 @@ def _environment(package: str) -> jinja2.Environment:
 def render(template: str, *, package: str = _HERE, **values: object) -> str:
     """Return the page of a template.
 
-    Parameters
-    ----------
-    template : str
-        The name of a file in ``templates``.
-    package : str
-        Whose ``templates`` are looked into first, before those of this room.
-    **values
-        What it names; text is escaped.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Raises
-    ------
-    jinja2.UndefinedError
-        If the template needs a value that is not there.
+    `template`: the name of a file in ``templates``; `package`: whose ``templates`` are looked into
+    first, before those of this room; `**values`: what it names; text is escaped. Returns: HTML.
+    Raises jinja2.UndefinedError if the template needs a value that is not there.
     """
     return _environment(package).get_template(template).render(**values)
 
@@ -59,17 +44,8 @@ def render(template: str, *, package: str = _HERE, **values: object) -> str:
 def figure_svg(draw: Callable[[Figure], None], *, width: float = 5.6, height: float = 3.6) -> bytes:
     """Return what ``draw`` puts on an empty figure, as SVG.
 
-    Parameters
-    ----------
-    draw : callable
-        Draws into the figure.
-    width, height : float
-        Inches.
-
-    Returns
-    -------
-    bytes
-        The same for the same drawing: no date, fixed identifiers.
+    `draw`: draws into the figure; `width, height`: inches. Returns: the same for the same drawing:
+    no date, fixed identifiers.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -92,21 +68,9 @@ def as_data_uri(picture: bytes) -> str:
 def picture(title: str, text: str, draw: Callable[[Figure], None], **size: float) -> Picture:
     """Return a picture for a page.
 
-    Parameters
-    ----------
-    title : str
-        Its heading.
-    text : str
-        What it shows, and of which rows.
-    draw : callable
-        Draws into a figure.
-    **size : float
-        ``width`` and ``height`` in inches, where they are not the usual ones.
-
-    Returns
-    -------
-    dict
-        With the image as an address that holds it.
+    `title`: its heading; `text`: what it shows, and of which rows; `draw`: draws into a figure;
+    `**size`: ``width`` and ``height`` in inches, where they are not the usual ones. Returns: with
+    the image as an address that holds it.
     """
     return {
         "title": title,

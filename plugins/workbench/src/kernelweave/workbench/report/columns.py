@@ -22,17 +22,7 @@ _CURVES, _PAIRS = 4, 2
 def column_pictures(model: Model, measure: str) -> list[Picture]:
     """Return the importance of columns and the effects of the strongest, where the fit has them.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-    measure : str
-        What its score is.
-
-    Returns
-    -------
-    list of dict
-        Pictures.
+    `model`: fitted; `measure`: what its score is. Returns: pictures.
     """
     left_out = {row["name"] for row in model.header.prepared if row["done"] != "used"}
     rows = [row for row in model.header.importance if row["name"] not in left_out]

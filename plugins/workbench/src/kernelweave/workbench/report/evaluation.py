@@ -125,17 +125,8 @@ class WorstRow(NamedTuple):
 def of_held_out(held_out: HeldOut, classes: tuple[object, ...] | None) -> HeldOutEvaluation:
     """Return the evaluation of a fit's own held-out predictions.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-        Saved with the model.
-    classes : tuple or None
-        Labels of a classification.
-
-    Returns
-    -------
-    HeldOutEvaluation
-        Without the rows themselves.
+    `held_out`: saved with the model; `classes`: labels of a classification. Returns: without the
+    rows themselves.
     """
     return HeldOutEvaluation(
         held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba,
@@ -146,24 +137,10 @@ def of_held_out(held_out: HeldOut, classes: tuple[object, ...] | None) -> HeldOu
 def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluation:
     """Predict a table that holds the target too.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-    table : Table
-        Rows, mostly others than it was fitted on; those without a target are left out.
-    column : str or None
-        The target's name; the one the model was fitted to without it.
-
-    Returns
-    -------
-    HeldOutEvaluation
-        With the measured coverage of intervals, where the model has them.
-
-    Raises
-    ------
-    CommandError
-        If the table lacks a column, or holds classes the model does not know.
+    `model`: fitted; `table`: rows, mostly others than it was fitted on; those without a target are
+    left out; `column`: the target's name; the one the model was fitted to without it. Returns: with
+    the measured coverage of intervals, where the model has them. Raises CommandError if the table
+    lacks a column, or holds classes the model does not know.
     """
     table, _ = split_by_target(table, choose_target(table, column or model.header.target))
     target = model.targets(table, column)
@@ -206,17 +183,8 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
 def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
     """Whether an evaluation is of the rows that the model was fitted on.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-    found : HeldOutEvaluation
-        Of some table.
-
-    Returns
-    -------
-    bool
-        By the number of rows and, where the model knows them, the targets.
+    `model`: fitted; `found`: of some table. Returns: by the number of rows and, where the model
+    knows them, the targets.
     """
     if len(found.y) != model.header.n_samples:
         return False
@@ -227,20 +195,9 @@ def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
 def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[WorstRow]:
     """Return the rows that are predicted worst, each with its strongest reasons.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-    found : HeldOutEvaluation
-        Of rows at hand, or of those that its fit held out.
-    n_rows : int, default=3
-        How many.
-
-    Returns
-    -------
-    list of WorstRow
-        Largest residuals first, or least probable classes; none where the model cannot explain
-        itself or every class is right.
+    `model`: fitted; `found`: of rows at hand, or of those that its fit held out; `n_rows`: how
+    many. Returns: largest residuals first, or least probable classes; none where the model cannot
+    explain itself or every class is right.
     """
     if not hasattr(model.machine, "explain_held_out") or (found.X is None and found.places is None):
         return []

@@ -25,17 +25,8 @@ if TYPE_CHECKING:
 def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Picture]:
     """Return the course of the bounds, what the kernel is made of, and the kernel itself.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-    found : HeldOutEvaluation or None
-        Of rows that are at hand, for the heat map.
-
-    Returns
-    -------
-    list of dict
-        Those that this model has.
+    `model`: fitted; `found`: of rows that are at hand, for the heat map. Returns: those that this
+    model has.
     """
     made: list[Picture | None] = [_convergence(model), _spectrum(model)]
     if found is not None and found.X is not None:
@@ -65,17 +56,7 @@ def _convergence(model: Model) -> Picture | None:
 def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
     """Return how much each kernel of a list counts; nothing where there was no list.
 
-    Parameters
-    ----------
-    model : Model
-        Fitted.
-    kernels : dict of str to float
-        Those of positive weight.
-
-    Returns
-    -------
-    list of dict
-        One picture at most.
+    `model`: fitted; `kernels`: those of positive weight. Returns: one picture at most.
     """
     weights = learned_weights(model.machine) if kernels else None
     if weights is None:

@@ -25,15 +25,7 @@ _MOST_POINTS = 2000
 def prediction_pictures(found: HeldOutEvaluation) -> list[Picture]:
     """Return what suits the task: residuals, or curves and a confusion matrix.
 
-    Parameters
-    ----------
-    found : HeldOutEvaluation
-        Of some rows.
-
-    Returns
-    -------
-    list of dict
-        Each says of which rows it is.
+    `found`: of some rows. Returns: each says of which rows it is.
     """
     if found.classes is None:
         return [_against_truth(found), _residuals(found)]
