@@ -57,6 +57,32 @@ def test_intervals_hold_in_every_quarter_of_noise_that_grows(uneven: Any) -> Non
     assert score < 0.8 * worse
 
 
+def test_so_they_do_above_two_thousand_rows() -> None:
+    X, f, noise = table(4600, 2)
+    y = f + (0.05 + X[:, 0] ** 2) * noise
+    quick = EvidenceKernelRegressor(precisions=(5.0,), max_iter=20, n_landmarks=500)
+    model = quick.fit(X[:2600], y[:2600])
+    X, y = X[2600:], y[2600:]
+    quarter = np.digitize(X[:, 0], [0.25, 0.5, 0.75])
+    worst = []
+    for each in (without_spread(model), model):
+        low, high = each.predict_interval(X)
+        inside = (low <= y) & (y <= high)
+        worst.append(min(inside[quarter == k].mean() for k in range(4)))
+    assert worst[0] < 0.8
+    assert worst[1] > 0.85
+    predictor = model._predictor
+    judging = np.sort(np.abs(predictor.scores / predictor.spread.held_out), axis=0)
+    rank = int(np.ceil(0.9 * (len(judging) + 1))) - 1
+    mean, std = model.predict(X, return_std=True)
+    reach = judging[rank, 0] * std
+    np.testing.assert_allclose(high, mean + reach, rtol=1e-9)
+    np.testing.assert_allclose(low, mean - reach, rtol=1e-9)
+    quantiles = model.predict_quantiles(X[:50], (0.1, 0.9))
+    held = np.mean((quantiles[:, 0] <= y[:50]) & (y[:50] <= quantiles[:, 1]))
+    assert 0.6 < held < 0.96
+
+
 def test_deviations_follow_the_noise(uneven: Any) -> None:
     """The truth is known: .05 + x² at every row."""
     model, X, y = uneven

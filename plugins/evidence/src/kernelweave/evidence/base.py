@@ -283,6 +283,7 @@ class EvidenceModel(Explained, Estimator):
             learned = learn_large(
                 source, LargePlan.of(plan, self.n_landmarks, self._n_folds), state,
                 stratify=classes, splits=splits, powers=self.warp,
+                spread=not classes and (division is None or division.order is None),
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold
 
 from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
 from ..intervals import conformal
 from ..rows import Rows, Standardised
+from ..spread import Spread, learn_spread
 from ..terms import Scales
 from ..views import Views
 from .features import Landmarks
@@ -21,6 +23,8 @@ from .posterior import Posterior, latent_variance
 
 # points of a distribution at most
 _MEMBERS = 2000
+# rows that tell how noise varies at most, and their folds
+_SPREAD_ROWS, _FOLDS = 600, 3
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class LandmarkPredictor:
       their fold and their copies; NaN for the others
     - `fold` of shape (n_rows,): which of these folds a row is in, -1 for the others
     - `duals`: β without each fold
+    - `spread`: how noise varies, where it does; its rows are those that judge
     """
 
     landmarks: Landmarks
@@ -54,6 +59,7 @@ class LandmarkPredictor:
     held_out: FloatArray
     fold: Index
     duals: tuple[FloatArray, ...]
+    spread: Spread | None = None
 
     @property
     def views(self) -> Views:
@@ -82,9 +88,11 @@ class LandmarkPredictor:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
         latent = latent_variance(self.landmarks, self.posterior, numeric, codes)
         width = np.sqrt(latent + self.ridge)[:, None] * np.sqrt(self.inflation)
-        if not self.targets.warps:
-            return np.asarray(width * self.targets.spread)
-        return self.targets.moments(self._latent(numeric, codes), width)[1]
+        if self.targets.warps:
+            out = self.targets.moments(self._latent(numeric, codes), width)[1]
+        else:
+            out = np.asarray(width * self.targets.spread)
+        return out if self.spread is None else out * self.spread(numeric, codes)
 
     def judges(self) -> list[Judge]:
         """Return the rows of each fold that judges, and predictions of any row without it."""
@@ -129,15 +137,41 @@ class LandmarkPredictor:
         out are too few for it.
         """
         centre = self.mean(numeric, codes)
-        reach = conformal(np.abs(self.scores), confidence) * self.deviation(numeric, codes)
+        reach = conformal(np.abs(self._own_scores), confidence) * self.deviation(numeric, codes)
         return np.array([centre - reach, centre + reach])
+
+    @property
+    def _own_scores(self) -> FloatArray:
+        """Scores in units of each row's own noise, shape (n_judging, n_outputs)."""
+        return self.scores if self.spread is None else self.scores / self.spread.held_out
+
+    def with_spread(self, random_state: np.random.RandomState) -> tuple[LandmarkPredictor, str]:
+        """Return the predictor with noise that varies, learned from some of the rows that judge.
+
+        `rows` are those that judge alone. The factors of the others are predicted. And what the
+        time limit left undone.
+        """
+        rows = self.rows
+        chosen = np.sort(random_state.permutation(len(rows))[:_SPREAD_ROWS])
+        own = rows.take(chosen)
+        keys = own.twins if own.groups is None else own.groups
+        if len(np.unique(keys)) < _FOLDS:
+            return self, ""
+        folds = GroupKFold(_FOLDS, shuffle=True, random_state=random_state)
+        splits = list(folds.split(own.numeric, groups=keys))
+        spread, missing = learn_spread(own, splits, self.scores[chosen], random_state)
+        if spread is None:
+            return self, missing
+        factors = spread(rows.numeric, rows.codes)
+        factors[chosen] = spread.held_out
+        return replace(self, spread=replace(spread, held_out=factors)), missing
 
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return what targets would be with the scores of rows held out, as of `ExactPredictor`.
 
         Of more than 2,000 scores as many quantiles stand for them.
         """
-        scores = np.sort(self.scores, axis=0)
+        scores = np.sort(self._own_scores, axis=0)
         if len(scores) > _MEMBERS:
             scores = np.quantile(scores, (np.arange(_MEMBERS) + 0.5) / _MEMBERS, axis=0)
         centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
