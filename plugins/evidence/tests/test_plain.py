@@ -1,16 +1,18 @@
-"""The plain Gaussian after the path: kernel ridge regression, chosen by leaving rows out."""
+"""The plain kernels after the path: ridge regressions, chosen by leaving rows out."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernelweave.evidence import EvidenceKernelClassifier
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.plain import RIDGES, WIDTHS, left_out_errors, plain_fit
+from kernelweave.evidence.plain import RIDGES, WIDTHS, left_out_errors, linear_fit, plain_fit
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import RidgeCV
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 
 def rows(n: int, seed: int, weight: bool = False) -> Rows:
@@ -53,6 +55,46 @@ def test_the_fit_is_that_ridge_regression(weight: bool) -> None:
     machine.fit(near, targets.values.T, sample_weight=own.weight)
     predicted = fit_mixture(views, own, (fit.scales,)).predict(others)
     np.testing.assert_allclose(predicted, targets.restore(machine.predict(far)), rtol=1e-3)
+
+
+def test_the_linear_fit_is_ridge_regression_with_the_least_error_of_rows_left_out() -> None:
+    own, other = rows(40, 0), rows(15, 1)
+    views = Views.of(own.numeric, own.codes)
+    fit = linear_fit(views, own)
+    points, others = (views.points(each.numeric, each.codes) for each in (own, other))
+    middle = np.eye(3)[:, points.C[0]].mean(axis=1)[:, None]
+    near, far = (
+        np.vstack([each.X, (np.eye(3)[:, each.C[0]] - middle) / np.sqrt(2.0)]).T
+        for each in (points, others)
+    )
+    targets, ridge = Standardised.of(own), fit.scales.noise / fit.scales.weights[2]
+
+    def predictor(alpha: float) -> KernelRidge:
+        return KernelRidge(kernel="linear", alpha=4.0 * alpha)
+
+    predicted = fit_mixture(views, own, (fit.scales,)).predict(others)
+    machine = predictor(ridge).fit(near, targets.values.T)
+    np.testing.assert_allclose(predicted, targets.restore(machine.predict(far)), rtol=1e-3)
+
+    def left_out(alpha: float) -> float:
+        found = cross_val_predict(predictor(alpha), near, targets.values.T, cv=LeaveOneOut())
+        return float(np.mean((found - targets.values.T) ** 2))
+
+    best = left_out(ridge)
+    assert best <= min(left_out(ridge * factor) for factor in (0.1, 0.3162, 3.162, 10.0)) + 1e-9
+
+
+def test_few_rows_of_a_line_are_predicted_by_a_line() -> None:
+    """Of tables that are not small, or of classes, ridge regression is no candidate."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(230, 6))
+    y = X @ [3.0, -2.0, 1.0, 1.0, 0.0, 0.0] + 2.0 * rng.normal(size=230)
+    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=20).fit(X[:30], y[:30])
+    assert len(model.path_weights_) == 1 + 3
+    ridge = RidgeCV(np.logspace(-2, 2, 9)).fit(X[:30], y[:30])
+    assert model.score(X[30:], y[30:]) > ridge.score(X[30:], y[30:]) - 0.03
+    model.fit(X[:150], y[:150])
+    assert len(model.path_weights_) == 1 + 2
 
 
 def test_a_fit_to_fewer_rows_leaves_two_widths_to_try() -> None:

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 Predictor = ExactPredictor | LandmarkPredictor
 # more rows than these are learned by landmarks: all pairs would take minutes
 EXACT_ROWS = 2000
+# fewer rows than these are also predicted by ridge regression
+FEW_ROWS = 150
 # what intervals of later rows are tried with
 _ASKED = 0.9
 # of a table in batches, what tells the encoder its levels and medians
@@ -82,8 +84,8 @@ class EvidenceCertificate:
     """What is proved about a fit, and what is not.
 
     - `precisions`: λ of each fit of the path; of the Gaussian kernel of one scale a dimension,
-      where it is tried; infinite for that of one scale, whose width and ridge leave-one-out errors
-      choose
+      where it is tried; infinite for the linear kernel, below 150 rows, and for the Gaussian of
+      one scale, whose width and ridges leave-one-out errors choose
     - `evidence`: log evidence reached, priors included, up to a constant; NaN for the plain kernel
     - `slopes`: largest entry of its gradient in the logarithms of the scales; 0 at a stationary
       point, NaN for the plain kernel
@@ -302,6 +304,7 @@ class EvidenceModel(Explained, Estimator):
                 self._doubt_later_intervals(learned.predictor)
             return learned.missing
         rows = source
+        plan = replace(plan, linear=not classes and len(rows) < FEW_ROWS)
         refuse_what_cannot_fit(rows)
         if division is None:
             splits = self._splits(rows, state)

@@ -1,4 +1,4 @@
-"""What the held-out rows choose from: the path, and Gaussian kernels after it."""
+"""What the held-out rows choose from: the path, and kernels of one term after it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .objective import start
 from .path import Fit, PathPlan, fit_path
-from .plain import plain_fit
+from .plain import linear_fit, plain_fit
 from .rows import Rows
 from .terms import N_TERMS, GaussianTerm, Stopped
 from .views import Views
@@ -32,7 +32,7 @@ Starts = Sequence[Sequence[FloatArray]]
 def candidate_precisions(plan: PathPlan, rows: Rows) -> tuple[float, ...]:
     """Return λ of each fit that `fit_candidates` leaves, in their order."""
     smooth = GAUSSIAN_PRECISIONS[-1:] if _asks_for_smooth(plan, rows) else ()
-    return (*plan.precisions, *smooth, np.inf)
+    return (*plan.precisions, *smooth, *([np.inf] if plan.linear else []), np.inf)
 
 
 def _asks_for_smooth(plan: PathPlan, rows: Rows) -> bool:
@@ -43,7 +43,8 @@ def _asks_for_smooth(plan: PathPlan, rows: Rows) -> bool:
 def fit_candidates(
     views: Views, rows: Rows, plan: PathPlan, starts: Starts = (), fits: list[Fit] | None = None
 ) -> list[Fit]:
-    """Return the path, the Gaussian of one scale a dimension where it may pay, that of one scale.
+    """Return the path, the Gaussian of one scale a dimension and the linear kernel where they may
+    pay, and the Gaussian of one scale.
 
     A smooth function asks for the Gaussian term alone, which descent from all terms seldom finds:
     the rough terms take the noise, and then there is little left to gain. So each fit of the path
@@ -61,7 +62,7 @@ def fit_candidates(
         plan = replace(plan, tol=plan.polish_tol)
         fit_path(views, rows, plan, starts[:n_path], fits)
         own = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
-        for known in starts[n_path:last]:
+        for known in starts[n_path : last - plan.linear]:
             fits += fit_path(views, rows, own, [known], terms=GaussianTerm)
     elif _asks_for_smooth(plan, rows):
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
@@ -72,6 +73,8 @@ def fit_candidates(
         fits.append(smooth[-1])
     else:
         fit_path(views, rows, plan, fits=fits)
+    if plan.linear:
+        fits.append(linear_fit(views, rows))
     fits.append(plain)
     return fits
 

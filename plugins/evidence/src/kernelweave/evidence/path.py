@@ -56,6 +56,7 @@ class PathPlan:
     - `coarse_tol`: the share for that pass, which only leaves starts
     - `polish_tol`: the share for a fit that starts at one of fewer rows or of the folds
     - `classes`: whether the targets are ±1 of classes
+    - `linear`: whether ridge regression is a candidate, as it should be where rows are few
     - `loss`: what predictions of held-out rows lose, where it is not their mean squared error
     """
 
@@ -66,6 +67,7 @@ class PathPlan:
     coarse_tol: float = 1e-4
     polish_tol: float = 1e-5
     classes: bool = False
+    linear: bool = False
     loss: Loss | None = None
 
 
