@@ -69,6 +69,14 @@ def test_looking_around_loads_nothing_heavy(tokens: list[str]) -> None:
     ("tokens", "said"),
     [
         (["fti"], "no command 'fti'; did you mean 'fit'?"),
+        (
+            ["fit", "iris", "kind"],
+            "name the column to predict by --target 'kind'; see `kernelweave",
+        ),
+        (
+            ["predict", "a", "b", "c"],
+            "'c' is one argument too many: see `kernelweave predict --help`",
+        ),
         (["fit"], "DATA"),
         (["fit", "iris", "--colour", "red"], "--colour"),
         (["fit", "iris", "--set", "C=much"], "--model evidence has no --set C"),

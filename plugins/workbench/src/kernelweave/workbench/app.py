@@ -79,7 +79,16 @@ def _dispatch(tokens: list[str]) -> None:
     app = build_app(specs, *filter(None, [name]))
     if name is not None:
         speak_of(options_of(specs[name]))
-    app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
+    try:
+        app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
+    except cyclopts.UnusedCliTokensError as error:
+        spare = (error.unused_tokens or [""])[0]
+        takes_target = name in specs and "--target" in options_of(specs[name]).values()
+        remedy = f"name the column to predict by --target {spare!r}; " if takes_target else ""
+        command = f"{PROGRAM} {name}" if name else PROGRAM
+        raise CommandError(
+            f"{spare!r} is one argument too many: {remedy}see `{command} --help`"
+        ) from error
 
 
 def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
