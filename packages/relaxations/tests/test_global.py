@@ -153,6 +153,23 @@ def test_a_kernel_that_a_known_cut_closes_is_not_solved():
     assert best.lower_bound <= known.upper_bound
 
 
+@pytest.mark.parametrize("C", [0.3, 10.0])
+def test_a_few_hundred_supports_are_enumerated_without_a_relaxation(C):
+    grams, y = many_kernels(n=40, q=16)
+    low, high = by_enumeration(grams, y, 2, 0.5, C=C)
+    s = solve_global(grams, y, C=C, lam=0.5, k0=2, tol=1e-5)
+    assert s.status is Status.CONVERGED
+    assert s.lower_bound <= high
+    assert low <= s.upper_bound <= high * (1 + 1e-5)
+    assert s.relaxation_bound <= s.lower_bound
+    # the relaxation alone took 45 solves, and as many masters
+    assert s.n_svm_solves_relaxation == 0
+    assert s.n_svm_solves < 120
+    short = solve_global(grams, y, C=C, lam=0.5, k0=2, tol=1e-9, max_time=1e-9)
+    assert 0.0 <= short.lower_bound <= high
+    assert short.upper_bound >= low
+
+
 def test_the_time_of_trying_each_may_end_early():
     grams, y = many_kernels()
     full = solve_global(grams, y, C=10.0, lam=1.0, k0=1, tol=1e-6)

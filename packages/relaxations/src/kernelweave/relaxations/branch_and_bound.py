@@ -42,7 +42,7 @@ class GlobalOptimum:
         Kernels that no optimum uses, or every one uses, by a bound at the root.
     relaxation_bound : float
         The proven lower bound of the convex relaxation at the root; where a support is one kernel,
-        which needs none, what the cuts there are say of it.
+        or there are 100 to 1000 supports, which needs none, what the cuts there are say of it.
     relaxation_weights : ndarray of shape (q,)
         Where the relaxation is least.
     solution : Solution
@@ -148,8 +148,10 @@ def solve_global(
     The problem is (4) of Bertsimas, Iglesias, Johnson, *Sparse multiple kernel learning:
     alternating best response and semidefinite relaxations*, 2025. The search follows Quesada and
     Grossmann, Computers and Chemical Engineering 1992: one tree, cuts added at sparse points.
-    Supports are enumerated in compiled code where there are at most two million of them; with one
-    kernel at most the learner is solved at each, roughly where that rules it out.
+    Supports are enumerated in compiled code where there are at most two million of them, without a
+    relaxation where there are 100 to 1000; with one kernel at most the learner is solved at each,
+    roughly where that rules it out. From 200 kernels on the relaxation is solved over some of them,
+    and the others are priced.
 
     Examples
     --------

@@ -11,7 +11,6 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired
 from kernelweave.kernels_core.result import History, check_bounds, relative_gap
 from kernelweave.qp_smo.saddle import (
-    KSupport,
     MasterSolution,
     NestedPenalty,
     SaddleEvaluation,
@@ -31,6 +30,9 @@ from .sweep import Singles, Sweep, are_single
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
 # The relaxation is solved to this share of what separates it from the best sparse weights.
 _ROOT_SHARE, _UNPRICED_SHARE = 0.2, 0.4
+# Supports that are enumerated without a relaxation: for fewer it costs as little as they do, and
+# it takes as many solves as their cuts, which close many at once, for up to so many.
+_OUTRIGHT = range(100, 1000)
 # Branches bounded by the master problem before supports are enumerated, and how many may be then.
 _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
@@ -73,7 +75,7 @@ class SupportSearch:
     form, and only where that is the lowest bound left by the master problem. Where few supports
     are left, or the relaxation has not closed the gap soon, they are enumerated (`Sweep`). The
     learner is solved only at sparse weights. Where a support is one kernel, there is no relaxation:
-    each is tried (`Singles`).
+    each is tried (`Singles`); nor where there are a few hundred supports, which are enumerated.
 
     Parameters
     ----------
@@ -106,6 +108,9 @@ class SupportSearch:
         self._tried: set[tuple[bytes, int]] = set()
         if are_single(penalty):
             self.is_branching, self._sweep = True, Singles(self, penalty)
+        elif penalty.n_supports in _OUTRIGHT:
+            self.is_branching = True
+            self._sweep = Sweep(self, penalty, self._bound(np.ones(1), penalty), np.ones(1))
 
     @property
     def lower(self) -> float:
@@ -142,6 +147,8 @@ class SupportSearch:
         """Take a round of the relaxation, go on with a sweep, or look at the lowest branch."""
         if not self.is_branching:
             self._relax()
+        elif self._sweep is not None and self.best is None and isinstance(self._sweep, Sweep):
+            self.visit(sparse_part(self._root.allowed / self._root.allowed.sum(), self._root))
         elif self._sweep is not None:
             self._go_on(self._sweep)
         else:
@@ -169,9 +176,7 @@ class SupportSearch:
         """Return the bound of the relaxation over the cuts, and where it is least."""
         if self.relaxation.best is not None:
             return self.relaxation_bound, self.relaxation.best.weights
-        # one kernel at most: its views add nothing
-        single = KSupport(self._root.lam, 1).on(len(self.oracle.grams))
-        master = solve_cut_master(self.oracle.pool, single)
+        master = solve_cut_master(self.oracle.pool, self._root)
         return min(master.lower_bound, self.lower), master.weights
 
     def _keep(self, found: SaddleEvaluation) -> float:
