@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor, PredictiveDistribution
 from sklearn.datasets import make_friedman1
@@ -36,8 +37,24 @@ def test_probabilities_and_quantiles_are_those_of_the_definition(distribution: A
             assert distribution.ppf(q)[j] == sorted(own)[place - 1]
     assert (distribution.ppf(0.02) == -np.inf).all()
     assert (distribution.ppf(0.99) == np.inf).all()
-    with pytest.raises(ValueError, match="between 0 and 1, got 5"):
-        distribution.ppf(5)
+    for wrong in (5, np.nan, [0.1, 0.9]):
+        with pytest.raises(ValueError, match="q must be a finite number > 0 and < 1, got "):
+            distribution.ppf(wrong)
+
+
+def test_targets_are_columns_of_any_library_and_one_a_row(distribution: Any) -> None:
+    y = np.random.default_rng(1).normal(size=20)
+    for each in (list(y), pd.Series(y, index=np.arange(20)[::-1])):
+        np.testing.assert_array_equal(distribution.cdf(each), distribution.cdf(y))
+        np.testing.assert_array_equal(distribution.crps(each), distribution.crps(y))
+    assert (distribution.cdf(np.inf) == 1.0).all()
+    assert (distribution.cdf(-np.inf) == 0.0).all()
+    assert np.isnan(distribution.cdf(np.nan)).all()
+    # numpy would have stretched it over the points
+    for wrong in (y[:, None], np.zeros((37, 20)), y[:1]):
+        for score in (distribution.cdf, distribution.crps):
+            with pytest.raises(ValueError, match=r"y must be a number or have shape \(20,\), got"):
+                score(wrong)
 
 
 def test_they_are_those_of_crepes(split: Any, distribution: Any) -> None:
@@ -121,6 +138,9 @@ def test_quantiles_do_not_cross_and_hold_their_shares(regression: Any) -> None:
     assert distribution.crps(y).mean() < 0.6 * np.abs(y - np.median(y)).mean()
     with pytest.raises(ValueError, match="quantiles"):
         model.predict_quantiles(X, (1.5,))
+    for wrong in (0.5, []):
+        with pytest.raises(ValueError, match="quantiles must be a list of numbers"):
+            model.predict_quantiles(X, wrong)
 
 
 def test_several_outputs_and_counts_have_theirs() -> None:

@@ -211,6 +211,10 @@ def test_rows_held_out_are_explained_by_the_fold_that_did_not_see_them(classes: 
         ]
     with pytest.raises(ValueError, match="rows must be rows that a fold held out, got 90"):
         fitted.explain_held_out([0, 90])
+    # a mask would have been read as rows 0 and 1
+    for wrong in (folds == 0, [1.7], [], [[1, 2]]):
+        with pytest.raises(ValueError, match="rows must be places of training rows, integers"):
+            fitted.explain_held_out(wrong)
 
 
 def test_of_many_rows_landmarks_are_explained() -> None:
@@ -250,6 +254,10 @@ def test_a_column_that_is_left_out_adds_nothing_and_reasons_are_in_words() -> No
     sizes = [abs(float(each.rpartition(" ")[2].replace("−", "-"))) for each in said]
     assert sizes == sorted(sizes, reverse=True)
     assert [each[:1] for each in found.reasons(1)] == [each[:1] for each in found.reasons(3)]
+    with pytest.raises(ValueError, match="output must be an integer >= 0 and <= 0, got 3"):
+        found.reasons(3, output=3)
+    with pytest.raises(ValueError, match="n_reasons must be an integer >= 1, got -1"):
+        found.reasons(-1)
 
 
 def test_shap_takes_the_values(model) -> None:

@@ -87,3 +87,18 @@ def test_what_holds_texts_and_what_the_user_says() -> None:
         encoder = ColumnEncoder(kinds={"town": "text"}).fit(X)
     assert {each.source for each in encoder.dimensions_ if each.kind == "text"} == {"note", "town"}
     assert encoder.transform(X.assign(note=None)).numeric.shape == (30, len(encoder.dimensions_))
+
+
+def test_texts_that_are_all_one_or_repeat_another_column_are_left_out() -> None:
+    X = notes(60)[0]
+    X = X.assign(same="the machine was old", again=X["note"], gaps="the machine was old")
+    X.loc[::3, "gaps"] = None
+    kinds = dict.fromkeys(["same", "gaps"], "text")
+    encoder = ColumnEncoder(kinds=kinds).fit(X)
+    remarks = {plan.column: plan.remark for plan in encoder.report_}
+    assert remarks["same"] == "Ignored: constant ('the machine was old')."
+    assert remarks["again"] == "Ignored: duplicate of 'note'."
+    assert {each.source for each in encoder.dimensions_} == {"x", "note", "gaps"}
+    # where it is missing it still says something
+    texts = encoder.transform(X).numeric[:, [d.source == "gaps" for d in encoder.dimensions_]]
+    assert len(np.unique(texts)) == 2

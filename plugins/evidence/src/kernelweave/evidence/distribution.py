@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RandomState
+from kernelweave.kernels_core.checks import number
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+
+OPEN_SHARE = number(above=0.0, below=1.0)
 
 
 @dataclass(frozen=True)
@@ -41,19 +45,22 @@ class PredictiveDistribution:
 
     points: FloatArray
 
-    def cdf(self, y: FloatArray | float) -> FloatArray:
+    def cdf(self, y: ArrayLike) -> FloatArray:
         """Return the probability of targets of at most y, ties half.
 
         Parameters
         ----------
-        y : float or ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        less, equal = np.sum(self.points < y, axis=0), np.sum(self.points == y, axis=0)
-        return np.asarray((less + 0.5 * (equal + 1)) / (len(self.points) + 1))
+        at = self._targets(y)
+        less, equal = np.sum(self.points < at, axis=0), np.sum(self.points == at, axis=0)
+        share = np.asarray((less + 0.5 * (equal + 1)) / (len(self.points) + 1))
+        # however few the points: no target is below −∞ or above ∞
+        return np.where(np.isfinite(at), share, np.clip(at, 0.0, 1.0))
 
     def ppf(self, q: float) -> FloatArray:
         """Return the q-quantile: outwards where it lies between two points.
@@ -68,8 +75,7 @@ class PredictiveDistribution:
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Infinite where the points are too few for q.
         """
-        if not 0.0 < q < 1.0:
-            raise ValueError(f"q must be between 0 and 1, got {q}")
+        OPEN_SHARE.check("q", q)
         n = len(self.points)
         place = q * (n + 1)
         rank = int(np.floor(place + 1e-9) if q < 0.5 else np.ceil(place - 1e-9))
@@ -102,7 +108,7 @@ class PredictiveDistribution:
         which = state.randint(len(self.points), size=(size, *self.points.shape[1:]))
         return np.take_along_axis(self.points, which, axis=0)
 
-    def crps(self, y: FloatArray) -> FloatArray:
+    def crps(self, y: ArrayLike) -> FloatArray:
         """Return the continuous ranked probability score of each target, in its unit.
 
         E|Y − y| − ½ E|Y − Y'| with Y and Y' drawn among the points (Gneiting and Raftery 2007,
@@ -111,7 +117,7 @@ class PredictiveDistribution:
 
         Parameters
         ----------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
 
         Returns
         -------
@@ -120,4 +126,11 @@ class PredictiveDistribution:
         n = len(self.points)
         ranks = (2.0 * np.arange(1, n + 1) - n - 1) / n**2
         spread = np.tensordot(ranks, self.points, axes=1)
-        return np.asarray(np.abs(self.points - y).mean(axis=0) - spread)
+        return np.asarray(np.abs(self.points - self._targets(y)).mean(axis=0) - spread)
+
+    def _targets(self, y: ArrayLike) -> FloatArray:
+        """Return one target for all, or one a row and output."""
+        at, shape = np.asarray(y, dtype=np.float64), self.points.shape[1:]
+        if at.ndim and at.shape != shape:
+            raise ValueError(f"y must be a number or have shape {shape}, got {at.shape}")
+        return at

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.classes import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
@@ -26,7 +25,7 @@ from sklearn.utils.validation import _num_samples
 from .base import EXACT_ROWS, EvidenceModel
 from .calibration import Calibration
 from .classes import class_codes, class_folds, crossed_logits, judge_classes, per_class
-from .distribution import PredictiveDistribution
+from .distribution import OPEN_SHARE, PredictiveDistribution
 from .division import division_of
 from .exact import ExactPredictor
 from .folds import Split
@@ -43,9 +42,6 @@ from .targets import check_classes, check_numbers, check_weight
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-
-_OPEN_SHARE = number(above=0.0, below=1.0)
 
 
 class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[misc]
@@ -221,7 +217,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         the table. The share of new targets beyond 0, beyond 1 or between whole numbers is at most
         1/(n + 1) each.
         """
-        _OPEN_SHARE.check("confidence", confidence)
+        OPEN_SHARE.check("confidence", confidence)
         encoded = self._encoded(X)
         low, high = self._predictor.interval(*encoded, confidence)
         # folds that disagree with all rows, far from them, may leave the prediction outside
@@ -271,8 +267,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         ndarray of shape (n_samples, n_quantiles) or (n_samples, n_quantiles, n_outputs)
             Infinite where the training rows are too few for a quantile.
         """
+        if not np.size(quantiles) or np.ndim(quantiles) != 1:
+            raise ValueError(f"quantiles must be a list of numbers, such as [0.5], got {quantiles}")
         for each in quantiles:
-            _OPEN_SHARE.check("quantiles", each)
+            OPEN_SHARE.check("quantiles", each)
         encoded = self._encoded(X)
         out = []
         for rows in blocks(len(encoded.numeric), EXACT_ROWS * len(self._predictor.rows.targets)):
@@ -435,7 +433,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
             Columns in the order of ``classes_``: all where the training rows are too few for the
             confidence.
         """
-        _OPEN_SHARE.check("confidence", confidence)
+        OPEN_SHARE.check("confidence", confidence)
         proba = self.predict_proba(X)
         seen = self.held_out_fold_ >= 0
         own = class_codes(self._predictor.rows.targets)[self._owner[seen]]

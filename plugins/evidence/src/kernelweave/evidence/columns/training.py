@@ -104,6 +104,7 @@ class Sorting:
         self.numbers: list[tuple[NumberColumn, Numbers | Dates | Words]] = []
         self.words: list[tuple[int, str, Words]] = []
         self.texts: list[TextColumn] = []
+        seen: dict[tuple[tuple[str, ...], bytes], str] = {}
         for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
             wanted = kinds.get(name)
             if raw.gaps.all() and wanted != "ignore":
@@ -120,8 +121,14 @@ class Sorting:
             if plan.kind in ("number", "date"):
                 self.numbers.append((NumberColumn(position, name, plan.reading), read))
             elif isinstance(read, Words) and plan.kind == "text":
-                self.texts.append(TextColumn.fit(position, name, read))
-                findings.say(name, self.texts[-1].said)
+                first = seen.setdefault((read.labels, read.codes.tobytes()), name)
+                if len(read.labels) == 1 and not read.gaps.any():
+                    findings.leave_out(name, f"constant ({read.labels[0]!r})")
+                elif first != name:
+                    findings.leave_out(name, f"duplicate of {first!r}")
+                else:
+                    self.texts.append(TextColumn.fit(position, name, read))
+                    findings.say(name, self.texts[-1].said)
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
 

@@ -108,6 +108,8 @@ class ShapleyValues:
         list of list of str
             For each row, such as ``"age = 63: +1.2"``.
         """
+        integer(1).check("n_reasons", n_reasons)
+        integer(0, len(self.output_names) - 1).check("output", output)
         values = self.values if self.values.ndim == 2 else self.values[:, :, output]
         order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_reasons]
         return [
