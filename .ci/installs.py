@@ -17,18 +17,18 @@ from workspace import ROOT, Member, closure, members, split_local
 PAGE = ROOT / "docs" / "install.md"
 # what somebody wants, and the members that give it; the rest follows
 WANTED = (
-    ("the `kernelweave` command, for tables as they are", ("workbench",)),
-    ("the same, with every method of this page", ("workbench", "relaxations", "granger")),
+    ("the `kernelweave` command and the evidence kernel", ("workbench",)),
+    ("the same, with sparse weights, proofs, several outputs and causal graphs", ("workbench", "relaxations", "granger")),
     ("kernels and the registry, to write an algorithm", ("kernels-core",)),
     ("support vector machines with proved bounds", ("qp-smo",)),
-    ("tessellated and polynomial kernels in Python, nothing else", ("spectahedron",)),
+    ("tessellated and polynomial kernels, from Python only", ("spectahedron",)),
     ("sparse weights", ("mkl-sparse",)),
     ("sparse weights with a proof of the optimum", ("relaxations",)),
     ("ridge regression on learned kernels", ("ridge-mkl",)),
-    ("kernels chosen by the evidence in Python, nothing else", ("evidence",)),
+    ("the evidence kernel, from Python only", ("evidence",)),
     ("several outputs", ("vv-rkhs",)),
     ("causal graphs of time series", ("granger",)),
-    ("classic methods to compare with", ("baselines",)),
+    ("classic multiple kernel learning, as baselines", ("baselines",)),
     ("the papers' tables, recomputed", ("papers",)),
 )
 _NAMED = re.compile(r"\./(packages|plugins)/(\{[^}]*\}|[\w*-]+)")
