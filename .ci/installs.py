@@ -18,7 +18,10 @@ PAGE = ROOT / "docs" / "install.md"
 # what somebody wants, and the members that give it; the rest follows
 WANTED = (
     ("the `kernelweave` command and the evidence kernel", ("workbench",)),
-    ("the same, with sparse weights, proofs, several outputs and causal graphs", ("workbench", "relaxations", "granger")),
+    (
+        "the same, with sparse weights, proofs, several outputs and causal graphs",
+        ("workbench", "relaxations", "granger"),
+    ),
     ("kernels and the registry, to write an algorithm", ("kernels-core",)),
     ("support vector machines with proved bounds", ("qp-smo",)),
     ("tessellated and polynomial kernels, from Python only", ("spectahedron",)),

@@ -36,7 +36,7 @@ def test_a_promise_has_tests(promise: str) -> None:
     named = promises()[promise]
     assert named, f"no test keeps: {promise}"
     for name in named:
-        path, _, function = name.partition("::")
+        path, *_, function = name.split("::")
         assert (ROOT / path).is_file(), name
         assert function.startswith("test_"), name
         assert function in functions_of(ROOT / path), name
