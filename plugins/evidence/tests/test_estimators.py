@@ -342,6 +342,19 @@ def test_intervals_without_time_for_a_fold() -> None:
     # no target chose the metric, so that the mean over tables is nearly exact
     assert np.mean(held) == pytest.approx(0.9, abs=0.03)
     assert "cut short" in str(model.certificate_)
+    assert all(np.isnan(each.importance) for each in model.importance_)
+    with pytest.raises(ValueError, match="no row was held out, which tells what a column is worth"):
+        _ = model.feature_importances_
+
+
+def test_scales_are_called_stationary_only_where_their_slope_is_small() -> None:
+    X, y = make_friedman1(60, n_features=5, noise=0.5, random_state=0)
+    rough = EvidenceKernelRegressor(max_iter=1, n_folds=2, warp=False).fit(X, y).certificate_
+    whole = EvidenceKernelRegressor(precisions=(50.0,), n_folds=2, warp=False).fit(X, y)
+    assert np.nanmax(rough.slopes) > 1.0 > np.nanmax(whole.certificate_.slopes)
+    slope = f"a slope is {np.nanmax(rough.slopes):.1e}"
+    assert f"are not all stationary points of the evidence: {slope}" in str(rough)
+    assert "are stationary points of the evidence to" in str(whole.certificate_)
 
 
 @pytest.mark.parametrize("factor", [1e-308, 1e-300, 1e-150, 1e45])

@@ -56,6 +56,7 @@ from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 from .scores import grouped_ratio
 from .scoring import Scoring
+from .steps import STEEP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,12 +106,13 @@ class EvidenceCertificate:
 
     def __str__(self) -> str:
         slope = np.nanmax(self.slopes)
-        scales = (
-            f"are stationary points of the evidence to {slope:.1e} in its gradient, not proved to "
-            "be its global maximum, which nothing bounds"
-            if np.isfinite(slope)
-            else "are not all stationary points of the evidence: the search was cut short"
-        )
+        why = f"a slope is {slope:.1e}" if np.isfinite(slope) else "the search was cut short"
+        scales = f"are not all stationary points of the evidence: {why}"
+        if slope <= STEEP:
+            scales = (
+                f"are stationary points of the evidence to {slope:.1e} in its gradient, not proved "
+                "to be its global maximum, which nothing bounds"
+            )
         return (
             f"held-out score {self.held_out_score:z.4f} ± {self.held_out_error:.4f} ({self.work}); "
             f"the scales {scales}; at these scales the predictor is the minimiser of a convex "

@@ -22,7 +22,7 @@ _TRIALS = 8
 # where columns or outputs are many, more
 _LASTING = 4
 # a short step says nothing where the evidence is steeper than this in a logarithm
-_STEEP = 1.0
+STEEP = 1.0
 
 
 @dataclass
@@ -56,7 +56,7 @@ class EvidenceDescent:
         """
         self.value = self._evaluate(self.theta)
         self._differentiate()
-        short, steep = 0, _STEEP * len(self.evidence.targets)
+        short, steep = 0, STEEP * len(self.evidence.targets)
         for _ in range(max_iter):
             before = self.value
             if not self._step():

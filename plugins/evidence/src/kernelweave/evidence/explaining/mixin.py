@@ -188,8 +188,8 @@ class Explained:
 
         The score that rows lose, predicted by the fold that did not see them, when the values of
         the column are shuffled among them, on average over five times, fewer above 50 columns; 0
-        for a column that is left out. Worked out when it is asked for, in about a tenth of the
-        time of the fit.
+        for a column that is left out, NaN where no row was held out. Worked out when it is asked
+        for, in about a tenth of the time of the fit.
         """
         check_is_fitted(self, "kernel_")
         return shuffled_importance(
@@ -205,8 +205,14 @@ class Explained:
     def feature_importances_(self) -> FloatArray:
         """The numbers of `importance_`, shape (n_columns,), as scikit-learn's selectors read them.
 
-        Worked out each time they are asked for.
+        Worked out each time they are asked for. Raises ValueError where `max_time` left no fold: a
+        selector would take NaN for too little.
         """
+        check_is_fitted(self, "kernel_")
+        if not self._predictor.judges():
+            raise ValueError(
+                "no row was held out, which tells what a column is worth: raise max_time"
+            )
         return np.array([each.importance for each in self.importance_])
 
 
