@@ -35,7 +35,7 @@ MEMORY = {f"{CORE}/memory.py"}
 LIMIT = {
     f"{CORE}/memory.py",
     f"{CORE}/fit.py",
-    f"{CORE}/families/_tables.py",
+    f"{CORE}/families/_box.py",
     "packages/spectahedron/src/kernelweave/spectahedron/curvature.py",
     "packages/spectahedron/src/kernelweave/spectahedron/gram_memory.py",
     "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",

@@ -57,8 +57,8 @@ def test_the_mode_is_that_of_cvxpy() -> None:
 class WithoutLastStep(EvidenceKernelClassifier):
     """Least squares alone."""
 
-    def _last_step(self, predictor):
-        return predictor
+    def _last_step(self, predictor, random_state):
+        return predictor, ""
 
 
 def least_squares(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None):

@@ -128,6 +128,8 @@ def _slope(
     size[size == 0.0] = np.inf
     slope = np.sum(share * rest * other, axis=0) / size
     influence = share * rest * (other - slope * rest) / size
-    groups = np.arange(len(rows)) if rows.groups is None else rows.groups
+    # groups of a table in parts are keys, not counted from 0
+    own = np.arange(len(rows)) if rows.groups is None else rows.groups
+    groups = np.unique(own, return_inverse=True)[1]
     sums = np.array([np.bincount(groups, weights=each) for each in influence.T])
     return slope, np.sqrt(np.sum(sums**2, axis=1))
