@@ -54,9 +54,19 @@ def test_whole_groups_are_held_out_and_foretell_new_ones(clinic: Any) -> None:
     assert first.tolist() == [model.held_out_score_, model.held_out_error_, 360, 60]
     assert abs(model.held_out_score_ - model.score(X[360:], y[360:])) < 2 * np.sqrt(2) * first.error
     assert model.held_out_.score["rows like these"] > 0.85
-    plain = EvidenceKernelRegressor(**QUICK).fit(X[:360], y[:360])
-    # what is learned for new patients is no worse for them
-    assert model.score(X[360:], y[360:]) > plain.score(X[360:], y[360:]) - 0.02
+
+
+def test_what_is_learned_for_new_groups_is_no_worse_for_them() -> None:
+    gains = []
+    for seed in range(3):
+        X, y = patients(seed)
+        of_visits, of_patients = (
+            EvidenceKernelRegressor(**QUICK).fit(X[:360], y[:360], groups=groups)
+            for groups in (None, "patient")
+        )
+        gains.append(of_patients.score(X[360:], y[360:]) - of_visits.score(X[360:], y[360:]))
+    # one draw differs by .03 either way
+    assert np.mean(gains) > -0.02
 
 
 def test_intervals_of_groups_hold_new_ones() -> None:

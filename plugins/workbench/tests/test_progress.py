@@ -110,7 +110,8 @@ def test_the_first_fit_says_that_it_compiles(
     monkeypatch.setattr(progress, "is_compiled", lambda: False)
     with fit_bar("learning"):
         pass
-    assert ("compiles code for this computer, once" in capsys.readouterr().err) == screen.is_terminal
+    told = capsys.readouterr().err
+    assert ("compiles code for this computer, once" in told) == screen.is_terminal
 
 
 class FakeClock:
