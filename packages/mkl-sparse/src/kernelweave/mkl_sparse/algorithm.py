@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.grams import fit_family, stack_of
-from kernelweave.kernels_core.grams.psd import REMEDY, describe
+from kernelweave.kernels_core.grams.psd import REMEDY, Spectrum, describe, find_indefinite
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo.saddle import (
     KSupport,
@@ -24,7 +24,6 @@ from kernelweave.qp_smo.saddle import (
 )
 
 from .best_response import BestResponseRun, Ending
-from .definiteness import indefinite_kernels
 from .settings import BestResponse
 from .starts import largest_kept, start_from, starting_weights
 
@@ -42,7 +41,7 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
     """
     problem.constraint.validate()
     fitted = fit_family(problem.family, problem.X)
-    found = indefinite_kernels(fitted)
+    found = _indefinite_kernels(fitted)
     if found:
         clauses = "; ".join(describe(name, spectrum) for name, spectrum in found.items())
         if not (allow_indefinite and hasattr(fitted, "kernels")):
@@ -61,6 +60,29 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
         None if weight is None else np.asarray(weight, dtype=np.float64),
     )
     return oracle, not found
+
+
+def _indefinite_kernels(fitted: Any) -> dict[str, Spectrum]:
+    """Return the indefinite kernels of a fitted dictionary with the ends of their spectra.
+
+    No bound holds with one of them. Kernels that are proved positive semidefinite are taken as they
+    are; of the others the Gram matrix is tested: n³/3 flops, and an eigendecomposition where that
+    fails.
+
+    `fitted`: with ``grams`` of shape (q, n, n), ``names``, and ``kernels`` where they are known; or
+    with ``factors``, which no indefinite kernel has.
+    """
+    if hasattr(fitted, "factors"):
+        return {}
+    kernels = getattr(fitted, "kernels", None)
+    found = {}
+    for j, K in enumerate(fitted.grams):
+        if kernels is not None and kernels[j].is_psd is True:
+            continue
+        spectrum = find_indefinite(np.asarray(K))
+        if spectrum is not None:
+            found[fitted.names[j]] = spectrum
+    return found
 
 
 class BestResponseSearch:

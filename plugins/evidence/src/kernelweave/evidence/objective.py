@@ -10,7 +10,6 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from .packing import pack_slope, unpack
 from .terms import N_TERMS, GaussianTerm, PairTerms, Scales
 from .views import Points
 
@@ -32,6 +31,9 @@ _WORST = 1e25
 _PROBES = 3
 # scales whose matrix costs little to factor
 _MANY = 1000
+# Rows of a lower triangle that are packed at a time: enough for a product of matrices, few enough
+# for the cache.
+_BLOCK = 64
 
 
 @dataclass
@@ -245,3 +247,31 @@ def start(n_dimensions: int) -> FloatArray:
     ell = np.full(n, -0.5 * np.log(n) - 0.3)
     strength = np.full(n, np.log(1.5 / n + 0.05))
     return np.concatenate([ell, strength, np.full(N_TERMS, np.log(0.3)), [np.log(0.1)]])
+
+
+def unpack(packed: FloatArray, square: FloatArray) -> None:
+    """Fill the lower triangle of a square matrix from a vector, row by row: at memory's speed.
+
+    `packed` of shape (n(n + 1)/2,); `square` of shape (n, n).
+    """
+    start = 0
+    for a, row in enumerate(square, start=1):
+        row[:a] = packed[start : start + a]
+        start += a
+
+
+def pack_slope(inverse: FloatArray, dual: FloatArray, scale: float, out: FloatArray) -> None:
+    """Pack ``scale·S⁻¹ − Σₜ aₜaₜᵀ``, half of it on the diagonal: pairs count once.
+
+    `inverse` of shape (n, n): its lower triangle is read; `dual` of shape (n_outputs, n); `out` of
+    shape (n(n + 1)/2,).
+    """
+    start, n = 0, len(inverse)
+    for first in range(0, n, _BLOCK):
+        stop = min(first + _BLOCK, n)
+        block = scale * inverse[first:stop, :stop]
+        block -= dual[:, first:stop].T @ dual[:, :stop]
+        block.reshape(-1)[first :: stop + 1] *= 0.5
+        for a, row in enumerate(block, start=first + 1):
+            out[start : start + a] = row[:a]
+            start += a
