@@ -74,7 +74,8 @@ ALL = {"split", "enumerate", "exchange", "relax a branch", "cover"}
     ("q", "k0", "C", "lam", "ways"),
     [
         (6, 2, 1.0, 0.5, {"split"}),
-        (12, 3, 10.0, 0.05, {"split", "enumerate"}),
+        (12, 3, 10.0, 0.05, {"enumerate"}),
+        (20, 3, 10.0, 0.05, {"split", "enumerate"}),
         pytest.param(30, 4, 1.0, 0.5, {"split", "enumerate"}, marks=pytest.mark.slow),
         pytest.param(30, 4, 10.0, 0.05, ALL, marks=pytest.mark.slow),
     ],

@@ -53,7 +53,7 @@ def test_targets_are_columns_of_any_library_and_one_a_row(distribution: Any) -> 
     # numpy would have stretched it over the points
     for wrong in (y[:, None], np.zeros((37, 20)), y[:1]):
         for score in (distribution.cdf, distribution.crps):
-            with pytest.raises(ValueError, match=r"y must be a number or have shape \(20,\), got"):
+            with pytest.raises(ValueError, match=r"y must have shape \(20,\), or be one number"):
                 score(wrong)
 
 

@@ -80,7 +80,7 @@ def test_a_short_step_on_a_slope_is_not_taken_for_the_end(monkeypatch: pytest.Mo
     begin = start(views.n_dimensions)
     found = []
     for steep in (1.0, np.inf):
-        monkeypatch.setattr(steps, "_STEEP", steep)
+        monkeypatch.setattr(steps, "STEEP", steep)
         evidence = Evidence(points, views.jump, targets, 0.5)
         found.append(path.fit_scales(evidence, begin, max_iter=40, tol=0.1))
     patient, hasty = found

@@ -132,5 +132,5 @@ class PredictiveDistribution:
         """Return one target for all, or one a row and output."""
         at, shape = np.asarray(y, dtype=np.float64), self.points.shape[1:]
         if at.ndim and at.shape != shape:
-            raise ValueError(f"y must be a number or have shape {shape}, got {at.shape}")
+            raise ValueError(f"y must have shape {shape}, or be one number, got shape {at.shape}")
         return at
