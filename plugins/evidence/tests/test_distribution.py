@@ -108,8 +108,12 @@ def test_points_are_predictions_without_each_row_and_its_residual(regression: An
         centre, width = part.predict(*encoded)
         for k, i in enumerate(part.rows):
             step = part.scores[k, 0] * width[k]
-            if predictor.spread is not None:
-                step = step * predictor.spread(*encoded)[:, 0] / predictor.spread.held_out[i, 0]
+            if predictor.varying_noise is not None:
+                step = (
+                    step
+                    * predictor.varying_noise(*encoded)[:, 0]
+                    / predictor.varying_noise.held_out[i, 0]
+                )
             restored = part.mixture.target.restore((centre[k, :, 0] + step)[:, None], cut=False)
             expected.append(np.clip(restored, *part.limits)[:, 0])
     points = model.predict_distribution(X[:4]).points

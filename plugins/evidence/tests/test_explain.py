@@ -242,6 +242,7 @@ def test_of_many_rows_landmarks_are_explained() -> None:
 def test_a_column_that_is_left_out_adds_nothing_and_reasons_are_in_words() -> None:
     X, y = table(60, 4, 5)
     X.insert(1, "always", 1.0)
+    X.loc[::7, "town"] = None
     fitted = EvidenceKernelRegressor(warp=False, **QUICK).fit(X, y)
     found = fitted.explain(X[:20])
     assert found.feature_names == list(X)
@@ -251,6 +252,9 @@ def test_a_column_that_is_left_out_adds_nothing_and_reasons_are_in_words() -> No
     said = found.reasons(4)[row]
     assert any(each.startswith("n1 = missing: ") for each in said)
     assert any(each.startswith(f"day = {X['day'][row].date()}: ") for each in said)
+    # a gap among words has one name, whoever tells of it
+    for told in (found, fitted.explain_held_out([0])):
+        assert any(each.startswith("town = missing: ") for each in told.reasons(5)[0])
     sizes = [abs(float(each.rpartition(" ")[2].replace("−", "-"))) for each in said]
     assert sizes == sorted(sizes, reverse=True)
     assert [each[:1] for each in found.reasons(1)] == [each[:1] for each in found.reasons(3)]

@@ -122,6 +122,13 @@ class Countdown:
         return False
 
 
+def left_of(before: dict[str, Any], model: Any) -> list[str]:
+    """Return what a fit has in common with the one before it, but parameters and plain values."""
+    found = before.keys() - model.get_params().keys()
+    objects = [name for name in found if not isinstance(before[name], str | float | int | None)]
+    return [name for name in objects if vars(model).get(name) is before[name]]
+
+
 # Python drops what is raised while a generator is closed
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", list(MODELS))
@@ -149,6 +156,7 @@ def test_a_ctrl_c_anywhere_leaves_a_whole_model(name: str) -> None:
         else:
             taken += 1
             assert model.result_.status is Status.INTERRUPTED
+            assert left_of(before, model) == []
             assert np.isfinite(np.asarray(model.predict(X_new), dtype=float)).all()
             assert model.held_out_prediction_.shape[0] == len(X_new)
     assert kept >= 8

@@ -199,7 +199,10 @@ class SeparableKernelEstimator(Estimator):
         default=None,
     )
     on_interrupt: str = parameter(
-        "What Ctrl-C does after the best iterate is stored.", default="raise", rule=ON_INTERRUPT
+        "What Ctrl-C does once the best model so far of these data is stored, whole, in place of "
+        "an earlier fit.",
+        default="raise",
+        rule=ON_INTERRUPT,
     )
     random_state: int | np.random.RandomState | None = parameter(
         'Draws the samples that ``lam="loo"`` looks at, above 2000.',

@@ -20,7 +20,15 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.checks import COUNT, FLAG, SECONDS, Rule, integer, number, one_of
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    FLAG,
+    ON_INTERRUPT,
+    SECONDS,
+    Rule,
+    integer,
+    number,
+)
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.config import one_blas_thread
 from kernelweave.kernels_core.estimators.base import Estimator
@@ -198,9 +206,10 @@ class EvidenceModel(Explained, Estimator):
     )
     n_jobs: int | None = parameter("Processes for the folds.", default=None, kind="int")
     on_interrupt: str = parameter(
-        "What Ctrl-C leads to: the best model so far is kept either way.",
+        "What Ctrl-C does once the best model so far of these data is stored, whole, in place of "
+        "an earlier fit.",
         default="raise",
-        rule=one_of("raise", "return"),
+        rule=ON_INTERRUPT,
     )
     random_state: RandomState = parameter(
         "Draws the folds; the same number gives the same model.",
@@ -287,7 +296,7 @@ class EvidenceModel(Explained, Estimator):
             learned = learn_large(
                 source, LargePlan.of(plan, self.n_landmarks, self._n_folds), state,
                 stratify=classes, splits=splits, powers=self.warp,
-                spread=not classes and (division is None or division.order is None),
+                varying_noise=not classes and (division is None or division.order is None),
                 n_jobs=self.n_jobs,
                 tell=partial(self._tell_rows, RowsTold()),
             )  # fmt: skip

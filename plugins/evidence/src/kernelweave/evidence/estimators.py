@@ -154,7 +154,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _last_step(
         self, predictor: ExactPredictor, state: np.random.RandomState
     ) -> tuple[ExactPredictor, str]:
-        return predictor.with_spread(state, self.n_jobs)
+        return predictor.with_varying_noise(state, self.n_jobs)
 
     @by_parts
     def predict(self, X: Table, return_std: bool = False) -> Any:

@@ -17,8 +17,8 @@ from .folds import Fold
 from .intervals import FoldResiduals, LeftOut, conformal, jackknife_plus, reach
 from .learn import Learned
 from .mixture import Mixture, blocks
+from .noise import VaryingNoise, learn_noise
 from .rows import Rows
-from .spread import Spread, learn_spread
 from .terms import Scales
 from .views import Points, Views
 
@@ -28,8 +28,8 @@ class ExactPredictor:
     """A posterior mean with its spread, and the folds behind its intervals.
 
     `weights` of shape (n_fits,): of the path; `rows`: the training rows; `held_out` of shape
-    (n_rows, n_outputs): predictions by the fold that did not see the row; `spread`: how noise
-    varies, where it does.
+    (n_rows, n_outputs): predictions by the fold that did not see the row; `varying_noise`: where
+    noise varies.
     """
 
     mixture: Mixture
@@ -37,7 +37,7 @@ class ExactPredictor:
     weights: FloatArray
     rows: Rows
     held_out: FloatArray
-    spread: Spread | None = field(default=None, kw_only=True)
+    varying_noise: VaryingNoise | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, learned: Learned) -> ExactPredictor:
@@ -75,8 +75,8 @@ class ExactPredictor:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
         points = self.views.points(numeric, codes)
         mixture, width = self.mixture, _width(self.mixture, points)
-        if self.spread is not None:
-            width = width[:, None] * self.spread(numeric, codes)
+        if self.varying_noise is not None:
+            width = width[:, None] * self.varying_noise(numeric, codes)
         return mixture.target.moments(mixture.latent(points), width)[1]
 
     def judges(self) -> list[Judge]:
@@ -141,8 +141,8 @@ class ExactPredictor:
             for block in blocks(len(places), 4 * len(self.rows) * len(self.rows.targets)):
                 rows = places[block]
                 asked = numeric[rows], codes[rows]
-                spread = self.spread
-                factors = None if spread is None else (spread.held_out, spread(*asked))
+                noise = self.varying_noise
+                factors = None if noise is None else (noise.held_out, noise(*asked))
                 reached = [reach(part, *asked, factors, signed=signed) for part in parts]
                 yield rows, np.concatenate(reached, axis=1)
 
@@ -192,7 +192,7 @@ class ExactPredictor:
         held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
         return held, len(last)
 
-    def with_spread(
+    def with_varying_noise(
         self, random_state: np.random.RandomState, n_jobs: int | None = None
     ) -> tuple[ExactPredictor, str]:
         """Return the predictor with noise that varies, where each row was held out once.
@@ -207,8 +207,8 @@ class ExactPredictor:
         for part in self.left_out(self.rows.groups):
             scores[part.rows] = part.scores
         splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
-        spread, missing = learn_spread(self.rows, splits, scores, random_state, n_jobs)
-        return replace(self, spread=spread), missing
+        noise, missing = learn_noise(self.rows, splits, scores, random_state, n_jobs)
+        return replace(self, varying_noise=noise), missing
 
 
 def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:

@@ -98,7 +98,8 @@ class KernelEstimator(Estimator):
     max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
     memory_limit: int | None = parameter("Bytes that the fit may allocate.", default=None)
     on_interrupt: str = parameter(
-        "What Ctrl-C does after the best iterate is stored.",
+        "What Ctrl-C does once the best model so far of these data is stored, whole, in place of "
+        "an earlier fit.",
         default="raise",
         rule=ON_INTERRUPT,
     )

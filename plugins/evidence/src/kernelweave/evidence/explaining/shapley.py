@@ -14,6 +14,7 @@ from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from ..columns.levels import GAP
 from ..mixture import blocks, mixed_kernel
 from ..rows import Rows
 from ..terms import FLAT, Scales
@@ -174,7 +175,8 @@ def cells_of_encoded(
         own = [(j, each) for j, each in enumerate(dimensions) if each.source == plan.column]
         for j, each in own:
             if each.kind == "level":
-                out[:, k] = np.array([*each.levels, None], dtype=object)[rows.codes[:, j - p]]
+                words = [None if word == GAP else word for word in (*each.levels, GAP)]
+                out[:, k] = np.array(words, dtype=object)[rows.codes[:, j - p]]
             elif each.kind == "number":
                 out[:, k] = rows.numeric[:, j]
         parts = [(j, each.name.removeprefix(f"{plan.column} ")) for j, each in own

@@ -14,8 +14,8 @@ from sklearn.model_selection import GroupKFold
 from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
 from ..intervals import conformal
+from ..noise import VaryingNoise, learn_noise
 from ..rows import Rows, Standardised
-from ..spread import Spread, learn_spread
 from ..terms import Scales
 from ..views import Views
 from .features import Landmarks
@@ -44,7 +44,7 @@ class LandmarkPredictor:
       their fold and their copies; NaN for the others
     - `fold` of shape (n_rows,): which of these folds a row is in, -1 for the others
     - `duals`: β without each fold
-    - `spread`: how noise varies, where it does; its rows are those that judge
+    - `varying_noise`: how noise varies, where it does; its rows are those that judge
     """
 
     landmarks: Landmarks
@@ -59,7 +59,7 @@ class LandmarkPredictor:
     held_out: FloatArray
     fold: Index
     duals: tuple[FloatArray, ...]
-    spread: Spread | None = None
+    varying_noise: VaryingNoise | None = None
 
     @property
     def views(self) -> Views:
@@ -92,7 +92,7 @@ class LandmarkPredictor:
             out = self.targets.moments(self._latent(numeric, codes), width)[1]
         else:
             out = np.asarray(width * self.targets.spread)
-        return out if self.spread is None else out * self.spread(numeric, codes)
+        return out if self.varying_noise is None else out * self.varying_noise(numeric, codes)
 
     def judges(self) -> list[Judge]:
         """Return the rows of each fold that judges, and predictions of any row without it."""
@@ -143,9 +143,13 @@ class LandmarkPredictor:
     @property
     def _own_scores(self) -> FloatArray:
         """Scores in units of each row's own noise, shape (n_judging, n_outputs)."""
-        return self.scores if self.spread is None else self.scores / self.spread.held_out
+        return (
+            self.scores if self.varying_noise is None else self.scores / self.varying_noise.held_out
+        )
 
-    def with_spread(self, random_state: np.random.RandomState) -> tuple[LandmarkPredictor, str]:
+    def with_varying_noise(
+        self, random_state: np.random.RandomState
+    ) -> tuple[LandmarkPredictor, str]:
         """Return the predictor with noise that varies, learned from some of the rows that judge.
 
         `rows` are those that judge alone. The factors of the others are predicted. And what the
@@ -159,12 +163,12 @@ class LandmarkPredictor:
             return self, ""
         folds = GroupKFold(_FOLDS, shuffle=True, random_state=random_state)
         splits = list(folds.split(own.numeric, groups=keys))
-        spread, missing = learn_spread(own, splits, self.scores[chosen], random_state)
-        if spread is None:
+        noise, missing = learn_noise(own, splits, self.scores[chosen], random_state)
+        if noise is None:
             return self, missing
-        factors = spread(rows.numeric, rows.codes)
-        factors[chosen] = spread.held_out
-        return replace(self, spread=replace(spread, held_out=factors)), missing
+        factors = noise(rows.numeric, rows.codes)
+        factors[chosen] = noise.held_out
+        return replace(self, varying_noise=replace(noise, held_out=factors)), missing
 
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return what targets would be with the scores of rows held out, as of `ExactPredictor`.

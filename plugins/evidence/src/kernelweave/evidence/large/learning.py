@@ -76,7 +76,7 @@ def learn_large(
     stratify: bool = False,
     splits: Sequence[Split] | None = None,
     powers: bool = False,
-    spread: bool = False,
+    varying_noise: bool = False,
     n_jobs: int | None = None,
     tell: Told | None = None,
 ) -> LearnedLarge:
@@ -88,7 +88,7 @@ def learn_large(
       show
     - `splits`: how a splitter holds rows in memory out
     - `powers`: whether skewed columns, and skewed targets of a regression, are tried under a power
-    - `spread`: whether the rows that judge tell how noise varies
+    - `varying_noise`: whether the rows that judge tell how noise varies
     - `n_jobs`: threads of the sums over rows in memory
     - `tell`: called with what is summed over, the rows done and all of them
     """
@@ -115,8 +115,8 @@ def learn_large(
         undone.append("some rows not learned from")
     solution = work.solution()
     predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
-    if spread and not undone:
-        predictor, missing = predictor.with_spread(random_state)
+    if varying_noise and not undone:
+        predictor, missing = predictor.with_varying_noise(random_state)
         undone += [missing] if missing else []
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.intervals import Range
+from kernelweave.evidence.noise import _slope, learn_noise
 from kernelweave.evidence.rows import Rows
-from kernelweave.evidence.spread import _slope, learn_spread
 from kernelweave.kernels_core.clock import time_limit
 from sklearn.model_selection import KFold
 
@@ -27,11 +27,11 @@ def interval_score(low: Any, high: Any, y: Any) -> float:
     return float(np.mean(high - low + 20.0 * (np.maximum(low - y, 0) + np.maximum(y - high, 0))))
 
 
-def without_spread(model: Any) -> Any:
+def without_varying_noise(model: Any) -> Any:
     """Return the model as if noise were even."""
     other = EvidenceKernelRegressor()
     vars(other).update(vars(model))
-    other._predictor = replace(model._predictor, spread=None)
+    other._predictor = replace(model._predictor, varying_noise=None)
     return other
 
 
@@ -51,7 +51,7 @@ def test_intervals_hold_in_every_quarter_of_noise_that_grows(uneven: Any) -> Non
         inside = (low <= y) & (y <= high)
         return [inside[quarter == k].mean() for k in range(4)], interval_score(low, high, y)
 
-    (before, worse), (after, score) = held(without_spread(model)), held(model)
+    (before, worse), (after, score) = held(without_varying_noise(model)), held(model)
     assert min(before) < 0.75
     assert min(after) >= 0.86
     assert score < 0.8 * worse
@@ -65,14 +65,14 @@ def test_so_they_do_above_two_thousand_rows() -> None:
     X, y = X[2600:], y[2600:]
     quarter = np.digitize(X[:, 0], [0.25, 0.5, 0.75])
     worst = []
-    for each in (without_spread(model), model):
+    for each in (without_varying_noise(model), model):
         low, high = each.predict_interval(X)
         inside = (low <= y) & (y <= high)
         worst.append(min(inside[quarter == k].mean() for k in range(4)))
     assert worst[0] < 0.8
     assert worst[1] > 0.85
     predictor = model._predictor
-    judging = np.sort(np.abs(predictor.scores / predictor.spread.held_out), axis=0)
+    judging = np.sort(np.abs(predictor.scores / predictor.varying_noise.held_out), axis=0)
     rank = int(np.ceil(0.9 * (len(judging) + 1))) - 1
     mean, std = model.predict(X, return_std=True)
     reach = judging[rank, 0] * std
@@ -87,7 +87,7 @@ def test_deviations_follow_the_noise(uneven: Any) -> None:
     """The truth is known: .05 + x² at every row."""
     model, X, y = uneven
     mean, std = model.predict(X, return_std=True)
-    even = without_spread(model).predict(X, return_std=True)[1]
+    even = without_varying_noise(model).predict(X, return_std=True)[1]
     truth = 0.05 + X[:, 0] ** 2
     errors = [np.mean(np.log(each / truth) ** 2) for each in (std, even)]
     assert errors[0] < 0.2 * errors[1]
@@ -100,7 +100,7 @@ def test_even_noise_costs_next_to_nothing() -> None:
         X, f, noise = table(1300, 10 + seed)
         y = f + 0.5 * noise
         model = EvidenceKernelRegressor().fit(X[:300], y[:300])
-        ends = [each.predict_interval(X[300:]) for each in (model, without_spread(model))]
+        ends = [each.predict_interval(X[300:]) for each in (model, without_varying_noise(model))]
         new, old = (interval_score(*each, y[300:]) for each in ends)
         ratios.append(new / old)
     assert np.mean(ratios) < 1.005
@@ -130,8 +130,8 @@ def test_time_that_runs_out_leaves_noise_even_and_says_so() -> None:
     splits = list(KFold(3).split(X))
     state = np.random.RandomState(0)
     with time_limit(1e-9):
-        spread, missing = learn_spread(rows, splits, noise[:, None], state)
-    assert spread is None
+        noise_model, missing = learn_noise(rows, splits, noise[:, None], state)
+    assert noise_model is None
     assert missing.startswith("noise that varies: 3 of 3 folds not reached")
 
 
@@ -140,7 +140,7 @@ def test_rows_that_are_predicted_exactly_have_no_noise_to_learn() -> None:
     rows = Rows(X, np.zeros((60, 0), np.int64), f[None])
     scores = np.where(X[:, :1] < 0.3, noise[:, None], 0.0)
     given = list(KFold(3).split(X)), scores, np.random.RandomState(0)
-    assert learn_spread(rows, *given) == (None, "")
+    assert learn_noise(rows, *given) == (None, "")
 
 
 class TestRange:

@@ -31,10 +31,10 @@ _FLAT = 0.25
 
 
 @dataclass(frozen=True)
-class Spread:
+class VaryingNoise:
     """Factors of the deviation of a new observation, a function of the columns.
 
-    - `mixture`: predicts logarithms of squared scores, as `learn_spread` takes them
+    - `mixture`: predicts logarithms of squared scores, as `learn_noise` takes them
     - `slope`, `unit` of shape (n_outputs,): the factor is unit · σ^slope, where σ² is the variance
       that the prediction stands for; a slope is 0 where held-out scores do not follow it
     - `held_out` of shape (n_rows, n_outputs): factors of training rows, by the fold that did not
@@ -52,13 +52,13 @@ class Spread:
         return np.asarray(self.unit * np.exp(0.5 * self.slope * _log_variance(v)))
 
 
-def learn_spread(
+def learn_noise(
     rows: Rows,
     splits: Sequence[Split],
     scores: FloatArray,
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
-) -> tuple[Spread | None, str]:
+) -> tuple[VaryingNoise | None, str]:
     """Fit the logarithms of squared scores as `learn` fits targets.
 
     The target is log(s² + 0.3), squares in units of their median: a bare logarithm has its variance
@@ -92,7 +92,7 @@ def learn_spread(
     slope = np.clip(sure, np.clip(slope, 0.0, _UNSURE), 1.0)
     factors = np.exp(0.5 * slope * _log_variance(v))
     unit = np.sqrt(np.sum(share * squares / factors**2, axis=0))
-    return Spread(learned.mixture, slope, unit, unit * factors), ""
+    return VaryingNoise(learned.mixture, slope, unit, unit * factors), ""
 
 
 def _frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
