@@ -89,7 +89,7 @@ def test_a_fitted_model_is_small_and_can_compute_its_gram_matrices_again():
     model = SparseMKLClassifier(k0=2).fit(X, y)
     assert len(pickle.dumps(model)) < 8 * 200 * 200
     problem = pickle.loads(pickle.dumps(model)).problem_
-    K = problem.family.fit_grams(problem.X).gram(model.weights_)
+    K = problem.family.fit_grams(problem.X).gram(problem.X, model.weights_)
     u = np.asarray(model.result_.solution.dual_coef)[0]
     f = K @ u
     value = (

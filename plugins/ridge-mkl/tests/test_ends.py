@@ -166,8 +166,8 @@ def test_powers_of_kernels() -> None:
     family = PowerDictionary(KernelDictionary([RBF(0.5), Linear()]), degree=2)
     fitted, weights = family.fit_grams(X), np.array([0.5, 2.0])
     wanted = (0.5 * RBF(0.5)(X) + 2.0 * X @ X.T) ** 2
-    np.testing.assert_allclose(fitted.gram(weights) ** 2, wanted, rtol=1e-12)
-    np.testing.assert_allclose(power_of(fitted.as_family(), 2).gram(X, weights), wanted, rtol=1e-12)
+    np.testing.assert_allclose(fitted.gram(X, weights) ** 2, wanted, rtol=1e-12)
+    np.testing.assert_allclose(power_of(fitted, 2).gram(X, weights), wanted, rtol=1e-12)
     np.testing.assert_allclose(family.kernel(weights)(X), wanted, rtol=1e-12)
 
 

@@ -67,7 +67,7 @@ def test_a_fitted_combination_serves_svc_and_kernel_ridge(cancer):
         ).fit_grams(train)
     weights = np.array([0.2, 0.5, 0.3])
     kernel = pickle.loads(pickle.dumps(fitted.kernel(weights)))
-    K, cross = fitted.gram(weights), np.tensordot(weights, fitted.cross(test), 1)
+    K, cross = fitted.gram(fitted.X, weights), np.tensordot(weights, fitted.cross(test), 1)
     for by_kernel, by_gram in (
         (SVC(kernel=kernel), SVC(kernel="precomputed")),
         (KernelRidge(kernel=kernel), KernelRidge(kernel="precomputed")),

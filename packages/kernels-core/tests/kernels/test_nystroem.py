@@ -108,12 +108,12 @@ def test_the_same_seed_draws_the_same_columns():
 
 def test_a_fitted_family_gives_its_factors_and_its_kernel():
     X, fitted = points(), fit(15)
-    family = fitted.as_family()
-    assert family.fit_factors(X) is fitted
-    assert family.fit_factors(X[1:]) is not fitted
+    assert fitted.fit_factors(X) is fitted
+    with pytest.raises(ValueError, match="fitted on other samples"):
+        fitted.fit_factors(X[1:])
     weights = np.full(4, 0.25)
     np.testing.assert_allclose(
-        family.gram(X, weights), 0.25 * fitted.factors @ fitted.factors.T, atol=1e-9
+        fitted.gram(X, weights), 0.25 * fitted.factors @ fitted.factors.T, atol=1e-9
     )
     with pytest.raises(ValueError, match="need training points: use fit_factors"):
         fitted.family.kernel(weights)

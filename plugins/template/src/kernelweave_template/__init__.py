@@ -71,7 +71,7 @@ class ExponentiatedGradient:
     ) -> Solution:
         problem = self.problem
         found: Solution = problem.learner.solve(
-            self.fitted.gram(beta),
+            self.fitted.gram(problem.X, beta),
             problem.targets,
             sample_weight=problem.sample_weight,
             dual0=dual0,

@@ -25,7 +25,7 @@ from .formula import lower_bound
 from .formula.learner import Solution
 from .formula.problem import Problem
 from .grams.precomputed import PrecomputedGrams, PrecomputedKernel
-from .kernels import FittedFactors, Kernel, LowRankDictionary
+from .kernels import FittedFactors, Kernel
 from .kernels.scaled import Scaling
 from .memory import limit_bytes
 from .result import Certificate, Result, SolveInterrupted, Status, check_bounds
@@ -237,8 +237,8 @@ def attributes_of(
     if samples.grams is not None:
         shape = samples.grams.n_kernels, samples.grams.shape[1]
         found["_predictor"] = GramPredictor(kernel, samples.places[used], coef, intercept, shape)
-    elif isinstance(problem.family, LowRankDictionary):
-        stored = problem.family.require_fitted()
+    elif isinstance(problem.family, FittedFactors):
+        stored = problem.family
         found |= _of_factors(problem, result, stored, found["certificate_"])
         scaled = points if formula.scaling is None else formula.scaling(points)
         parts = stored.expansions(result.parameters, scaled, coef)

@@ -243,7 +243,7 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
         lam: Any = self.lam
         method = method_of(self)
         return Formula(
-            stored.as_family(),
+            stored,
             learner_of(self),
             SparseSimplex(k0, lam, views, self.n_views),
             method,
@@ -296,9 +296,7 @@ def _attributes_of(
         return {**found, "problem_": problem}
     # a name per weight, those of the kernels that were left out too
     kernels = dictionary_of(estimator)
-    family = kernels
-    if isinstance(stored, FittedFactors):
-        family = replace(problem.family, fitted=None)
+    family = stored.family if isinstance(stored, FittedFactors) else kernels
     # the Gram matrices are computed again when somebody asks: a fitted model stays small
     again = replace(problem, family=deepcopy(family))
     return {**found, "kernel_names_": kernels.names, "problem_": again}

@@ -54,7 +54,7 @@ def _formula_of(
     """Return the problem of a learner over a set of weights, `parts`, of the kernels."""
     stored = fit_kernels(estimator, samples)
     return Formula(
-        stored.as_family(),
+        stored,
         *parts,
         algorithm,
         attributes=lambda _, result: weight_attributes(estimator, stored, result.parameters),

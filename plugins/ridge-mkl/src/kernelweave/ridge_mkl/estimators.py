@@ -119,7 +119,7 @@ def _formula_of(
         unproved = _LARGER_BALL if estimator.beta is None else _UNPROVED
         lower = _PRODUCTS if constraint.proves(degree) else unproved
     return Formula(
-        family=power_of(stored.as_family(), degree),
+        family=power_of(stored, degree),
         learner=learner,
         set=constraint,
         algorithm=estimator.algorithm,

@@ -364,10 +364,6 @@ class PrecomputedStack:
         """Nothing is left out."""
         return {}
 
-    def as_family(self) -> PrecomputedStack:
-        """Return itself."""
-        return self
-
     def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> PrecomputedStack:
         """Return itself: ``X`` are positions in the stack, and ``dtype`` is that of the stack."""
         return self

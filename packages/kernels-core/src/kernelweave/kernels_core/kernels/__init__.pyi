@@ -1,7 +1,7 @@
 from .base import Columns, Kernel, Product, Scaled, Sum
 from .compose import Combination, UnitDiagonal
 from .dictionary import PAPER_FIFTY, PAPER_TEN, KernelDictionary, default_kernels
-from .fitted import Centered, Clipped, FittedDictionary, FittedFamily
+from .fitted import Centered, Clipped, FittedDictionary
 from .fitted_factors import FittedFactors, LowRankDictionary, Nystroem
 from .gp import as_sklearn_gp_kernel
 from .scaled import ScaledFeatures
@@ -17,7 +17,6 @@ __all__ = [
     "Combination",
     "FittedDictionary",
     "FittedFactors",
-    "FittedFamily",
     "Kernel",
     "KernelDictionary",
     "Laplacian",

@@ -86,7 +86,7 @@ class KernelDictionary(Parameters):
     >>> dictionary.names
     ('Linear()', 'RBF(gamma=0.5)')
     >>> fitted = dictionary.fit_grams(np.array([[0.0], [1.0], [3.0]]))
-    >>> fitted.gram([0.5, 0.5]).trace()
+    >>> fitted.gram(fitted.X, [0.5, 0.5]).trace()
     np.float64(3.0)
     """
 
@@ -321,13 +321,13 @@ class KernelDictionary(Parameters):
         if self.normalize not in (None, "unit-diagonal"):
             raise ValueError(
                 f"normalize={self.normalize!r} needs training points: "
-                "use fit_grams(X_train), or its as_family() as the family of a Problem"
+                "use fit_grams(X_train), which is a family of a Problem too"
             )
         unknown = [n for n, k in self._entries() if k.is_psd is not True]
         if unknown and self.psd in ("drop", "clip"):
             raise ValueError(
                 f"psd={self.psd!r} of {', '.join(unknown)} needs training points: "
-                "use fit_grams(X_train), or its as_family() as the family of a Problem"
+                "use fit_grams(X_train), which is a family of a Problem too"
             )
         return [UnitDiagonal(k) for k in kernels] if self.normalize else kernels
 

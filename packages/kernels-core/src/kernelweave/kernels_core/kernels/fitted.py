@@ -241,7 +241,9 @@ def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: DTypeLike) -> None:
 class FittedDictionary:
     """The kernels of a dictionary on its training points, clipped and normalised.
 
-    Built by `KernelDictionary.fit_grams`.
+    Built by `KernelDictionary.fit_grams`, and itself the family of a `Problem`: unlike a dictionary
+    with a normalisation it needs no further statistics, so ``gram`` and ``kernel`` take any points,
+    and on the training points the matrices are not computed again.
 
     Attributes
     ----------
@@ -262,6 +264,8 @@ class FittedDictionary:
         Position in the dictionary of each kernel that is left.
     """
 
+    name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     names: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     X: Points
@@ -294,19 +298,36 @@ class FittedDictionary:
             out[j] = kernel(new, self.X)
         return out
 
-    def diag(self, X_new: Rows) -> RealArray:
-        """Return kⱼ(xᵢ, xᵢ) at new points, shape (q, n_new)."""
-        new = self._samples(X_new)
+    def diag(self, X: Rows) -> RealArray:
+        """Return kⱼ(xᵢ, xᵢ), shape (q, n)."""
+        new = self._samples(X)
         return np.array([kernel.diag(new) for kernel in self.kernels])
 
-    def gram(self, weights: ArrayLike) -> RealArray:
-        """Return Σⱼ βⱼ Kⱼ on the training points, shape (n, n), exactly symmetric.
+    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> FittedDictionary:
+        """Return itself; ``X`` and ``dtype`` must be those it was fitted with.
 
-        Beside the result only a block of rows is allocated. Cost: 2qn² operations, for weights
-        that are not 0.
-
-        `weights` of shape (q,): β.
+        Raises ValueError if they are not.
         """
+        if np.dtype(dtype) != self.X.dtype or not self._is_training(X):
+            raise ValueError(
+                "this family was fitted on other samples or another dtype: "
+                "call fit_grams of the KernelDictionary"
+            )
+        return self
+
+    def _is_training(self, X: Rows) -> bool:
+        return X is self.X or is_same(check_samples(X, dtype=self.X.dtype), self.X)
+
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
+        """Return Σⱼ βⱼ kⱼ(X, Y), shape (n_x, n_y), of the training points exactly symmetric.
+
+        There, beside the result, only a block of rows is allocated. Cost: 2qn² operations, for
+        weights that are not 0.
+
+        `X`, `Y` of shape (n_x, n_features); Y defaults to X; `weights` of shape (q,): β.
+        """
+        if Y is not None or not self._is_training(X):
+            return self.kernel(weights)(X, Y)
         beta = check_weights(weights, len(self), signed=True)
         _, n_rows, n_columns = self.grams.shape
         out = np.zeros((n_rows, n_columns), dtype=self.grams.dtype)
@@ -329,63 +350,3 @@ class FittedDictionary:
         if not len(used):
             used = np.array([0])
         return Combination([self.kernels[j] for j in used], beta[used])
-
-    def as_family(self) -> FittedFamily:
-        """Return the same as a family of a `Problem`, whose Gram matrices are already there."""
-        return FittedFamily(self)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedFamily:
-    """K(β) = Σⱼ βⱼ Kⱼ with kernels clipped and normalised on training points, as a family.
-
-    Unlike a `KernelDictionary` with such options it needs no further statistics, so ``gram`` and
-    ``kernel`` work for any points; on the training points the matrices are not computed again.
-
-    Attributes
-    ----------
-    fitted : FittedDictionary
-    """
-
-    name: ClassVar[str] = "dictionary"
-    degree: ClassVar[int] = 1
-    fitted: FittedDictionary
-
-    def __len__(self) -> int:
-        return len(self.fitted)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the kernels."""
-        return self.fitted.names
-
-    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> FittedDictionary:
-        """Return the fitted dictionary; ``X`` and ``dtype`` must be those it was fitted with.
-
-        Raises ValueError if they are not.
-        """
-        if np.dtype(dtype) != self.fitted.X.dtype or not self._is_training(X):
-            raise ValueError(
-                "this family was fitted on other samples or another dtype: "
-                "call fit_grams of the KernelDictionary"
-            )
-        return self.fitted
-
-    def _is_training(self, X: Rows) -> bool:
-        return X is self.fitted.X or is_same(
-            check_samples(X, dtype=self.fitted.X.dtype), self.fitted.X
-        )
-
-    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
-        """Return Σⱼ βⱼ kⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
-        if Y is None and self._is_training(X):
-            return self.fitted.gram(weights)
-        return self.fitted.kernel(weights)(X, Y)
-
-    def kernel(self, weights: ArrayLike) -> Combination:
-        """Return Σⱼ βⱼ kⱼ as one kernel."""
-        return self.fitted.kernel(weights)
-
-    def diag(self, X: Rows) -> RealArray:
-        """Return kⱼ(xᵢ, xᵢ), shape (q, n)."""
-        return self.fitted.diag(X)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -168,7 +168,8 @@ def _eliminate(
 class FittedFactors:
     """The kernels of a dictionary on its training points as K̃ⱼ = ZⱼZⱼᵀ.
 
-    Built by `LowRankDictionary.fit_factors`. Every Kⱼ − K̃ⱼ is positive semidefinite.
+    Built by `LowRankDictionary.fit_factors`, and itself the family of a `Problem`. Every Kⱼ − K̃ⱼ is
+    positive semidefinite.
 
     Attributes
     ----------
@@ -189,6 +190,8 @@ class FittedFactors:
         What they were built by.
     """
 
+    name: ClassVar[str] = "dictionary"
+    degree: ClassVar[int] = 1
     names: tuple[str, ...]
     exact: tuple[Kernel, ...]
     kernels: tuple[Nystroem, ...]
@@ -218,9 +221,17 @@ class FittedFactors:
         used = used if len(used) else np.array([0])
         return Combination([self.kernels[j] for j in used], beta[used])
 
-    def as_family(self) -> LowRankDictionary:
-        """Return the same as a family of a `Problem`, whose factors are already there."""
-        return replace(self.family, fitted=self)
+    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
+        """Return Σⱼ βⱼ k̃ⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
+        return self.kernel(weights)(X, Y)
+
+    def fit_factors(self, X: Rows) -> FittedFactors:
+        """Return itself; raises ValueError unless ``X`` are the points it was fitted with."""
+        if not is_same(check_samples(X, dtype=np.float64), self.X):
+            raise ValueError(
+                "this family was fitted on other samples: call fit_factors of the LowRankDictionary"
+            )
+        return self
 
     def expansions(
         self, weights: ArrayLike, X: Points, coef: FloatArray
@@ -275,7 +286,7 @@ def _forms_of(kernel: Kernel, X: Points, u: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LowRankDictionary:
-    """K̃(β) = Σⱼ βⱼ ZⱼZⱼᵀ: a dictionary whose Gram matrices are never formed, as a family.
+    """K̃(β) = Σⱼ βⱼ ZⱼZⱼᵀ: a dictionary whose Gram matrices are never formed.
 
     Parameters
     ----------
@@ -285,8 +296,6 @@ class LowRankDictionary:
         Columns of each Zⱼ at most.
     random_state : int, default=0
         Draws them.
-    fitted : FittedFactors, optional
-        The factors, where they are already there.
 
     Examples
     --------
@@ -304,7 +313,6 @@ class LowRankDictionary:
     dictionary: KernelDictionary
     n_components: int = 300
     random_state: int = 0
-    fitted: FittedFactors | None = None
 
     def __len__(self) -> int:
         return len(self.dictionary)
@@ -321,8 +329,6 @@ class LowRankDictionary:
         semidefinite; ValueError if the samples are invalid, or the dictionary centres its kernels.
         """
         train = check_samples(X, dtype=np.float64)
-        if self.fitted is not None and is_same(train, self.fitted.X):
-            return self.fitted
         check_size(train)
         COUNT.check("n_components", self.n_components)
         n, rank = train.shape[0], min(self.n_components, train.shape[0])
@@ -372,22 +378,6 @@ class LowRankDictionary:
             return kernel
         return Scaled(kernel, trace_scale(float(diagonal.sum()), diagonal, largest, name))
 
-    def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
-        """Return Σⱼ βⱼ k̃ⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""
-        return self.kernel(weights)(X, Y)
-
-    def kernel(self, weights: ArrayLike) -> Combination:
-        """Return Σⱼ βⱼ k̃ⱼ as one kernel.
-
-        Raises ValueError if nothing has been fitted.
-        """
-        return self.require_fitted().kernel(weights)
-
-    def require_fitted(self) -> FittedFactors:
-        """Return the factors.
-
-        Raises ValueError if nothing has been fitted.
-        """
-        if self.fitted is None:
-            raise ValueError("the approximated kernels need training points: use fit_factors(X)")
-        return self.fitted
+    def kernel(self, weights: ArrayLike) -> NoReturn:
+        """Refuse: only what has been fitted has kernels."""
+        raise ValueError("the approximated kernels need training points: use fit_factors(X)")

@@ -58,7 +58,7 @@ class NoisyFamily:
 
     def gram(self, X: Rows, weights: FloatArray) -> FloatArray:
         """Return K(w) + w₀D of the training points, shape (n, n), for w of shape (q + 1,)."""
-        K: FloatArray = np.asarray(self.stored.as_family().gram(X, weights[:-1]), dtype=np.float64)
+        K: FloatArray = np.asarray(self.stored.gram(X, weights[:-1]), dtype=np.float64)
         K[np.diag_indices_from(K)] += weights[-1] * self.share
         return K
 
