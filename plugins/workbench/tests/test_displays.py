@@ -200,7 +200,7 @@ def test_the_spectrum_is_that_of_the_matrix(fitted: Any) -> None:
 def test_gram_is_ordered_by_class() -> None:
     K = np.outer([1.0, -1.0, 1.0], [1.0, -1.0, 1.0])
     ax = Figure().subplots()
-    display = GramDisplay.from_gram(K, ["b", "a", "b"], ax=ax)
+    display = GramDisplay(K, ["b", "a", "b"]).plot(ax=ax)
     image = display.image_.get_array()
     np.testing.assert_allclose(image, [[1, -1, -1], [-1, 1, 1], [-1, 1, 1]])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["a\n(1)", "b\n(2)"]

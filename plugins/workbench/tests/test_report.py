@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.displays.axes import write_thousands
-from kernelweave.workbench.report.columns import column_pictures
+from kernelweave.workbench.report.pictures import column_pictures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.tables import Target, choose_target, read_table, read_target
+from kernelweave.tables import choose_target, read_table, read_target
 from numpy.typing import ArrayLike
 
 from .displays.axes import open_frame
-from .displays.colours import FAINT, LOWER, SERIES
+from .displays.colours import FAINT, LOWER
 from .errors import CommandError
 from .progress import fit_bar
-from .scoring import Coverage, rivals, score
+from .scoring import Coverage, measure_name, rivals, score
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
@@ -34,10 +33,8 @@ CONFIDENCE = 0.9
 OURS = "evidence kernel"
 OTHERS = {"tuned RBF SVM": "rbf", "HistGradientBoosting": "boosting"}
 SIGNATURE = "kernelweave demo"
-# Curves in one panel that are still told apart, points of each, and rows with intervals that do not
-# cover one another.
+# Panels of effects, and rows with intervals that do not cover one another.
 _STRONGEST = 3
-_GRID = 40
 _MAX_DRAWN = 60
 # As many as scikit-learn's `permutation_importance` takes.
 _REPEATS = 5
@@ -121,9 +118,14 @@ class Demonstration:
             said["coverage"] = asdict(Coverage.of(CONFIDENCE, inside, predicted, self.X_test))
         return said
 
+    @property
     def target_sentence(self) -> str:
-        """Return what is predicted, for people."""
-        return _target_sentence(self.target)
+        """What is predicted, for people."""
+        values = self.target.values
+        if not self.classes:
+            return f"regression, targets from {values.min():g} to {values.max():g}"
+        counts = zip(*np.unique(values, return_counts=True), strict=True)
+        return f"classification: {', '.join(f'{label} {count}' for label, count in counts)}"
 
 
 def _refuse_what_takes_minutes(name: str, n_features: int, n_rows: int) -> None:
@@ -135,127 +137,82 @@ def _refuse_what_takes_minutes(name: str, n_features: int, n_rows: int) -> None:
             )
 
 
-def _target_sentence(target: Target) -> str:
-    if target.task == "regression":
-        return f"regression, targets from {target.values.min():g} to {target.values.max():g}"
-    labels, counts = np.unique(target.values, return_counts=True)
-    parts = [f"{label} {count}" for label, count in zip(labels, counts, strict=True)]
-    return f"classification: {', '.join(parts)}"
-
-
 def demo_picture(demo: Demonstration) -> bytes:
-    """Return a PNG of three panels.
+    """Return a PNG: scores, effects of the strongest columns, and how sure predictions are.
 
-    `demo`: what was learned, and what it is compared with. A PNG that says it is the demo's.
+    `demo`: what was learned, and what it is compared with. The PNG says that it is the demo's.
     """
+    from kernelweave.evidence import EffectDisplay
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13.0, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, 3, width_ratios=[0.9, 1.0, 1.2])
-    _scores(axes[0], demo)
-    _effects(axes[1], demo)
-    (_labels if demo.classes else _intervals)(axes[2], demo)
-    figure.suptitle(
-        f"{demo.name}: evidence kernel, fitted on {demo.found['n_train']} rows",
-        fontsize=13,
-    )
+    parts: Any = figure.subfigures(1, 3, width_ratios=[1.2, 1.0, 1.2])
+    left, middle, right = parts
+    _draw_scores(left.subplots(), demo)
+    n_effects = min(_STRONGEST, len(demo.X.columns))
+    axes: Any = list(middle.subplots(n_effects, 1, squeeze=False)[:, 0])
+    effects = EffectDisplay.from_estimator(demo.model, n_columns=n_effects, n_pairs=0, ax=axes)
+    axes[0].set_ylabel("")
+    for spare in axes[len(effects.effects) :]:
+        spare.set_visible(False)
+    middle.supylabel(f"change of the mean {effects.response}", fontsize=10)
+    middle.suptitle("Effects of the most important columns", fontsize=11)
+    (_draw_calibration if demo.classes else _draw_intervals)(right.subplots(), demo)
+    figure.suptitle(f"{demo.name}: evidence kernel, fitted on {demo.found['n_train']} rows")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": SIGNATURE})
     return buffer.getvalue()
 
 
-def _scores(ax: Axes, demo: Demonstration) -> None:
+def _draw_scores(ax: Any, demo: Demonstration) -> None:
     """Draw a point with two standard errors for each model, ours in colour and on top."""
-    scores = list(demo.found["scores"].items())
-    for place, (label, each) in enumerate(reversed(scores)):
-        colour = LOWER if label == scores[0][0] else FAINT
-        below = 2.0 * each["error"]
+    scores = list(demo.found["scores"].items())[::-1]
+    for place, (label, each) in enumerate(scores):
+        at, colour, below = each["score"], LOWER if label == OURS else FAINT, 2.0 * each["error"]
         # an accuracy of one is rounded
-        above = max(0.0, min(below, 1.0 - each["score"]))
-        ax.errorbar(
-            each["score"], place, xerr=[[below], [above]],
-            fmt="o", markersize=8, color=colour, capsize=4,
-        )  # fmt: skip
-        ax.annotate(
-            f"{each['score']:z.3f}", (each["score"], place), (0, 10),
-            textcoords="offset points", ha="center",
-        )  # fmt: skip
-    ax.set_yticks(range(len(scores)), [label.replace(" ", "\n") for label, _ in reversed(scores)])
+        reach = [[below], [max(0.0, min(below, 1.0 - at))]]
+        ax.errorbar(at, place, xerr=reach, fmt="o", markersize=8, color=colour, capsize=4)
+        above = {"xytext": (0, 10), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(f"{at:z.3f}", (at, place), **above)
+    ax.set_yticks(range(len(scores)), [label.replace(" ", "\n") for label, _ in scores])
     ax.set_ylim(-0.5, len(scores) - 0.4)
-    measure = "accuracy" if demo.classes else "R²"
-    ax.set_xlabel(f"{measure}, ± two standard errors")
-    ax.set_title(
-        f"{measure[:1].upper()}{measure[1:]} on {demo.found['n_test']} test rows", fontsize=11
-    )
+    measure = measure_name(demo.target.task)
+    ax.set(xlabel=f"{measure}, ± two standard errors")
+    ax.set_title(f"Scores on {demo.found['n_test']} test rows", fontsize=11)
     open_frame(ax, "x")
 
 
-def _effects(ax: Axes, demo: Demonstration) -> None:
-    """Draw the mean prediction along each of the strongest columns of numbers."""
-    numbers = [
-        name
-        for name, drop in demo.found["importance"].items()
-        if drop > 0 and pd.api.types.is_numeric_dtype(demo.X[name])
-    ]
-    for name, style in zip(numbers[:_STRONGEST], SERIES, strict=False):
-        values = np.quantile(demo.X[name].dropna(), np.linspace(0.0, 1.0, _GRID))
-        look = style | {"marker": ""}
-        ax.plot(np.linspace(0, 100, _GRID), _along(demo, name, values), label=name, **look)
-    ax.set_xlabel("percentile of the column")
-    label = f"mean probability of {demo.model.classes_[-1]}" if demo.classes else "mean prediction"
-    ax.set_ylabel(label)
-    ax.set_title("Effects of the most important columns", fontsize=11)
-    if numbers:
-        ax.legend(frameon=False, fontsize=9)
-    open_frame(ax)
-
-
-def _along(demo: Demonstration, name: str, values: FloatArray) -> list[float]:
-    """Return the mean prediction where every row has the same value of a column."""
-    rows = demo.X.iloc[:: max(1, len(demo.X) // 100)]
-    means = []
-    for value in values:
-        changed = rows.assign(**{name: value})
-        model = demo.model
-        given = model.predict_proba(changed)[:, -1] if demo.classes else model.predict(changed)
-        means.append(float(np.mean(given)))
-    return means
-
-
-def _intervals(ax: Axes, demo: Demonstration) -> None:
+def _draw_intervals(ax: Axes, demo: Demonstration) -> None:
     """Draw held-out rows against their predictions, with intervals."""
     X, y = demo.X_test[:_MAX_DRAWN], demo.y_test[:_MAX_DRAWN]
     mean = demo.model.predict(X)
     low, high = demo.model.predict_interval(X, CONFIDENCE)
     reach = np.maximum([mean - low, high - mean], 0.0)
     ax.errorbar(y, mean, yerr=reach, fmt="o", markersize=3, color=LOWER, ecolor="#9DC9E6")
-    ends = [min(y.min(), mean.min()), max(y.max(), mean.max())]
-    ax.plot(ends, ends, color=FAINT, linewidth=1)
-    ax.set_xlabel("true value")
-    ax.set_ylabel("prediction")
-    ax.set_title(
-        f"{CONFIDENCE:.0%} intervals contain {demo.found['coverage']['share']:.1%} of "
-        f"{demo.found['n_test']} test rows",
-        fontsize=11,
-    )
+    ax.axline((mean.mean(), mean.mean()), slope=1, color=FAINT, linewidth=1)
+    ax.set(xlabel="true value", ylabel="prediction")
+    share = demo.found["coverage"]["share"]
+    held = f"{share:.1%} of {demo.found['n_test']} test rows"
+    ax.set_title(f"{CONFIDENCE:.0%} intervals contain {held}", fontsize=11)
     open_frame(ax)
 
 
-def _labels(ax: Axes, demo: Demonstration) -> None:
+def _draw_calibration(ax: Any, demo: Demonstration) -> None:
     """Draw how often the predicted class is right, against its probability."""
+    from sklearn.calibration import CalibrationDisplay
+
     proba = demo.model.predict_proba(demo.X_test)
-    sure = proba.max(axis=1)
     right = demo.model.classes_[proba.argmax(axis=1)] == demo.y_test
-    groups = np.array_split(np.argsort(sure), min(6, len(sure)))
-    points = np.array([(sure[rows].mean(), right[rows].mean()) for rows in groups])
-    ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
-    ax.plot(*points.T, marker="o", color=LOWER)
-    ax.set_xlim(min(0.5, points.min()) - 0.03, 1.03)
-    ax.set_ylim(min(0.5, points.min()) - 0.03, 1.03)
-    ax.set_xlabel("probability of the predicted class")
-    ax.set_ylabel("accuracy on test rows")
+    CalibrationDisplay.from_predictions(
+        right, proba.max(axis=1), pos_label=True, n_bins=6, strategy="quantile", ref_line=False,
+        ax=ax, color=LOWER, marker="o", name=OURS,
+    )  # fmt: skip
+    least = min(0.5, ax.lines[0].get_xydata().min()) - 0.03
+    ax.axline((1, 1), slope=1, color=FAINT, linewidth=1)
+    ax.set(xlim=(least, 1.03), ylim=(least, 1.03), aspect="auto")
+    ax.set(xlabel="probability of the predicted class", ylabel="accuracy on test rows")
     ax.set_title("Calibration", fontsize=11)
     open_frame(ax)
 

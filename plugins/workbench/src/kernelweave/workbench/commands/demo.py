@@ -82,7 +82,7 @@ def _show(demo: Demonstration, path: Path) -> None:
     measure = "accuracy" if demo.classes else "R²"
     about = {
         "data": f"{found['data']}: {found['n_samples']} rows, {found['n_features']} columns",
-        "task": demo.target_sentence(),
+        "task": demo.target_sentence,
         "split": f"{found['n_train']} training rows, {found['n_test']} test rows",
     }
     scores = {

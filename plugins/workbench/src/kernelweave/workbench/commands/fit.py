@@ -370,7 +370,7 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
 
     try:
         found = evaluate(model, table, None)
-        rows = found.as_held_out()
+        rows = found.held_out
         value, error = Metric(model.header.metric).score(rows)
         scores = {"score": value, "error": error, "also": also_scored(rows)}
     except (CommandError, ValueError, MemoryError) as refused:

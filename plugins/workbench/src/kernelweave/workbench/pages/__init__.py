@@ -41,7 +41,9 @@ def render(template: str, *, package: str = _HERE, **values: object) -> str:
     return _environment(package).get_template(template).render(**values)
 
 
-def figure_svg(draw: Callable[[Figure], None], *, width: float = 5.6, height: float = 3.6) -> bytes:
+def figure_svg(
+    draw: Callable[[Figure], object], *, width: float = 5.6, height: float = 3.6
+) -> bytes:
     """Return what ``draw`` puts on an empty figure, as SVG.
 
     `draw`: draws into the figure; `width, height`: inches. Returns: the same for the same drawing:
@@ -65,7 +67,7 @@ def as_data_uri(picture: bytes) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
 
 
-def picture(title: str, text: str, draw: Callable[[Figure], None], **size: float) -> Picture:
+def picture(title: str, text: str, draw: Callable[[Figure], object], **size: float) -> Picture:
     """Return a picture for a page.
 
     `title`: its heading; `text`: what it shows, and of which rows; `draw`: draws into a figure;

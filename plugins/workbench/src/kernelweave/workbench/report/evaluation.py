@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from kernelweave.tables import Table, choose_target, split_by_target
 from ..errors import CommandError
 from ..models import Model
 from ..models.model import told_of
-from ..scoring import Coverage, HeldOut, Score, decision_of_classes
+from ..scoring import Coverage, HeldOut, decision_of_classes
 
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
@@ -24,74 +24,48 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvaluation:
-    """Predictions of a model on rows with known targets.
+    """Predictions of a model on rows with known targets, each of which counts the same.
 
-    Attributes
-    ----------
-    y, predicted : ndarray of shape (n,)
-        Known, and by the model.
-    rows : str
-        Which rows these are, for people.
-    classes : tuple or None
-        Labels of a classification.
-    proba : ndarray of shape (n, n_classes) or None
-        Probabilities, where the model has them.
-    decision : ndarray of shape (n, n_classes) or None
-        Decision values, where it has none.
-    X : DataFrame or None
-        The rows as the model takes them, where they are at hand.
-    places : ndarray of shape (n,) or None
-        Which rows of the training table these are, where the fit held them out.
-    coverage : tuple of Coverage
-        Of prediction intervals: what share of the targets lies in those for a confidence.
+    - `held_out`: the predictions
+    - `rows`: which rows these are, for people
+    - `X`: the rows as the model takes them, where they are at hand
+    - `coverage`: what share of the targets lies in the intervals for a confidence
     """
 
-    y: Labels
-    predicted: Labels
+    held_out: HeldOut
     rows: str
-    classes: tuple[object, ...] | None = None
-    proba: npt.NDArray[np.float64] | None = None
     X: Any = None
     coverage: tuple[Coverage, ...] = ()
-    decision: npt.NDArray[np.float64] | None = None
-    places: npt.NDArray[np.intp] | None = None
-
-    def as_held_out(self) -> HeldOut:
-        """Return the rows as metrics take them; each counts the same."""
-        n = len(self.y)
-        return HeldOut(
-            np.arange(n), np.zeros(n, np.intp), self.y, self.predicted, np.ones(n),
-            "regression" if self.classes is None else "classification",
-            self.proba, self.decision, None if self.classes is None else np.array(self.classes),
-        )  # fmt: skip
 
     @property
-    def score(self) -> Score:
-        """R² or accuracy with its standard error; each row counts the same."""
-        return self.as_held_out().score
+    def y(self) -> Labels:
+        """What is known."""
+        return self.held_out.truth
+
+    @property
+    def classes(self) -> tuple[object, ...] | None:
+        """Labels of a classification."""
+        return tuple(self.held_out.classes) if self.held_out.task == "classification" else None
 
     def scores(self) -> dict[str, float]:
         """Return the usual scores by name."""
         from sklearn import metrics
 
+        pair = self.y, self.held_out.predicted
         if self.classes is None:
             return {
-                "R²": float(metrics.r2_score(self.y, self.predicted)),
-                "root mean squared error": float(
-                    metrics.root_mean_squared_error(self.y, self.predicted)
-                ),
-                "mean absolute error": float(metrics.mean_absolute_error(self.y, self.predicted)),
+                "R²": float(metrics.r2_score(*pair)),
+                "root mean squared error": float(metrics.root_mean_squared_error(*pair)),
+                "mean absolute error": float(metrics.mean_absolute_error(*pair)),
             }
-        balanced = metrics.recall_score(
-            self.y, self.predicted, average="macro", labels=np.unique(self.y), zero_division=0.0
-        )
+        known = {"average": "macro", "labels": np.unique(self.y), "zero_division": 0.0}
         found = {
-            "accuracy": float(metrics.accuracy_score(self.y, self.predicted)),
-            "balanced accuracy": float(balanced),
-            "macro F1": float(metrics.f1_score(self.y, self.predicted, average="macro")),
+            "accuracy": float(metrics.accuracy_score(*pair)),
+            "balanced accuracy": float(metrics.recall_score(*pair, **known)),
+            "macro F1": float(metrics.f1_score(*pair, average="macro")),
         }
-        if self.proba is not None:
-            loss = metrics.log_loss(self.y, self.proba, labels=list(self.classes))
+        if self.held_out.proba is not None:
+            loss = metrics.log_loss(self.y, self.held_out.proba, labels=list(self.classes))
             found["log loss (lower is better)"] = float(loss)
         return found
 
@@ -103,35 +77,10 @@ class HeldOutEvaluation:
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
 
-class WorstRow(NamedTuple):
-    """A row that is predicted badly.
-
-    Attributes
-    ----------
-    number : int
-        Which row of the table, counted from 1.
-    truth, predicted : str
-        What is known, and what the model says.
-    reasons : list of str
-        Columns that change the prediction, or the probability of its class, most.
-    """
-
-    number: int
-    truth: str
-    predicted: str
-    reasons: list[str]
-
-
-def of_held_out(held_out: HeldOut, classes: tuple[object, ...] | None) -> HeldOutEvaluation:
-    """Return the evaluation of a fit's own held-out predictions.
-
-    `held_out`: saved with the model; `classes`: labels of a classification. Returns: without the
-    rows themselves.
-    """
-    return HeldOutEvaluation(
-        held_out.truth, held_out.predicted, str(held_out), classes, held_out.proba,
-        decision=held_out.decision, places=held_out.rows,
-    )  # fmt: skip
+def of_held_out(held_out: HeldOut) -> HeldOutEvaluation:
+    """Return the evaluation of a fit's own held-out predictions, without the rows themselves."""
+    same = replace(held_out, weight=np.ones(len(held_out.truth)), groups=None)
+    return HeldOutEvaluation(same, str(held_out))
 
 
 def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluation:
@@ -144,52 +93,63 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     """
     table, _ = split_by_target(table, choose_target(table, column or model.header.target))
     target = model.targets(table, column)
-    known = model.header.classes
+    known, y = model.header.classes, target.values
     if known is not None:
-        strange = sorted(set(np.unique(target.values).tolist()) - set(known), key=str)
+        strange = sorted(set(np.unique(y).tolist()) - set(known), key=str)
         if strange:
             raise CommandError(
                 f"{table.source}: the model has no class {strange[0]!r}; its classes are "
                 f"{', '.join(map(repr, known))}"
             )
-    elif np.ptp(target.values) == 0.0:
+    elif np.ptp(y) == 0.0:
         raise CommandError(
-            f"{table.source}: the target {target.column!r} is {target.values[0]:g} in every row, "
+            f"{table.source}: the target {target.column!r} is {y[0]:g} in every row, "
             f"and R² needs at least two distinct values"
         )
-    predicted = model.predict(table)
-    estimator, rows = model.estimator, model.inputs(table)
+    predicted, rows, estimator = model.predict(table), model.inputs(table), model.estimator
     proba = decision = None
     coverage: tuple[Coverage, ...] = ()
-    if known is None:
-        if hasattr(estimator, "predict_interval"):
-            ends = ((level, *model.predict_interval(table, level)) for level in LEVELS)
-            coverage = tuple(
-                Coverage.of(
-                    level, (low <= target.values) & (target.values <= high), predicted, rows
-                )
-                for level, low, high in ends
-            )
-    elif hasattr(estimator, "predict_proba"):
+    if known is None and hasattr(estimator, "predict_interval"):
+        ends = ((level, *model.predict_interval(table, level)) for level in LEVELS)
+        coverage = tuple(
+            Coverage.of(level, (low <= y) & (y <= high), predicted, rows)
+            for level, low, high in ends
+        )
+    elif known is not None and hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
-    elif hasattr(estimator, "decision_function"):
+    elif known is not None and hasattr(estimator, "decision_function"):
         decision = decision_of_classes(estimator, rows)
-    where = f"the {len(predicted)} rows of {Path(table.source).name}"
-    return HeldOutEvaluation(
-        target.values, predicted, where, known, proba, rows, coverage, decision
-    )
+    n = len(y)
+    found = HeldOut(
+        np.arange(n), np.zeros(n, np.intp), y, predicted, np.ones(n), model.header.task,
+        proba, decision, None if known is None else np.array(known),
+    )  # fmt: skip
+    return HeldOutEvaluation(found, f"the {n} rows of {Path(table.source).name}", rows, coverage)
 
 
 def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
     """Whether an evaluation is of the rows that the model was fitted on.
 
-    `model`: fitted; `found`: of some table. Returns: by the number of rows and, where the model
-    knows them, the targets.
+    By the number of rows and, where the model knows them, the targets.
     """
     if len(found.y) != model.header.n_samples:
         return False
     known = model.held_out
     return known is None or bool(np.array_equal(known.truth, found.y[known.rows]))
+
+
+class WorstRow(NamedTuple):
+    """A row that is predicted badly.
+
+    - `number`: which row of the table, counted from 1
+    - `truth`, `predicted`: what is known, and what the model says
+    - `reasons`: columns that change the prediction, or the probability of its class, most
+    """
+
+    number: int
+    truth: str
+    predicted: str
+    reasons: list[str]
 
 
 def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[WorstRow]:
@@ -199,28 +159,27 @@ def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[
     many. Returns: largest residuals first, or least probable classes; none where the model cannot
     explain itself or every class is right.
     """
-    if not hasattr(model.machine, "explain_held_out") or (found.X is None and found.places is None):
+    if not hasattr(model.machine, "explain_held_out"):
         return []
-    n = len(found.y)
+    y, predicted, proba = found.y, found.held_out.predicted, found.held_out.proba
     if found.classes is None:
-        wrong = np.abs(found.y.astype(np.float64) - found.predicted.astype(np.float64))
+        wrong = np.abs(y.astype(np.float64) - predicted.astype(np.float64))
     else:
-        classes = np.array(found.classes)
-        proba = np.zeros((n, len(classes))) if found.proba is None else found.proba
-        own = proba[np.arange(n), np.searchsorted(classes, found.y)]
-        wrong = np.where(found.y == found.predicted, 0.0, 1.0 - own)
+        at = np.searchsorted(found.held_out.classes, y)
+        own = np.zeros(len(y)) if proba is None else proba[np.arange(len(y)), at]
+        wrong = np.where(y == predicted, 0.0, 1.0 - own)
     worst = np.argsort(-wrong, kind="stable")[:n_rows]
     worst = worst[wrong[worst] > 0.0]
     if not len(worst):
         return []
-    places = worst if found.places is None else found.places[worst]
+    places = found.held_out.rows[worst]
     if found.X is None:
         values = model.machine.explain_held_out(places, scale="response")
     else:
         values = model.estimator.explain(found.X.iloc[worst], scale="response")
-    reasons = told_of(values, found.predicted[worst], found.classes).reasons()
+    reasons = told_of(values, predicted[worst], model.header.classes).reasons()
     return [
-        WorstRow(int(place) + 1, said(found.y[row]), said(found.predicted[row]), why)
+        WorstRow(int(place) + 1, said(y[row]), said(predicted[row]), why)
         for place, row, why in zip(places, worst, reasons, strict=True)
     ]
 

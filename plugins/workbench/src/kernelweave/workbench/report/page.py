@@ -11,10 +11,14 @@ from ..models import Model
 from ..pages import render
 from ..scoring import Ranking, Row, Score, ranking_of, verdict
 from ..summaries import bounds_rows, other_rows, summary
-from .columns import column_pictures, new_rows_picture
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
-from .pictures import kernel_pictures, weight_pictures
-from .predictions import prediction_pictures
+from .pictures import (
+    column_pictures,
+    kernel_pictures,
+    new_rows_picture,
+    prediction_pictures,
+    weight_pictures,
+)
 
 
 def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) -> str:
@@ -58,7 +62,7 @@ def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list
     held_out = model.held_out
     if held_out is not None:
         title = "Cross-validation"
-        parts.append((title, of_held_out(held_out, model.header.classes)))
+        parts.append((title, of_held_out(held_out)))
     if found is not None and not same:
         parts.append((f"Test scores on {found.rows}", found))
     return [
@@ -113,7 +117,7 @@ def _facts(
         lines = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
     if found is not None and not same:
-        facts.append((f"{about['measure']} on {found.rows}", found.score.told(3)))
+        facts.append((f"{about['measure']} on {found.rows}", found.held_out.score.told(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))

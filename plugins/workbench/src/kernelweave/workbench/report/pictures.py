@@ -1,8 +1,10 @@
-"""Pictures for people who ask how the kernel was learned."""
+"""Pictures for a report: of predictions, of columns, and of how the kernel was learned."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,44 +15,249 @@ from ..displays import (
     SpectrumDisplay,
     learned_weights,
 )
+from ..displays.axes import open_frame, write_thousands
+from ..displays.colours import FAINT, LOWER, SERIES
 from ..machines import transformed
 from ..models import Model
 from ..pages import Picture, picture
 from .evaluation import HeldOutEvaluation
 
 if TYPE_CHECKING:
+    from kernelweave.evidence.explaining.effects import ColumnEffect, PairEffect
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# more curves in one picture cannot be told apart
+_MOST_CURVES = 6
+_MOST_POINTS = 2000
+# what a reader takes in: the rest is weaker, and the page says how many there are
+_MOST_BARS = 15
+_EFFECTS, _PAIRS = 4, 2
 
-def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Picture]:
-    """Return the course of the bounds, what the kernel is made of, and the kernel itself.
 
-    `model`: fitted; `found`: of rows that are at hand, for the heat map. Returns: those that this
-    model has.
+def prediction_pictures(found: HeldOutEvaluation) -> list[Picture]:
+    """Return what suits the task: residuals, or curves and a confusion matrix.
+
+    `found`: of some rows. Returns: each says of which rows it is.
     """
-    made: list[Picture | None] = [_convergence(model), _spectrum(model)]
-    if found is not None and found.X is not None:
-        made.append(_heat_map(model, found))
-    return [each for each in made if each is not None]
+    on = f"Computed on {found.rows}."
+    if found.classes is None:
+        exact = f"Each point is a row; on the grey line the prediction is exact. {on}"
+        residuals = (
+            f"True minus predicted values. A curve or a funnel means that the model misses "
+            f"structure. {on}"
+        )
+        points = partial(_draw_points, found)
+        return [
+            picture("Predicted and true values", exact, points("actual_vs_predicted", "true")),
+            picture("Residuals", residuals, points("residual_vs_predicted", "true − predicted")),
+        ]
+    made = [_confusion(found, on)]
+    # a class that is absent has no curve
+    shown = [label for label in found.classes if 0 < np.sum(found.y == label) < len(found.y)]
+    shown = shown[-1:] if len(found.classes) == 2 else shown[:_MOST_CURVES]
+    values = found.held_out.decision if found.held_out.proba is None else found.held_out.proba
+    if not shown or values is None:
+        return made
+    each = {label: values[:, found.classes.index(label)] for label in shown}
+    roc = f"The grey line is chance; the area under the curve (AUC) is at most 1. {on}"
+    recall = f"Precision at each recall, as the decision threshold changes. {on}"
+    made += [
+        picture("ROC curve", roc, partial(_draw_roc, found, each)),
+        picture("Precision and recall", recall, partial(_draw_precision, found, each)),
+    ]
+    if found.held_out.proba is not None:
+        text = f"On the grey line the probabilities are calibrated. {on}"
+        draw = partial(_draw_calibration, found, each)
+        made.append(picture("Calibration of probabilities", text, draw))
+    return made
 
 
-def _convergence(model: Model) -> Picture | None:
-    """Return the course of the proved bounds; None where there is none."""
-    result = model.machine.result_
-    if len(result.history) < 2:
-        return None
+def _draw_points(found: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
+    """Return what draws an even choice of rows, where they are many."""
+    n = len(found.y)
+    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(np.intp))
 
     def draw(figure: Figure) -> None:
-        bounds, gap = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-        ConvergenceDisplay.from_estimator(model.machine, ax=bounds)
-        ConvergenceDisplay.from_estimator(model.machine, kind="gap", ax=gap)
-        bounds.set_xlabel("")
+        from matplotlib.ticker import MaxNLocator
+        from sklearn.metrics import PredictionErrorDisplay
+
+        ax = figure.subplots()
+        PredictionErrorDisplay.from_predictions(
+            found.y[rows], found.held_out.predicted[rows], kind=kind, ax=ax,
+            subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
+            line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
+        )  # fmt: skip
+        ax.set(xlabel="predicted", ylabel=ylabel, aspect="auto")
+        for axis, parts in ((ax.xaxis, 5), (ax.yaxis, 6)):
+            axis.set_major_locator(MaxNLocator(parts))
+            write_thousands(axis)
+        open_frame(ax)
+
+    return draw
+
+
+def _confusion(found: HeldOutEvaluation, on: str) -> Picture:
+    labels = list(found.classes or ())
+
+    def draw(figure: Figure) -> None:
+        from sklearn.metrics import ConfusionMatrixDisplay
+
+        ax = figure.subplots()
+        ConfusionMatrixDisplay.from_predictions(
+            found.y, found.held_out.predicted, labels=labels, cmap="Blues", ax=ax, colorbar=False,
+            display_labels=[_short(str(each), 13) for each in labels],
+            include_values=len(labels) <= 12, xticks_rotation=0 if len(labels) < 4 else 45,
+        )  # fmt: skip
+        ax.set(xlabel="predicted", ylabel="true", aspect="auto")
+
+    text = f"Number of rows by true and predicted class. {on}"
+    return picture("Confusion matrix", text, draw, height=3.4 if len(labels) < 7 else 4.6)
+
+
+Curves = Mapping[object, Any]
+
+
+def _draw_roc(found: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
+    from sklearn.metrics import RocCurveDisplay
+
+    ax = figure.subplots()
+    for (label, share), style in zip(curves.items(), SERIES, strict=False):
+        RocCurveDisplay.from_predictions(
+            found.y == label, share, name=str(label), ax=ax, curve_kwargs=style | {"marker": ""}
+        )
+    _finish(ax, "lower right", xlabel="false positive rate", ylabel="true positive rate")
+
+
+def _draw_precision(found: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
+    from sklearn.metrics import PrecisionRecallDisplay
+
+    ax = figure.subplots()
+    for (label, share), style in zip(curves.items(), SERIES, strict=False):
+        PrecisionRecallDisplay.from_predictions(
+            found.y == label, share, name=str(label), ax=ax, **style | {"marker": ""}
+        )
+    _finish(ax, "lower left", diagonal=False, xlabel="recall", ylabel="precision")
+
+
+def _draw_calibration(found: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
+    from sklearn.calibration import CalibrationDisplay
+
+    ax = figure.subplots()
+    bins = int(np.clip(len(found.y) // 20, 3, 10))
+    for (label, share), style in zip(curves.items(), SERIES, strict=False):
+        CalibrationDisplay.from_predictions(
+            found.y == label, share, n_bins=bins, strategy="quantile", ref_line=False,
+            name=str(label), ax=ax, **style,
+        )  # fmt: skip
+    _finish(ax, "upper left", xlabel="predicted probability", ylabel="observed frequency")
+
+
+def _finish(ax: Axes, place: str, *, diagonal: bool = True, **labels: str) -> None:
+    if diagonal:
+        ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+    ax.set(aspect="auto", **labels)
+    ax.legend(frameon=False, fontsize=8, loc=place)
+    open_frame(ax)
+
+
+def column_pictures(model: Model, measure: str) -> list[Picture]:
+    """Return the importance of columns and the effects of the strongest, where the fit has them.
+
+    `model`: fitted; `measure`: what its score is. Returns: pictures.
+    """
+    left_out = {row["name"] for row in model.header.prepared if row["done"] != "used"}
+    rows = [row for row in model.header.importance if row["name"] not in left_out]
+    made = [_importance(rows, measure)] if rows else []
+    return made + (_effects(model) if model.header.algorithm == "evidence" else [])
+
+
+def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
+    """Return the score to expect of each kind of new rows; nothing where one is known.
+
+    `about`: a `summary`.
+    """
+    rows = about["new_rows"][::-1]
+    if len(rows) < 2 or about["held_out"] is None:
+        return []
+    # what is printed of the rows held out
+    known = [*rows[:-1], about["held_out"]]
+
+    def draw(figure: Figure) -> None:
+        ax = figure.subplots()
+        for place, each in enumerate(known):
+            colour = LOWER if place == len(rows) - 1 else FAINT
+            reach = 2.0 * each["error"]
+            ax.errorbar(each["score"], place, xerr=reach, fmt="o", color=colour, capsize=3)
+        ax.set_yticks(range(len(rows)), [_short(row["name"], 26) for row in rows])
+        ax.set_ylim(-0.6, len(rows) - 0.4)
+        ax.set_xlabel(f"{about['measure']}, with two standard errors")
+        open_frame(ax, "x")
 
     text = (
-        f"The optimum is proved to be within the grey band. After {result.n_iter} iterations the "
-        f"relative gap is {result.gap:.1e}."
+        f"Expected {about['measure']} on new rows of each kind: rows like those of the "
+        f"cross-validation (blue), rows of new groups, and later rows."
     )
-    return picture("Convergence", text, draw, height=4.2)
+    return [picture("Kinds of new rows", text, draw, height=1.3 + 0.34 * len(rows))]
+
+
+def _importance(rows: list[dict[str, Any]], measure: str) -> Picture:
+    shown = rows[:_MOST_BARS][::-1]
+
+    def draw(figure: Figure) -> None:
+        ax = figure.subplots()
+        values, errors = ([row[key] for row in shown] for key in ("value", "error"))
+        ax.barh(range(len(shown)), values, xerr=errors, color=LOWER, height=0.6,
+                error_kw={"linewidth": 1, "capsize": 2})  # fmt: skip
+        ax.set_yticks(range(len(shown)), [_short(row["name"], 22) for row in shown])
+        ax.set_xlabel(f"drop in {measure} when the column is shuffled")
+        open_frame(ax, "x")
+
+    more = f" The {len(rows) - _MOST_BARS} weakest are not shown." if len(rows) > _MOST_BARS else ""
+    text = (
+        f"Drop in the cross-validated score when a column is shuffled, with standard errors. "
+        f"Correlated columns share their importance.{more}"
+    )
+    return picture("Importance", text, draw, height=1.2 + 0.26 * len(shown))
+
+
+def _effects(model: Model) -> list[Picture]:
+    """Return a picture for each of the strongest columns, and for the strongest pairs."""
+    from kernelweave.evidence import EffectDisplay
+    from matplotlib.figure import Figure
+
+    hidden = Figure().subplots(1, _EFFECTS + _PAIRS)
+    found = EffectDisplay.from_estimator(
+        model.machine, n_columns=_EFFECTS, n_pairs=_PAIRS, ax=hidden
+    )
+    what = found.response
+
+    def draw(effects: list[ColumnEffect], pairs: list[PairEffect], figure: Figure) -> None:
+        ax = figure.subplots()
+        EffectDisplay(effects, pairs, response=what).plot(ax=[ax])
+        if effects:
+            write_thousands(ax.yaxis)
+
+    made = []
+    for effect in found.effects:
+        text = (
+            f"Change of the mean {what} when every row has this value of {effect.column} (partial "
+            f"dependence); the band is two standard deviations. Computed on training rows."
+        )
+        one = partial(draw, [effect], [])
+        made.append(picture(f"Effect of {effect.column}", text, one, height=2.9))
+    for pair in found.pairs:
+        text = (
+            f"Change of the mean {what} with both columns, beyond the sum of their single effects. "
+            f"Computed on training rows."
+        )
+        two, names = partial(draw, [], [pair]), " and ".join(pair.columns)
+        made.append(picture(f"Interaction of {names}", text, two, height=3.2))
+    return made
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
@@ -70,33 +277,43 @@ def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
     return [picture("Kernel weights", text, draw, height=height)]
 
 
-def _spectrum(model: Model) -> Picture | None:
-    """Return the spectrum of P; None where the kernel has none."""
-    P = getattr(model.machine, "P_", None)
-    if P is None or np.ndim(P) != 2:
-        return None
-    text = (
-        "The learned kernel is a sum of simple kernels, one for each positive eigenvalue of P; the "
-        "shares are their contributions."
-    )
+def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Picture]:
+    """Return the course of the bounds, what the kernel is made of, and the kernel itself.
 
-    def spectrum(figure: Figure) -> None:
-        SpectrumDisplay(P).plot(ax=figure.subplots())
+    `model`: fitted; `found`: of rows that are at hand, for the heat map. Returns: those that this
+    model has.
+    """
+    made, machine = [], model.machine
+    if len(machine.result_.history) >= 2:
+        text = (
+            f"The optimum is proved to be within the grey band. After {machine.result_.n_iter} "
+            f"iterations the relative gap is {machine.result_.gap:.1e}."
+        )
+        made.append(picture("Convergence", text, partial(_draw_course, machine), height=4.2))
+    P = getattr(machine, "P_", None)
+    if P is not None and np.ndim(P) == 2:
+        text = (
+            "The learned kernel is a sum of simple kernels, one for each positive eigenvalue of P; "
+            "the shares are their contributions."
+        )
+        spectrum = SpectrumDisplay(P)
+        made.append(picture("Spectrum of P", text, lambda at: spectrum.plot(ax=at.subplots())))
+    kernel = getattr(machine, "kernel_", None)
+    if found is not None and found.X is not None and callable(kernel):
+        chosen, classes = found.drawn(), found.classes is not None
+        K = kernel(transformed(model.estimator, found.X.iloc[chosen]))
+        heat = GramDisplay(K, found.y[chosen], classes=classes)
+        text = (
+            f"Similarity of {len(chosen)} of {found.rows} by the learned kernel, sorted by "
+            f"{'class' if classes else 'target'}."
+        )
+        draw = lambda at: heat.plot(ax=at.subplots())  # noqa: E731
+        made.append(picture("The learned kernel", text, draw, height=4.1))
+    return made
 
-    return picture("Spectrum of P", text, spectrum)
 
-
-def _heat_map(model: Model, found: HeldOutEvaluation) -> Picture | None:
-    """Return the learned kernel between samples; None for a machine with several kernels."""
-    kernel = getattr(model.machine, "kernel_", None)
-    if not callable(kernel):
-        return None
-    chosen, classes = found.drawn(), found.classes is not None
-    K = kernel(transformed(model.estimator, found.X.iloc[chosen]))
-
-    def draw(figure: Figure) -> None:
-        GramDisplay(K, found.y[chosen], classes=classes).plot(ax=figure.subplots())
-
-    order = "class" if classes else "target"
-    text = f"Similarity of {len(chosen)} of {found.rows} by the learned kernel, sorted by {order}."
-    return picture("The learned kernel", text, draw, height=4.1)
+def _draw_course(machine: object, figure: Figure) -> None:
+    bounds, gap = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    ConvergenceDisplay.from_estimator(machine, ax=bounds)
+    ConvergenceDisplay.from_estimator(machine, kind="gap", ax=gap)
+    bounds.set_xlabel("")
