@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+from kernelweave.kernels_core import Status, watch
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
@@ -341,20 +342,33 @@ def test_intervals_without_time_for_a_fold() -> None:
         held.append(np.mean((low <= y[100:]) & (y[100:] <= high)))
     # no target chose the metric, so that the mean over tables is nearly exact
     assert np.mean(held) == pytest.approx(0.9, abs=0.03)
-    assert "cut short" in str(model.certificate_)
+    assert "1 of 1 searches ended by max_time" in str(model.certificate_)
     assert all(np.isnan(each.importance) for each in model.importance_)
     with pytest.raises(ValueError, match="no row was held out, which tells what a column is worth"):
         _ = model.feature_importances_
 
 
-def test_scales_are_called_stationary_only_where_their_slope_is_small() -> None:
+def test_scales_are_called_stationary_only_where_the_search_came_to_rest() -> None:
     X, y = make_friedman1(60, n_features=5, noise=0.5, random_state=0)
-    rough = EvidenceKernelRegressor(max_iter=1, n_folds=2, warp=False).fit(X, y).certificate_
+    rough = EvidenceKernelRegressor(precisions=(50.0,), max_iter=2, n_folds=2, warp=False)
+    with pytest.warns(ConvergenceWarning, match="max_iter of 2 ended 2 of 4 searches"):
+        rough.fit(X, y)
     whole = EvidenceKernelRegressor(precisions=(50.0,), n_folds=2, warp=False).fit(X, y)
-    assert np.nanmax(rough.slopes) > 1.0 > np.nanmax(whole.certificate_.slopes)
-    slope = f"a slope is {np.nanmax(rough.slopes):.1e}"
-    assert f"are not all stationary points of the evidence: {slope}" in str(rough)
+    assert np.nanmax(rough.certificate_.slopes) > 1.0 > np.nanmax(whole.certificate_.slopes)
+    assert rough.result_.status is Status.MAX_ITER
+    assert whole.result_.status is Status.STATIONARY
+    assert rough.certificate_.ends[:2] == ("max_iter", "max_iter")
+    assert set(whole.certificate_.ends) == {"stationary"}
+    assert "2 of 4 searches ended by max_iter, and a slope is" in str(rough.certificate_)
     assert "are stationary points of the evidence to" in str(whole.certificate_)
+
+
+def test_a_fit_that_a_callback_ends_says_so() -> None:
+    X, y = make_friedman1(60, n_features=5, noise=0.5, random_state=0)
+    model = EvidenceKernelRegressor(precisions=(50.0,), n_folds=2, warp=False)
+    with watch(lambda progress: progress.n_iter > 2):
+        model.fit(X, y)
+    assert model.result_.status is Status.STOPPED
 
 
 @pytest.mark.parametrize("factor", [1e-308, 1e-300, 1e-150, 1e45])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from kernelweave.kernels_core import (
     Result,
     SolveInterrupted,
     Status,
+    clock,
     config_context,
     interrupts,
 )
@@ -64,7 +66,6 @@ from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 from .scores import grouped_ratio
 from .scoring import Scoring
-from .steps import STEEP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +96,8 @@ class EvidenceCertificate:
     - `precisions`: λ of each fit of the path; of the Gaussian kernel of one scale a dimension,
       where it is tried; infinite for the linear kernel, below 150 rows, and for the Gaussian of
       one scale, whose width and ridges leave-one-out errors choose
+    - `ends`: why the search for the scales of each ended, as in `Status`: ``"stationary"``,
+      ``"max_iter"``, ``"stalled"`` or ``"max_time"``
     - `evidence`: log evidence reached, priors included, up to a constant; NaN for the plain kernel
     - `slopes`: largest entry of its gradient in the logarithms of the scales; 0 at a stationary
       point, NaN for the plain kernel
@@ -105,6 +108,7 @@ class EvidenceCertificate:
     """
 
     precisions: tuple[float, ...]
+    ends: tuple[str, ...]
     evidence: tuple[float, ...]
     slopes: tuple[float, ...]
     weights: tuple[float, ...]
@@ -114,9 +118,11 @@ class EvidenceCertificate:
 
     def __str__(self) -> str:
         slope = np.nanmax(self.slopes)
-        why = f"a slope is {slope:.1e}" if np.isfinite(slope) else "the search was cut short"
+        open_ = Counter(each for each in self.ends if each != Status.STATIONARY.label)
+        why = ", ".join(f"{n} of {len(self.ends)} searches ended by {e}" for e, n in open_.items())
+        why += f", and a slope is {slope:.1e}" if np.isfinite(slope) else ""
         scales = f"are not all stationary points of the evidence: {why}"
-        if slope <= STEEP:
+        if not open_:
             scales = (
                 f"are stationary points of the evidence to {slope:.1e} in its gradient, not proved "
                 "to be its global maximum, which nothing bounds"
@@ -266,16 +272,28 @@ class EvidenceModel(Explained, Estimator):
                 self.result_ = replace(self.result_, status=Status.INTERRUPTED)
                 if self.on_interrupt == "raise":
                     raise SolveInterrupted(self.result_) from stop
-        if missing and not cut:
-            warnings.warn(
-                f"max_time of {self.max_time} s ended the fit early ({missing}): the best model "
-                "so far is kept; raise max_time, or give fewer rows",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        self._warn_of_a_limit(missing or "")
         if not cut:
             self._warn_if_underfit()
             self._warn_of_new_rows()
+
+    def _warn_of_a_limit(self, missing: str) -> None:
+        """Warn where time or steps ended a search before it was at rest."""
+        if self.result_.status is Status.MAX_TIME:
+            said = (
+                f"max_time of {self.max_time} s ended the fit early ({missing}): the best model "
+                "so far is kept; raise max_time, or give fewer rows"
+            )
+        elif self.result_.status is Status.MAX_ITER:
+            ends = self.certificate_.ends
+            n_open = ends.count(Status.MAX_ITER.label)
+            said = (
+                f"max_iter of {self.max_iter} ended {n_open} of {len(ends)} searches of the scales "
+                "before they were stationary: raise max_iter or tol"
+            )
+        else:
+            return
+        warnings.warn(said, ConvergenceWarning, stacklevel=4)
 
     def _fit_source(self, source: Rows | Source, state: np.random.RandomState) -> str:
         """Fit by all pairs of rows or by landmarks; return what was left undone."""
@@ -484,7 +502,7 @@ class EvidenceModel(Explained, Estimator):
             lower_bound=-np.inf,
             upper_bound=value,
             gap=np.inf,
-            status=Status.MAX_TIME if learned.missing else Status.STATIONARY,
+            status=_status_of(learned),
             n_iter=self.n_iter_,
             history=History(),
             parameters=tuple(predictor.scales),
@@ -492,6 +510,7 @@ class EvidenceModel(Explained, Estimator):
         )
         self.certificate_ = EvidenceCertificate(
             tuple(fit.precision for fit in learned.fits),
+            tuple(fit.status.label for fit in learned.fits),
             tuple(-fit.value for fit in learned.fits),
             tuple(fit.slope for fit in learned.fits),
             tuple(learned.weights.tolist()),
@@ -687,6 +706,16 @@ def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) ->
         return True
     cut = [np.intersect1d(rows.groups[one], rows.groups[other]) for one, other in splits]
     return any(map(len, cut))
+
+
+def _status_of(learned: Learned | LearnedLarge) -> Status:
+    """Return why a fit ended: by a limit of it all, or that of any search of the scales."""
+    if learned.missing:
+        # nothing but the clock and who watches stops a fit
+        return Status.MAX_TIME if np.isfinite(clock.seconds_left()) else Status.STOPPED
+    found = {fit.status for fit in learned.fits}
+    limits = [each for each in (Status.MAX_ITER, Status.STALLED) if each in found]
+    return limits[0] if limits else Status.STATIONARY
 
 
 def refuse_what_cannot_fit(rows: Rows) -> None:

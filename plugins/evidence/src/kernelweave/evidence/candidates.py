@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
@@ -103,7 +104,7 @@ def fill_up(views: Views, rows: Rows, plan: PathPlan, starts: Starts, fits: list
     precisions = candidate_precisions(plan, rows)
     for k in range(len(fits), len(precisions)):
         theta = starts[k][0] if k < len(starts) else fits[-1].theta
-        fits.append(Fit(precisions[k], theta, np.nan, np.inf, 0))
+        fits.append(Fit(precisions[k], theta, np.nan, np.inf, 0, Status.MAX_TIME))
 
 
 def _with_all_terms(theta: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
@@ -128,7 +129,7 @@ def _fit_all(
     except Stopped:
         guesses = starts or [[start(views.n_dimensions)]]
         done += [
-            Fit(precisions[k], guesses[k][0], np.nan, np.inf, 0)
+            Fit(precisions[k], guesses[k][0], np.nan, np.inf, 0, Status.MAX_TIME)
             for k in range(len(done), len(guesses))
         ]
         return done, False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray
 
 from .objective import Evidence, start
@@ -31,6 +33,7 @@ class Fit:
     - `theta`: logarithms of the scales, (2n + 6,)
     - `value`: negative log evidence, priors included
     - `slope`: largest entry of its gradient in the logarithms: 0 at a stationary point
+    - `status`: why the search for the scales ended
     """
 
     precision: float
@@ -38,6 +41,7 @@ class Fit:
     value: float
     slope: float
     n_evaluations: int
+    status: Status = Status.STATIONARY
 
     @property
     def scales(self) -> Scales:
@@ -76,17 +80,14 @@ def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: flo
 
     Raises Stopped where time is up; its argument is the best fit so far, if there is one.
     """
-    descent = EvidenceDescent(evidence, theta)
-    stopped = False
-    try:
-        descent.run(max_iter, tol)
-    except Stopped:
-        stopped = True
+    descent, status = EvidenceDescent(evidence, theta), Status.MAX_TIME
+    with suppress(Stopped):
+        status = descent.run(max_iter, tol)
     if not len(descent.slope):
         raise Stopped
-    slope = float(np.abs(descent.slope).max())
-    fit = Fit(evidence.precision, descent.theta, descent.value, slope, evidence.n_evaluations)
-    if stopped:
+    slope, n = float(np.abs(descent.slope).max()), evidence.n_evaluations
+    fit = Fit(evidence.precision, descent.theta, descent.value, slope, n, status)
+    if status is Status.MAX_TIME:
         raise Stopped(fit)
     return fit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from kernelweave.kernels_core import Progress, clock
+from kernelweave.kernels_core import Progress, Status, clock
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.progress import notify
 
@@ -49,24 +49,29 @@ class EvidenceDescent:
         self._damping, self._age = _DAMPING, 0
         self._raw, self._last = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
-    def run(self, max_iter: int, tol: float) -> None:
+    def run(self, max_iter: int, tol: float) -> Status:
         """Take steps until two in a row gain less than a share of the value, or none gains.
 
+        Returns why it ended: stationary where the evidence is not steep, else stalled or max_iter.
         Raises Stopped where time is up.
         """
         self.value = self._evaluate(self.theta)
         self._differentiate()
-        short, steep = 0, STEEP * len(self.evidence.targets)
+        short = 0
         for _ in range(max_iter):
             before = self.value
             if not self._step():
-                return
+                return Status.STATIONARY if self._is_flat else Status.STALLED
             self._differentiate()
             least = tol * max(1.0, abs(self.value))
-            is_short = before - self.value <= least and np.abs(self.slope).max() <= steep
-            short = short + 1 if is_short else 0
+            short = short + 1 if before - self.value <= least and self._is_flat else 0
             if short == 2:
-                return
+                return Status.STATIONARY
+        return Status.MAX_ITER
+
+    @property
+    def _is_flat(self) -> bool:
+        return bool(np.abs(self.slope).max() <= STEEP * len(self.evidence.targets))
 
     def _evaluate(self, theta: FloatArray) -> float:
         if clock.expired():

@@ -127,7 +127,7 @@ def _repeated(
         "again_score": again.held_out_score_,
         "again_error": again.held_out_error_,
         "predictions_differ": away,
-        "slope": max(model.machine.certificate_.slopes),
+        "slope": float(np.nanmax(model.machine.certificate_.slopes)),
         "algorithm": "evidence",
         "status": again.result_.status.label,
     }

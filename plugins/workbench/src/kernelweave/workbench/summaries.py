@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
 from . import console
@@ -286,9 +287,12 @@ def _interval(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
 def _proved(found: Mapping[str, Any]) -> str:
     """Return what is proved of a fit, and what is not."""
     if found["algorithm"] == "evidence":
+        kernel = "is a local optimum of the evidence"
+        if found["status"] != Status.STATIONARY.label:
+            kernel = f"is what the search had found when it ended ({found['status']})"
         return (
             "This is an estimate, not a proof: the predictor is optimal for the chosen kernel, "
-            "but the kernel is a local optimum of the evidence."
+            f"but the kernel {kernel}."
         )
     if not found["gap"] < float("inf"):
         return "This algorithm has no lower bound, so the distance to the optimum is not known."

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
@@ -259,5 +260,5 @@ def _fit_metric(work: Doublings, random_state: np.random.RandomState) -> tuple[l
         fit_path(views, own, replace(plan, tol=plan.polish_tol) if starts else plan, starts, fits)
     except Stopped:
         theta = start(views.n_dimensions)
-        return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0)], False
+        return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0, Status.MAX_TIME)], False
     return fits, True

@@ -144,6 +144,7 @@ def _details(about: Mapping[str, object], model: Model) -> list[tuple[str, str]]
         ),
         ("weights of the path", ", ".join(f"{each:.3f}" for each in certificate.weights)),
         ("log evidence reached", ", ".join(f"{each:.6g}" for each in certificate.evidence)),
+        ("how the search for each ended", ", ".join(certificate.ends)),
         ("largest entry of its gradient", ", ".join(f"{each:.1e}" for each in certificate.slopes)),
         ("training rows", certificate.work),
         *rows,
