@@ -18,7 +18,6 @@ from kernelweave.vv_rkhs import (
     low_rank_factor,
     random_fourier_factor,
 )
-from kernelweave.vv_rkhs.grams import DenseGrams
 from kernelweave.vv_rkhs.objective import work_bytes
 
 
@@ -38,13 +37,13 @@ def test_grid_equals_the_stack(
     X = data[0]
     fitted = GaussianGrid(0.05, 7).fit_grams(X)
     root = np.sqrt(np.random.default_rng(1).uniform(0.5, 2, len(X))) if weighted else None
-    stack = DenseGrams(np.stack([kernel(X) for kernel in fitted.kernels]), root)
+    stack = PrecomputedFamily(np.stack([kernel(X) for kernel in fitted.kernels])).weighted(root)
     weights = np.random.default_rng(2).uniform(0, 1, 21) * (np.arange(21) % 3 > 0)
     weights[7:14] = 0.0
     C = np.random.default_rng(3).standard_normal((600, 2))
     L = np.array([[2.0, 0.5], [0.5, 1.0]])
     with config_context(n_threads=n_threads):
-        grid = fitted.make_grams(root)
+        grid = fitted.weighted(root)
         K, w = grid.combine(weights), grid.inner(C, L)
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_allclose(K, stack.combine(weights), rtol=1e-12, atol=1e-13)

@@ -20,7 +20,6 @@ from kernelweave.vv_rkhs import (
     VectorLeastSquares,
 )
 from kernelweave.vv_rkhs.bounds import setting_of
-from kernelweave.vv_rkhs.grams import DenseGrams, FactoredGrams
 
 # at rest on a problem that is not convex the gap stays open, and every fit says so
 pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
 
 def point(setting: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    m, n = setting.objective.grams.n_kernels, setting.objective.n_outputs
+    m, n = len(setting.objective.grams), setting.objective.n_outputs
     R = rng.standard_normal((n, n))
     return rng.random(m) / m, R @ R.T / n
 
@@ -122,12 +121,12 @@ def test_float32_stack(make_problem: Any) -> None:
 def test_norms_are_at_least_those_of_the_matrices(make_problem: Any, weighted: bool) -> None:
     grams = make_problem(l=300, m=3).family.grams
     root = np.linspace(0.5, 2.0, 300) if weighted else np.ones(300)
-    stack = DenseGrams(grams, root if weighted else None)
+    stack = PrecomputedFamily(grams).weighted(root if weighted else None)
     exact = np.linalg.norm(grams * np.outer(root, root), axis=(1, 2))
     assert (stack.norms >= exact).all()
     np.testing.assert_allclose(stack.norms, exact, rtol=1e-8)
     Z = [np.random.default_rng(0).standard_normal((20, d)) for d in (1, 3)]
-    factored = FactoredGrams(Z, root[:20])
+    factored = PrecomputedFamily(factors=Z).weighted(root[:20])
     for norm, each in zip(factored.norms, Z, strict=True):
         scaled = each * root[:20, None]
         assert norm >= np.linalg.norm(scaled @ scaled.T)

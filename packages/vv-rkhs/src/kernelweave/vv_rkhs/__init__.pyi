@@ -1,8 +1,8 @@
 from .constraint import FrobeniusOutputKernels, SeparableKernel, SeparableKernels, VectorSolution
 from .estimators import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor
+from .factors import low_rank_factor, random_fourier_factor
 from .family import PrecomputedFamily
 from .gaussian_grid import GaussianGrid
-from .grams import low_rank_factor, random_fourier_factor
 from .learner import VectorLeastSquares
 from .leave_one_out import leave_one_out
 from .output import OutputSubproblem, closed_form_output_kernel

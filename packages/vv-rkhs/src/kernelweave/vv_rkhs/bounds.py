@@ -19,7 +19,7 @@ from kernelweave.kernels_core.arrays import Matrix, Vector
 from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound
 
 from .constraint import given_output_kernel, given_weights
-from .family import grams_of
+from .family import as_input_kernels
 from .objective import JointEvaluation, Objective
 from .penalties import Penalty
 from .rounding import in_problem_units
@@ -129,7 +129,7 @@ class Bounds:
         2 l²n flops per kernel, n times a gradient.
         """
         objective, sizes = self.objective, point.sizes
-        tops = np.empty(objective.grams.n_kernels)
+        tops = np.empty(len(objective.grams))
         unit = np.zeros_like(tops)
         for j in range(len(tops)):
             unit[:] = 0.0
@@ -246,21 +246,15 @@ def objective_of(
     cells = getattr(problem.learner, "cell_weight", None)
     if cells is not None and problem.sample_weight is not None:
         raise ValueError("sample_weight must be None where the learner has weights per cell")
-    fitted = problem.family.fit_grams(problem.X, dtype=np.dtype(dtype))
+    kernels = as_input_kernels(problem.family.fit_grams(problem.X, dtype=np.dtype(dtype)))
     Y = np.asarray(problem.targets.T, dtype=np.float64)
     if cells is not None:
         root = np.ascontiguousarray(np.sqrt(cells).T)
         known = np.where(root > 0.0, Y, 0.0)
         lam = problem.learner.lam
-        return Objective(grams_of(fitted, None), known, lam, None, method, fixed_input, root)
-    return Objective.of_arrays(
-        lambda root: grams_of(fitted, root),
-        Y,
-        problem.learner.lam,
-        problem.sample_weight,
-        method,
-        fixed_input,
-    )
+        return Objective(kernels.weighted(None), known, lam, None, method, fixed_input, root)
+    weight = problem.sample_weight
+    return Objective.of_arrays(kernels, Y, problem.learner.lam, weight, method, fixed_input)
 
 
 def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:
@@ -296,7 +290,7 @@ def setting_of(
     constraint.validate()
     learn_input = constraint.learn_input
     objective = objective_of(problem, dtype=dtype, method=method, fixed_input=not learn_input)
-    m, n = objective.grams.n_kernels, objective.n_outputs
+    m, n = len(objective.grams), objective.n_outputs
     tau = constraint.trace_bound(n)
     learn_output = constraint.learn_output and n > 1
     weights = (

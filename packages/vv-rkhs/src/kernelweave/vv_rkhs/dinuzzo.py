@@ -54,7 +54,7 @@ class OutputKernelSearch:
         )
         # a problem's objective is J/(2λ) plus what the set charges
         self.rho = 2.0 * self.objective.lam * float(problem.constraint.rho)
-        self.weights = given_weights(problem.constraint.weights, self.objective.grams.n_kernels)
+        self.weights = given_weights(problem.constraint.weights, len(self.objective.grams))
         self.value, self.idle = np.inf, 0
         self._arrive(np.eye(self.objective.n_outputs))
 

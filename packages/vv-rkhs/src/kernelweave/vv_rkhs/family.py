@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.arrays import RealArray
+from kernelweave.kernels_core.arrays import Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import check_array
 from kernelweave.kernels_core.grams import as_grams
 from numpy.typing import DTypeLike
+from scipy.linalg.blas import daxpy
 
-from .grams import DenseGrams, FactoredGrams, Grams
+from .gaussian_grid import FittedGrid
+from .sylvester.direct import FactoredGram
+
+# Bytes in float64 of the rows of a matrix that are worked on at a time: about what a core's cache
+# holds.
+_BLOCK_BYTES = 1 << 21
+# Rows of a strip, of which only what is left of the diagonal is read: shorter strips read less
+# twice, longer ones give BLAS more to do.
+_STRIP = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +36,16 @@ class PrecomputedFamily:
     Parameters
     ----------
     grams : ndarray of shape (n_kernels, n, n), optional
-        Gram matrices, float64 or float32, never copied when every sample is used in order.
+        Gram matrices, float64 or float32, never copied when every sample is used in order. float32
+        halves the memory; sums are float64 always, and bounds are those of the rounded matrices.
     factors : sequence of ndarray of shape (n, d_j), optional
         Or Zⱼ with Kⱼ = Zⱼ Zⱼᵀ, never multiplied out.
     check : bool, default=True
         Whether to look for numbers that are not finite and for matrices that are not symmetric,
         in one pass. That they are positive semidefinite, on which every bound rests, is not
         looked at: see `require_psd`.
+    root_weight : ndarray of shape (n,), optional
+        Roots of sample weights S: the solvers then see S½ Kⱼ S½.
 
     Raises
     ------
@@ -55,16 +67,42 @@ class PrecomputedFamily:
     grams: RealArray | None = None
     factors: Sequence[RealArray] | None = None
     check: bool = True
+    root_weight: Vector | None = None
 
     def __post_init__(self) -> None:
         if (self.grams is None) == (self.factors is None):
             raise ValueError("give grams or factors, one of the two")
-        if not self.check:
-            return
         if self.grams is not None:
-            object.__setattr__(self, "grams", as_grams(self.grams, "grams", square=True))
-        for j, Z in enumerate(self.factors or ()):
-            check_array(f"factors[{j}]", Z, 2)
+            if self.check:
+                object.__setattr__(self, "grams", as_grams(self.grams, "grams", square=True))
+            return
+        factors = [
+            check_array(f"factors[{j}]", Z, 2) if self.check else np.asarray(Z, dtype=np.float64)
+            for j, Z in enumerate(self.factors or ())
+        ]
+        if len({len(Z) for Z in factors}) != 1:
+            shapes = [Z.shape for Z in factors]
+            raise ValueError(f"factors must be matrices with equal numbers of rows, got {shapes}")
+        object.__setattr__(self, "factors", factors)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @property
+    def _parts(self) -> RealArray | Sequence[RealArray]:
+        parts = self.factors if self.grams is None else self.grams
+        assert parts is not None
+        return parts
+
+    @property
+    def n_samples(self) -> int:
+        """l."""
+        return int(self._parts[0].shape[0])
+
+    @property
+    def n_columns(self) -> int | None:
+        """Columns of all factors; ``None`` for matrices."""
+        return None if self.factors is None else sum(Z.shape[1] for Z in self.factors)
 
     def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> PrecomputedFamily:
         """Return the family of the samples at positions X.
@@ -73,33 +111,134 @@ class PrecomputedFamily:
         where X is 0, 1, …, n − 1; a copy of the matrices of fewer samples otherwise. Raises
         ValueError if a position is none of the samples.
         """
-        whole = len(self.factors[0]) if self.grams is None else self.grams.shape[1]  # type: ignore[index]
-        rows = _positions(X, whole)
-        if np.array_equal(rows, np.arange(whole)):
+        rows = _positions(X, self.n_samples)
+        if np.array_equal(rows, np.arange(self.n_samples)):
             return self
+        root = None if self.root_weight is None else self.root_weight[rows]
         if self.grams is None:
-            assert self.factors is not None
-            return PrecomputedFamily(
-                factors=[np.asarray(Z)[rows] for Z in self.factors], check=False
-            )
+            factors = [np.asarray(Z)[rows] for Z in self._parts]
+            return PrecomputedFamily(factors=factors, check=False, root_weight=root)
         memory.require(
             self.grams.itemsize * len(self.grams) * len(rows) ** 2,
             f"a copy of {len(self.grams)} Gram matrices for {len(rows)} of their samples",
             alternative="give the matrices of these samples only, or raise memory_limit",
         )
-        return PrecomputedFamily(np.stack([K[np.ix_(rows, rows)] for K in self.grams]), check=False)
+        grams = np.stack([K[np.ix_(rows, rows)] for K in self.grams])
+        return PrecomputedFamily(grams, check=False, root_weight=root)
 
-    @functools.cached_property
-    def stack(self) -> DenseGrams:
-        """The matrices as solvers use them: a series of problems measures their norms once."""
-        assert self.grams is not None
-        return DenseGrams(self.grams)
+    def weighted(self, root_weight: Vector | None) -> PrecomputedFamily:
+        """Return the family of S½ Kⱼ S½, S½ = diag(root_weight); itself without weights."""
+        if root_weight is None:
+            return self
+        return replace(self, check=False, root_weight=root_weight)
 
-    def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Matrix:
         """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
-        K = grams_of(self.fit_grams(X), None).combine(np.asarray(weights, dtype=np.float64))
-        matrix: npt.NDArray[np.float64] = K if isinstance(K, np.ndarray) else K.Z @ K.Z.T
-        return matrix
+        K = self.fit_grams(X).combine(np.asarray(weights, dtype=np.float64))
+        return K if isinstance(K, np.ndarray) else K.Z @ K.Z.T
+
+    @cached_property
+    def _scaled_factors(self) -> list[Matrix]:
+        """Zⱼ with the roots of the sample weights."""
+        if self.root_weight is None:
+            return list(self._parts)
+        return [Z * self.root_weight[:, None] for Z in self._parts]
+
+    @cached_property
+    def norms(self) -> Vector:
+        """At least the Frobenius norm of each weighted matrix, shape (m,), measured once."""
+        if self.grams is None:
+            # ‖Z‖² ≥ ‖Z Zᵀ‖
+            return np.array([float(np.vdot(Z, Z)) for Z in self._scaled_factors]) * (1.0 + 1e-9)
+        s = np.ones(self.n_samples) if self.root_weight is None else self.root_weight**2
+        squares = np.zeros(len(self))
+        for rows, before in _strips(self.n_samples):
+            for j, K in enumerate(self.grams):
+                left, square = _lower_parts(K, rows, before)
+                squares[j] += 2.0 * float(s[rows] @ (left**2 @ s[before]))
+                squares[j] += float(s[rows] @ (square**2 @ s[rows]))
+        return np.asarray(np.sqrt(squares) * (1.0 + 1e-9))
+
+    def combine(self, weights: Vector) -> Any:
+        """Return Σ ηⱼ S½ Kⱼ S½ (2 l² flops per weight that is not 0).
+
+        Of factors it is Z with Z Zᵀ = Σ ηⱼ Kⱼ: those of nonzero weight side by side.
+        """
+        if self.grams is None:
+            pairs = zip(weights, self._scaled_factors, strict=True)
+            parts = [np.sqrt(w) * Z for w, Z in pairs if w > 0]
+            return FactoredGram(np.hstack(parts) if parts else np.zeros((self.n_samples, 1)))
+        n = self.n_samples
+        used = np.flatnonzero(weights)
+        out: Matrix
+        plain = self.grams.dtype == np.float64 and self.grams.flags.c_contiguous
+        if plain and 2 * len(used) > len(self):
+            out = (weights @ self.grams.reshape(len(self), -1)).reshape(n, n)
+        else:
+            out = np.zeros((n, n))
+            for j in used:
+                if plain:
+                    daxpy(self.grams[j].reshape(-1), out.reshape(-1), a=float(weights[j]))
+                    continue
+                for rows, block in _blocks(self.grams[j]):
+                    out[rows] += weights[j] * block
+        if self.root_weight is not None:
+            out *= self.root_weight[:, None]
+            out *= self.root_weight
+        return out
+
+    def inner(self, C: Matrix, L: Matrix) -> Vector:
+        """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (2 l² flops per kernel, and l²n once).
+
+        Rows are summed first: the rounding error then grows with l, not with l². In float32 each
+        strip of a matrix is read once, as the lower triangle does for both. Of factors it is
+        tr((Zⱼᵀ C) L (Zⱼᵀ C)ᵀ), 2 l dⱼ n flops per kernel.
+        """
+        if self.grams is None:
+            projected = [Z.T @ C for Z in self._scaled_factors]
+            return np.array([float(np.vdot(U @ L, U)) for U in projected])
+        scaled = C if self.root_weight is None else C * self.root_weight[:, None]
+        plain = self.grams.dtype == np.float64 and self.grams.flags.c_contiguous
+        if plain and scaled.shape[1] == 1:
+            # one output: all matrices are read once, in one product
+            c = scaled[:, 0]
+            images = (self.grams.reshape(-1, len(c)) @ c).reshape(len(self), -1)
+            found: Vector = L[0, 0] * (images @ c)
+            return found
+        right = scaled @ L
+        w = np.zeros(len(self))
+        for rows, before in _strips(self.n_samples):
+            if self.grams.dtype == np.float64:
+                M = right[rows] @ scaled.T
+                w += np.matmul(self.grams[:, rows].transpose(1, 0, 2), M[:, :, None]).sum(0)[:, 0]
+                continue
+            M = right[rows] @ scaled[: rows.stop].T
+            for j, K in enumerate(self.grams):
+                left, square = _lower_parts(K, rows, before)
+                w[j] += 2.0 * np.einsum("ij,ij->i", left, M[:, before]).sum()
+                w[j] += np.einsum("ij,ij->i", square, M[:, rows]).sum()
+        return w
+
+
+def _blocks(K: RealArray) -> Iterator[tuple[slice, Matrix]]:
+    step = max(1, _BLOCK_BYTES // (8 * K.shape[1]))
+    for start in range(0, K.shape[0], step):
+        rows = slice(start, start + step)
+        yield rows, K[rows].astype(np.float64, copy=False)
+
+
+def _strips(n_samples: int) -> list[tuple[slice, slice]]:
+    """Return slices of rows, each with that of all rows before them."""
+    starts = range(0, n_samples, _STRIP)
+    return [(slice(a, min(a + _STRIP, n_samples)), slice(0, a)) for a in starts]
+
+
+def _lower_parts(K: RealArray, rows: slice, before: slice) -> tuple[Matrix, Matrix]:
+    """Return what some rows have left of the diagonal block, and that block, in float64."""
+    return (
+        K[rows, before].astype(np.float64, copy=False),
+        K[rows, rows].astype(np.float64, copy=False),
+    )
 
 
 def _positions(X: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.intp]:
@@ -112,18 +251,12 @@ def _positions(X: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.intp]:
     return rows.astype(np.intp)
 
 
-def grams_of(fitted: Any, root_weight: npt.NDArray[np.float64] | None) -> Grams:
-    """Return what the solvers use of a fitted dictionary or a `PrecomputedFamily`.
+# what the solvers use: matrices or factors that are there, or a grid that computes them
+InputKernels: TypeAlias = PrecomputedFamily | FittedGrid
 
-    `fitted`: E.g. what ``KernelDictionary.fit_grams`` returns; `root_weight` of shape (n_samples,):
-    roots of the sample weights. Scaled by the weights.
-    """
-    if hasattr(fitted, "make_grams"):
-        made: Grams = fitted.make_grams(root_weight)
-        return made
-    factors = getattr(fitted, "factors", None)
-    if factors is not None:
-        return FactoredGrams(factors, root_weight)
-    if root_weight is None and isinstance(fitted, PrecomputedFamily):
-        return fitted.stack
-    return DenseGrams(fitted.grams, root_weight)
+
+def as_input_kernels(fitted: Any) -> InputKernels:
+    """Return a fitted family, e.g. of ``KernelDictionary.fit_grams``, as the solvers use it."""
+    if isinstance(fitted, PrecomputedFamily | FittedGrid):
+        return fitted
+    return PrecomputedFamily(fitted.grams, check=False)

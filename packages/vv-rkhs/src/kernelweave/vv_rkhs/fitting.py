@@ -60,7 +60,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .cells import CellLeastSquares
 from .constraint import FrobeniusOutputKernels, SeparableKernels
-from .family import grams_of
 from .learner import VectorLeastSquares
 from .penalties import Penalty, as_penalty
 from .selection import FoldLosses, KernelChoice, choose_kernel
@@ -539,7 +538,7 @@ def _select(
 
     several = estimator.p is None and estimator.penalty == "lp"
     return choose_kernel(
-        grams_of(data.family, root),
+        data.family.weighted(root),
         Y,
         total_weight,
         rules=estimator.learn_input and name_of(estimator.algorithm) != "vv-dinuzzo",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -70,14 +70,17 @@ class GaussianGrid:
 class FittedGrid:
     """A `GaussianGrid` on training points; itself the family of a `Problem`.
 
+    Every sum and inner product computes the kernels anew.
+
     `grid`: the kernels. `X` of shape (n_samples, n_features): training points. Samples of a problem
-    are positions in them.
+    are positions in them. `root_weight` of shape (n_samples,): roots of the sample weights.
     """
 
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
     grid: GaussianGrid
     X: Matrix
+    root_weight: Vector | None = None
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -102,35 +105,27 @@ class FittedGrid:
 
     def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Matrix:
         """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
-        return self.fit_grams(X).make_grams(None).combine(np.asarray(weights, dtype=np.float64))
+        return self.fit_grams(X).weighted(None).combine(np.asarray(weights, dtype=np.float64))
 
-    def make_grams(self, root_weight: Vector | None) -> GaussianGrams:
-        """Return what the solvers use, scaled by roots of the sample weights."""
-        return GaussianGrams(self, root_weight)
+    def weighted(self, root_weight: Vector | None) -> FittedGrid:
+        """Return the grid of S½ Kⱼ S½, S½ = diag(root_weight).
 
-
-class GaussianGrams:
-    """`Grams` of a grid: every sum and inner product computes the kernels anew.
-
-    `fitted`: the kernels and their points; `root_weight` of shape (n_samples,): roots of the sample
-    weights.
-    """
-
-    def __init__(self, fitted: FittedGrid, root_weight: Vector | None = None) -> None:
-        self.X, self.gamma = fitted.X, float(fitted.grid.gamma)
-        self.shape = (int(fitted.X.shape[1]), int(fitted.grid.n_widths))
-        self.root_weight = root_weight
+        Raises MemoryBudgetError if a Gram matrix and two like it do not fit.
+        """
         l = len(self.X)
         memory.require(
             3 * 8 * l**2,
             f"a Gram matrix of {l} samples and two like it",
             alternative="fit fewer samples, use low-rank factors, or raise memory_limit",
         )
+        return replace(self, root_weight=root_weight)
 
     @property
-    def n_kernels(self) -> int:
-        """m."""
-        return self.shape[0] * self.shape[1]
+    def _shape(self) -> tuple[int, int]:
+        return int(self.X.shape[1]), int(self.grid.n_widths)
+
+    def __len__(self) -> int:
+        return self._shape[0] * self._shape[1]
 
     @property
     def n_samples(self) -> int:
@@ -139,18 +134,18 @@ class GaussianGrams:
 
     @property
     def norms(self) -> Vector:
-        """The trace of each matrix, shape (m,): at least its Frobenius norm."""
+        """The trace of each weighted matrix, shape (m,): at least its Frobenius norm."""
         l = float(len(self.X)) if self.root_weight is None else float((self.root_weight**2).sum())
-        return np.full(self.n_kernels, l * (1.0 + 1e-9))
+        return np.full(len(self), l * (1.0 + 1e-9))
 
     def combine(self, weights: Vector) -> Matrix:
         """Return Σ ηⱼ Kⱼ (l²/2 exponentials per column in use, l² flops per kernel)."""
         from ._njit_gaussian_grid import combine_rows
 
-        table = np.ascontiguousarray(weights, dtype=np.float64).reshape(self.shape)
+        table = np.ascontiguousarray(weights, dtype=np.float64).reshape(self._shape)
         K = np.empty((len(self.X), len(self.X)))
         run_blocks(
-            lambda a, b: combine_rows(self.X, self.gamma, table, a, b, K),
+            lambda a, b: combine_rows(self.X, float(self.grid.gamma), table, a, b, K),
             row_bounds(len(K), lower=True),
             self._steps,
         )
@@ -173,8 +168,8 @@ class GaussianGrams:
         M = (scaled @ L) @ scaled.T
 
         def part(start: int, stop: int) -> Matrix:
-            found = np.zeros(self.shape)
-            inner_rows(self.X, self.gamma, M, start, stop, found)
+            found = np.zeros(self._shape)
+            inner_rows(self.X, float(self.grid.gamma), M, start, stop, found)
             return found
 
         parts = run_blocks(part, row_bounds(len(M), lower=True), self._steps)
@@ -184,4 +179,4 @@ class GaussianGrams:
     @property
     def _steps(self) -> float:
         """Exponentials and products of one pass."""
-        return 0.5 * len(self.X) ** 2 * self.n_kernels
+        return 0.5 * len(self.X) ** 2 * len(self)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from scipy.sparse import diags_array
 
 from .cells import divided, solve_cells
 from .constraint import SeparableKernel, VectorSolution
-from .grams import Grams
+from .family import InputKernels
 from .rounding import Sizes, gamma, in_problem_units
 from .sylvester import (
     EigenFactors,
@@ -167,7 +166,7 @@ class Objective:
 
     def __init__(
         self,
-        grams: Grams,
+        grams: InputKernels,
         Y: Matrix,
         lam: float,
         root_weight: Vector | None = None,
@@ -198,7 +197,7 @@ class Objective:
     @classmethod
     def of_arrays(
         cls,
-        make_grams: Callable[[Vector | None], Grams],
+        kernels: InputKernels,
         Y: Matrix,
         lam: float,
         sample_weight: npt.ArrayLike | None = None,
@@ -210,12 +209,13 @@ class Objective:
         Raises ValueError if a sample weight is not positive.
         """
         if sample_weight is None:
-            return cls(make_grams(None), np.ascontiguousarray(Y), lam, None, method, fixed_input)
+            Y = np.ascontiguousarray(Y)
+            return cls(kernels.weighted(None), Y, lam, None, method, fixed_input)
         weight = np.asarray(sample_weight, dtype=np.float64)
         if not (weight > 0).all():
             raise ValueError("sample_weight must be > 0 here: leave samples of weight 0 out")
         root = np.sqrt(weight)
-        return cls(make_grams(root), Y * root[:, None], lam, root, method, fixed_input)
+        return cls(kernels.weighted(root), Y * root[:, None], lam, root, method, fixed_input)
 
     @property
     def n_outputs(self) -> int:
@@ -270,7 +270,7 @@ class Objective:
         sizes = Sizes(
             n_samples=self.Y.shape[0],
             n_outputs=self.n_outputs,
-            n_kernels=self.grams.n_kernels,
+            n_kernels=len(self.grams),
             K=float(weights @ self.grams.norms),
             C=float(np.linalg.norm(C)),
             L=float(np.linalg.norm(L)),

@@ -9,7 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Index, Matrix, Vector
 
 from .cells import CellLeaveOneOut
-from .grams import Grams
+from .family import InputKernels
 from .leave_one_out import LeaveFoldsOut, LeaveOneOut
 
 # ridges over the mean eigenvalue: at the first nothing but the mean is left
@@ -80,7 +80,7 @@ class _Candidate:
 
 
 def choose_kernel(
-    grams: Grams,
+    grams: InputKernels,
     Y: Matrix,
     total_weight: float,
     *,
@@ -106,7 +106,7 @@ def choose_kernel(
     - `cell_root` of shape (n_samples, n_outputs): roots of weights per cell; Y is scaled by them
     - `folds`: in place of single samples
     """
-    m = grams.n_kernels
+    m = len(grams)
     fixed = [("even", np.full(m, 1.0 / m))]
     if rules and m > 1:
         fit = grams.inner(Y, np.eye(Y.shape[1])) / np.maximum(grams.norms, 1e-300)
@@ -133,7 +133,7 @@ def _best_lam(
     rule: str,
     weights: Vector,
     p: float | None,
-    grams: Grams,
+    grams: InputKernels,
     Y: Matrix,
     total_weight: float,
     cell_root: Matrix | None,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.kernels import FittedDictionary
-from kernelweave.vv_rkhs.grams import DenseGrams
+from kernelweave.vv_rkhs import PrecomputedFamily
 from kernelweave.vv_rkhs.leave_one_out import LeaveOneOut
 
 from .target import TargetFit
@@ -47,7 +47,7 @@ def left_out_errors(grams: RealArray, fit: TargetFit, Y: Matrix, lam: float) -> 
 
     Returns shape (n_samples, n_outputs): target minus prediction.
     """
-    K = DenseGrams(grams).combine(fit.weights)
+    K = PrecomputedFamily(grams, check=False).combine(fit.weights)
     return LeaveOneOut(K).errors(Y - fit.mean, lam * len(Y), fit.output_kernel)
 
 

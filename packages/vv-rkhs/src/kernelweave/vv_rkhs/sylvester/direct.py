@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +18,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 # Each solves once more for what is left: what three do not reach is taken for what the cancellation
 # leaves.
 _REFINEMENTS = 3
-
-
-class Gram(Protocol):
-    """K, or what multiplies as it does."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n_samples, n_samples)."""
-
-    def __matmul__(self, C: Matrix, /) -> Matrix:
-        """Return K C."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +62,7 @@ class SylvesterSolution:
 
 
 def check_system(
-    K: Gram,
+    K: Matrix | FactoredGram,
     L: ArrayLike,
     Y: ArrayLike,
     ridge: float,
@@ -111,7 +100,7 @@ def check_system(
 
 
 def finish(
-    K: Gram,
+    K: Matrix | FactoredGram,
     L: Matrix,
     Y: Matrix,
     ridge: float,
@@ -216,7 +205,7 @@ def solve_sylvester_eigen(
 
 
 def refined(
-    K: Gram,
+    K: Matrix | FactoredGram,
     L: Matrix,
     Y: Matrix,
     ridge: float,

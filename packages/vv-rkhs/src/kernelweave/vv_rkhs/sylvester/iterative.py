@@ -18,7 +18,7 @@ from kernelweave.kernels_core.clock import expired
 from numpy.typing import DTypeLike
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
-from .direct import EigenFactors, Gram, SylvesterSolution, check_system, finish
+from .direct import EigenFactors, FactoredGram, SylvesterSolution, check_system, finish
 
 _PASS = 1e-4  # what one pass in single precision is asked for
 _PATIENCE = 30  # its iterations that do not halve the squared residual, and rounding has won
@@ -313,7 +313,7 @@ class _Columns:
 
 
 def solve_sylvester_cg(
-    K: Gram,
+    K: Matrix | FactoredGram,
     L: Matrix,
     Y: Matrix,
     ridge: float,
