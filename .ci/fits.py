@@ -1,19 +1,27 @@
-"""One small fit with each member: what must work where that member is installed alone."""
+"""One small fit with each member: what must work where that member is installed alone.
+
+Nothing but the standard library is imported above the functions: one member needs no NumPy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def samples() -> tuple[np.ndarray, np.ndarray]:
     """Return thirty points in two overlapping classes."""
+    import numpy as np
+
     X = np.random.default_rng(0).random((30, 2))
     return X, np.where(X[:, 0] + 0.3 * np.sin(9.0 * X[:, 1]) > 0.5, 1.0, -1.0)
 
 
 def kernels_core() -> float:
+    import numpy as np
     from kernelweave.kernels_core import RBF, KernelDictionary, Linear
 
     X, _ = samples()
@@ -70,6 +78,7 @@ def ridge_mkl() -> float:
 
 
 def granger() -> float:
+    import numpy as np
     from kernelweave.granger import GrangerGraph
 
     series = np.random.default_rng(0).standard_normal((40, 3))

@@ -96,6 +96,13 @@ def test_every_member_has_a_fit() -> None:
     assert {member.import_name for member in MEMBERS.values()} == set(FITS)
 
 
+def test_the_fits_load_without_a_site() -> None:
+    """``kernelweave-check`` is installed alone, where there is not even NumPy."""
+    command = [sys.executable, "-S", "-c", "import fits; fits.FITS"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / ".ci")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_the_smoke_test_passes_here(name: str, tmp_path: Path) -> None:
