@@ -58,6 +58,7 @@ def relaxations() -> float:
 
 
 def vv_rkhs() -> float:
+    import numpy as np
     from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 
     X, y = samples()

@@ -75,14 +75,14 @@ def test_nor_that_of_rows_in_batches() -> None:
     model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=500)
     frame = X.assign(y=y, w=weight)
     plain = told(model.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
-    frame["w"] *= 1e9
+    frame["w"] *= 2.0**30  # a power of two, as above
     scaled = told(model.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
     for one, other in zip(plain, scaled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
     classes = EvidenceKernelClassifier(precisions=(50.0,), max_iter=3, n_landmarks=500)
     frame["y"] = np.where(frame["y"] > 14, "high", "low")
     scaled = told(classes.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
-    frame["w"] *= 1e-9
+    frame["w"] *= 2.0**-30
     plain = told(classes.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
     for one, other in zip(plain, scaled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
