@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -40,6 +41,14 @@ MEMBERS = workspace.members()
 ROOT_PROJECT = workspace.load_toml(ROOT / "pyproject.toml")
 # the versions of its time: later ones warn about what 1.6 does
 OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.*", "scipy<1.16", "pandas<3", "pytest<9")
+
+# what runs a member's tests beside what they declare: neither brings a library that members use
+RUNNERS = ("pytest-cov", "pytest-xdist")
+MEASURED = ("--cov", "--cov-branch", "--cov-report=")
+# what each member's own tests reached in `full`
+PARTS = ROOT / ".coverage-parts"
+# where an answer may depend on the instructions of a processor
+NUMERICAL = ("packages", "plugins/evidence", "plugins/baselines", "plugins/ridge-mkl")
 
 # small enough for an interpreter: each pass against its twin or its definition
 INTERPRETED = (
@@ -184,10 +193,13 @@ def tests(session: nox.Session, member: str) -> None:
     chosen = MEMBERS[member]
     siblings, others = workspace.split_local(group("test", chosen.pyproject))
     needed = workspace.closure([chosen, *siblings])
-    install(session, needed, others)
+    runners = [line for line in group("test") if line.startswith(RUNNERS)]
+    install(session, needed, [*others, *runners])
     assert_installed(session, needed)
     one_thread_each(session)
-    session.run("pytest", os.path.relpath(chosen.folder, ROOT), "-m", "not slow", *session.posargs)
+    session.env["COVERAGE_FILE"] = str(PARTS / member)
+    own = os.path.relpath(chosen.folder, ROOT)
+    session.run("pytest", "-n", "2", own, "-m", "not slow", *session.posargs)
 
 
 @nox.session
@@ -200,7 +212,11 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def processors(session: nox.Session) -> None:
-    """Light tests as on a processor without AVX-512: in NumPy, OpenBLAS and what numba compiles."""
+    """Numerical light tests as without AVX-512: in NumPy, OpenBLAS and what numba compiles.
+
+    The packages, the evidence kernel, the baselines and ridge regression: the pages, the command,
+    the papers' tables and the fault matrix run the same solvers and compare no further digits.
+    """
     install_all(session, "test")
     one_thread_each(session)
     listing = "import numpy as n; print(*n._core._multiarray_umath.__cpu_dispatch__)"
@@ -208,7 +224,7 @@ def processors(session: nox.Session) -> None:
     wide = [name for name in groups if name.startswith("AVX512") or name == "X86_V4"]
     session.env["NPY_DISABLE_CPU_FEATURES"] = " ".join(wide)
     session.env["OPENBLAS_CORETYPE"] = session.env["NUMBA_CPU_NAME"] = "haswell"
-    session.run("pytest", "-n", "2", "-m", "not slow", *session.posargs)
+    session.run("pytest", "-n", "2", "-m", "not slow", *NUMERICAL, *session.posargs)
 
 
 @nox.session
@@ -218,6 +234,24 @@ def coverage(session: nox.Session) -> None:
     A tracer sees no compiled line: those files are measured in a second, small run without the
     compiler. ``nox -s coverage -- packages/qp-smo`` measures one member by its own tests.
     """
+    folders = [each for each in session.posargs if (ROOT / each.partition("::")[0]).exists()]
+    measure(session, session.posargs, (), folders)
+
+
+@nox.session(name="coverage-together")
+def coverage_together(session: nox.Session) -> None:
+    """What `full` measures after each member alone: the tests of several members, and the sum.
+
+    They are those of ``tests/``, and the files of members that ask what is installed.
+    """
+    parts = tuple(str(PARTS / name) for name in MEMBERS)
+    measure(session, workspace.shared_tests(), parts, [])
+
+
+def measure(
+    session: nox.Session, chosen: Sequence[str], parts: Sequence[str], folders: Sequence[str]
+) -> None:
+    """Measure the chosen tests, add the parts, and judge the members in or above the folders."""
     install_all(session, "test")
     one_thread_each(session)
     if sys.version_info >= (3, 14):
@@ -225,8 +259,9 @@ def coverage(session: nox.Session) -> None:
     home = Path(session.create_tmp()).resolve()
     session.env["COVERAGE_FILE"] = str(home / "seen")
     session.run("coverage", "erase")
-    measured = ("--cov", "--cov-branch", "--cov-report=")
-    session.run("pytest", "-n", "2", "-m", "not slow", *measured, *session.posargs)
+    session.run("pytest", "-n", "2", "-m", "not slow", *MEASURED, *chosen)
+    if parts:
+        session.run("coverage", "combine", "-q", "--append", "--keep", *parts)
     session.run("coverage", "json", "-q", "-o", str(home / "seen.json"))
     rules = "--rcfile=.ci/coverage-njit.ini"
     plain = {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(home / "interpreted")}
@@ -234,7 +269,6 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "run", rules, "-m", "pytest", *few, *INTERPRETED, env=plain)
     session.run("coverage", "json", rules, "-q", "-o", str(home / "interpreted.json"), env=plain)
     reports = [str(home / name) for name in ("seen.json", "interpreted.json")]
-    folders = [each for each in session.posargs if (ROOT / each.partition("::")[0]).exists()]
     session.run("python", ".ci/coverage_by_member.py", *reports, "--of", *folders)
 
 
@@ -406,12 +440,19 @@ def bench_gate(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def full(session: nox.Session) -> None:
-    """Everything: the default checks, each member alone, slow tests, every Python, wheels.
+    """Everything but ``tests(all)``: each member alone, slow tests, every Python, wheels.
 
-    ``coverage`` runs the very tests of ``tests(all)``, which is left out.
+    Each light test runs once: in the session of its member, or with those of several members in
+    ``coverage-together``, which sums what both have reached. ``processors`` repeats the numerical
+    ones, ``oldest`` those about estimators.
     """
-    names = ["lint", "types", "docs", *(f"tests({name})" for name in MEMBERS), "coverage", "slow"]
+    shutil.rmtree(PARTS, ignore_errors=True)
     session.log(f"other Pythons here: {', '.join(INTERPRETERS) or 'none'}")
-    names += ["oldest", *(f"pythons-{version}" for version in INTERPRETERS), "processors"]
-    for name in [*names, "build", "bench-smoke", "bench-gate"]:
+    for name in ("lint", "types", "docs"):
+        session.notify(name)
+    for name in MEMBERS:
+        session.notify(f"tests({name})", MEASURED)
+    pythons = (f"pythons-{version}" for version in INTERPRETERS)
+    names = ("coverage-together", "slow", "oldest", *pythons, "processors", "build")
+    for name in (*names, "bench-smoke", "bench-gate"):
         session.notify(name)

@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
+_ASKS = re.compile(r"\b(importorskip|find_spec)\(")
 URLS = re.compile(r"\n\[project\.urls\]\n(?:[^\[\n].*\n)*")
 
 
@@ -118,6 +119,16 @@ def closure(start: Iterable[Member], root: Path = ROOT) -> list[Member]:
             needed[member.distribution] = member
             queue += split_local(member.requirements(), root)[0]
     return [needed[name] for name in sorted(needed)]
+
+
+def shared_tests(root: Path = ROOT) -> list[str]:
+    """Return ``tests`` and the test files of members that ask what else is installed.
+
+    A member alone skips part of such a file: where a sibling or an optional library is absent.
+    """
+    files = (path for each in members(root).values() for path in each.folder.rglob("test_*.py"))
+    asking = (path for path in files if _ASKS.search(path.read_text(encoding="utf-8")))
+    return ["tests", *sorted(path.relative_to(root).as_posix() for path in asking)]
 
 
 def njit_hash(root: Path = ROOT) -> str:

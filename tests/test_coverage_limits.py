@@ -8,7 +8,7 @@ from pathlib import Path
 
 import coverage_by_member
 import pytest
-from workspace import ROOT
+from workspace import ROOT, shared_tests
 
 
 def report(path: Path, name: str, lines: int, branches: int) -> str:
@@ -59,6 +59,18 @@ def test_compiled_files_come_from_the_second_report(tmp_path: Path) -> None:
     two = report(tmp_path / "two", "_njit_smo.py", 90, 80)
     files = {**coverage_by_member.files_of(Path(one)), **coverage_by_member.files_of(Path(two))}
     assert coverage_by_member.rows(files) == [("qp-smo", 95.0, 90.0)]
+
+
+def test_files_that_ask_what_is_installed_run_with_every_member(tmp_path: Path) -> None:
+    tests = tmp_path / "packages" / "one" / "tests"
+    tests.mkdir(parents=True)
+    (tests.parent / "pyproject.toml").write_text('[project]\nname = "one"\n')
+    (tests / "test_own.py").write_text("def test_alone(): ...\n")
+    (tests / "test_some.py").write_text('pytest.importorskip("kernelweave.qp_smo")\n')
+    (tests / "test_more.py").write_text('if find_spec("pandas"): ...\n')
+    folder = "packages/one/tests"
+    wanted = ["tests", f"{folder}/test_more.py", f"{folder}/test_some.py"]
+    assert shared_tests(tmp_path) == wanted
 
 
 def test_the_tests_without_the_compiler_exist() -> None:
