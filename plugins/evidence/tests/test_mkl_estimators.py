@@ -193,12 +193,10 @@ def test_a_limit_of_steps_is_said(data) -> None:
 
 
 def test_an_interrupt_keeps_the_model(data, monkeypatch) -> None:
-    from kernelweave.evidence.mkl import weights
-
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(weights, "predict_held_out", interrupted)
+    monkeypatch.setattr(EvidenceMKLRegressor, "_predict_held_out", interrupted)
     model = EvidenceMKLRegressor(kernels=THREE)
     with pytest.raises(SolveInterrupted):
         model.fit(*data[:2])

@@ -6,9 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceMKLRegressor, PricedOrthant
-from kernelweave.evidence.mkl.learn import learn_weights
-from kernelweave.evidence.mkl.objective import FLOOR, WeightEvidence
-from kernelweave.evidence.mkl.problem import Standard, weight_problem
+from kernelweave.evidence.mkl.learn import FLOOR, NoisyFamily, WeightEvidence, learn_weights
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, Status, solve
 from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.qp_smo import Ridge
@@ -89,16 +87,18 @@ def test_the_convex_step_beside_cvxpy(stack) -> None:
 def test_steps_descend_and_end_at_a_proved_stationary_point(stack, quick: bool) -> None:
     X, grams, targets = stack
     weight = np.where(np.arange(60) < 10, 2.0, 1.0)
-    standard = Standard.of(targets, weight)
-    problem = weight_problem(PrecomputedStack(grams), X, standard.values, weight)
-    found = learn_weights(problem, quick=quick, tol=1e-5, max_iter=500)
-    assert (np.diff(found.descent) <= 0).all()
-    assert found.result.status is Status.CONVERGED
-    assert found.result.gap <= 1e-5
-    at = WeightEvidence(grams, standard.values, weight)(found.weights, found.noise)
+    y = targets - (targets @ weight / weight.sum())[:, None]
+    y /= np.sqrt(y**2 @ weight / weight.sum())[:, None]
+    family = NoisyFamily(PrecomputedStack(grams), 1.0 / weight)
+    problem = Problem(family, Ridge(C=1.0 / FLOOR), PricedOrthant(), X, y, weight)
+    result, descent = learn_weights(problem, quick=quick, tol=1e-5, max_iter=500)
+    assert (np.diff(descent) <= 0).all()
+    assert result.status is Status.CONVERGED
+    assert result.gap <= 1e-5
+    at = WeightEvidence(grams, y, weight).at(result.parameters)
     ratio = at.forms / at.prices
     assert (ratio < 1 + 1e-4).all()
-    held = np.append(found.weights, found.noise - FLOOR) > 1e-6
+    held = result.parameters > 1e-6
     np.testing.assert_allclose(ratio[held], 1.0, atol=1e-3)
 
 

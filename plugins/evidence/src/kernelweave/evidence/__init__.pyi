@@ -8,7 +8,7 @@ from .explaining.shapley import ShapleyValues
 from .kernel import EvidenceKernel
 from .large.batches import Batch, Batches
 from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
-from .mkl.prices import PricedOrthant
+from .mkl.step import PricedOrthant
 from .new_rows import HeldOutWarning
 
 __all__ = [

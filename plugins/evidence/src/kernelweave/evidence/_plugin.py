@@ -32,7 +32,7 @@ def kernelweave_register_constraints(register: Callable[[ComponentSpec], None]) 
     register(
         ComponentSpec(
             name="priced-orthant",
-            target="kernelweave.evidence.mkl.prices:PricedOrthant",
+            target="kernelweave.evidence.mkl.step:PricedOrthant",
             summary="{w ≥ 0} with the penalty ½ Σ pⱼwⱼ",
         )
     )

@@ -671,13 +671,6 @@ class EvidenceModel(Explained, Estimator):
         """Return predictions of rows held out as `held_out_prediction_`."""
         raise NotImplementedError
 
-    def _spread(self, values: FloatArray) -> FloatArray:
-        """Return merged rows as the user's rows; NaN where the weight was zero."""
-        out = np.full((len(self._owner), values.shape[1]), np.nan)
-        kept = self._owner >= 0
-        out[kept] = values[self._owner[kept]]
-        return out
-
     def _encoded(self, X: Table) -> Encoded:
         check_is_fitted(self, "kernel_")
         return self.encoder_.transform(X, estimator=self)

@@ -36,8 +36,8 @@ from .large.reading import ClassTargets, NumberTargets
 from .last_step import with_likelihood
 from .mixture import blocks
 from .probabilities import CalibratedClasses
-from .rows import Rows
-from .scores import r2_with_error, squared_losses
+from .rows import Rows, to_original_rows
+from .scores import judge_numbers, squared_losses
 from .targets import check_classes, check_numbers, check_weight
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         self._flat = targets.flat
 
     def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
-        return self._shaped(self._spread(held_out))
+        return self._shaped(to_original_rows(held_out, self._owner))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
         n_folds, twins = min(self._n_folds, len(rows)), rows.twins
@@ -134,10 +134,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return list(KFold(n_folds, shuffle=True, random_state=state).split(rows.numeric))
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
-        seen, mass = ~np.isnan(held_out[:, 0]), rows.mass
-        if not seen.any():
-            return np.nan, np.nan
-        return r2_with_error(rows.targets.T[seen], held_out[seen], mass[seen])
+        return judge_numbers(held_out, rows.targets, rows.mass)
 
     def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         return squared_losses(rows.targets.T, values, rows.mass)
@@ -367,7 +364,8 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         self.classes_ = targets.labels
 
     def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
-        return self._spread(np.asarray(softmax(self._answers_held_out(held_out, rows), axis=1)))
+        proba = np.asarray(softmax(self._answers_held_out(held_out, rows), axis=1))
+        return to_original_rows(proba, self._owner)
 
     def _answers_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
         return crossed_logits(held_out, rows.targets, rows.mass)

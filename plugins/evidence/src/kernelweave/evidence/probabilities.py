@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
@@ -13,15 +13,15 @@ from .classes import per_class
 from .large.dask_parts import by_parts
 
 
-class CalibratedClasses(ABC):
+class CalibratedClasses:
     """Mixed into classifiers whose decision values held-out rows calibrate."""
 
-    classes_: Labels
-    _calibration: Calibration
+    if TYPE_CHECKING:
+        classes_: Labels
+        _calibration: Calibration
 
-    @abstractmethod
-    def _values(self, X: Rows) -> FloatArray:
-        """Return decision values, shape (n_samples, n_outputs); one output for two classes."""
+        def _values(self, X: Rows) -> FloatArray:
+            """Return decision values, shape (n_samples, n_outputs); one output for two classes."""
 
     def _logits(self, X: Rows) -> FloatArray:
         values = per_class(self._values(X))

@@ -253,3 +253,14 @@ def spread_of(rest: FloatArray, mass: FloatArray) -> FloatArray:
     # a fold may hold one value only
     spread[spread == 0] = 1.0
     return spread
+
+
+def to_original_rows(values: FloatArray, owner: Index) -> FloatArray:
+    """Return values of merged rows, (n, n_outputs), as those of the user's rows.
+
+    `owner` of shape (n_rows,): the place of each, −1 where its weight is zero: NaN there.
+    """
+    out = np.full((len(owner), values.shape[1]), np.nan)
+    kept = owner >= 0
+    out[kept] = values[owner[kept]]
+    return out

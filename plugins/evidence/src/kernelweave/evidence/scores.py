@@ -20,6 +20,20 @@ def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> t
     return 1.0 - lost, error
 
 
+def judge_numbers(
+    held_out: FloatArray, targets: FloatArray, mass: FloatArray
+) -> tuple[float, float]:
+    """Return R² of rows held out and its standard error; NaN where none were, or all are alike.
+
+    `held_out` of shape (n, n_outputs): NaN where a row was not held out; `targets` of shape
+    (n_outputs, n).
+    """
+    seen = ~np.isnan(held_out[:, 0])
+    if not seen.any() or not np.ptp(targets[:, seen], axis=1).all():
+        return np.nan, np.nan
+    return r2_with_error(targets.T[seen], held_out[seen], mass[seen])
+
+
 def squared_losses(
     y: FloatArray, predicted: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -2,22 +2,257 @@
 
 from __future__ import annotations
 
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from kernelweave.kernels_core import config_context
-from kernelweave.kernels_core.arrays import FloatArray, Rows
-from kernelweave.kernels_core.estimators.kernel import KernelClassifier, KernelRegressor
+from kernelweave.kernels_core import (
+    KernelDictionary,
+    Problem,
+    SolveInterrupted,
+    Status,
+    clock,
+    config_context,
+    interrupts,
+)
+from kernelweave.kernels_core.arrays import FloatArray, Points, RandomState, Rows
+from kernelweave.kernels_core.checks import COUNT, integer, one_of
+from kernelweave.kernels_core.config import blas_threads
+from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
-from kernelweave.kernels_core.estimators.weights import is_precomputed
+from kernelweave.kernels_core.estimators.weights import (
+    KERNELS,
+    WeightedKernels,
+    fit_kernels,
+    is_precomputed,
+    weight_attributes,
+)
+from kernelweave.kernels_core.fit import FitResult, Formula, attributes_of
+from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.kernels import Kernel
+from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
+from kernelweave.kernels_core.memory import require
+from kernelweave.kernels_core.parameters import fitted, parameter
+from kernelweave.qp_smo import Ridge
+from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 
 from ..classes import class_codes, class_folds, judge_classes, per_class
 from ..folds import Split
+from ..kernel import default_kernels
 from ..probabilities import CalibratedClasses
-from ..scores import r2_with_error
-from .weights import EvidenceWeights, mass_of, spread_to_given
+from ..rows import relative, spread_of, to_original_rows
+from ..scores import judge_numbers
+from .learn import FLOOR, NoisyFamily, learn_weights
+from .step import PricedOrthant
+
+_PROOFS = (
+    "a feasible dual point of the convex problem that touches the negative log evidence at these "
+    "weights from above",
+    "its value at these weights; equal bounds prove a stationary point of the evidence, not its "
+    "global maximum",
+)
+# New rows whose kernel values with all training rows are held at a time.
+_BLOCK = 2048
+
+
+class EvidenceWeights(WeightedKernels):
+    """Kernel weights and the noise by the evidence, for classifiers and regressors."""
+
+    kernels: KernelDictionary | Sequence[Kernel] | str | None = parameter(
+        "The kernels; by default Gaussians, Laplacians, a linear kernel and tessellated products "
+        'of ranks, for features that are then standardised. With ``"precomputed"`` X holds Gram '
+        "matrices, (n_kernels, n, n_train).",
+        kind='None, KernelDictionary, list of Kernel or "precomputed"',
+        default=None,
+        rule=KERNELS,
+        kw_only=False,
+    )
+    algorithm: str = parameter(
+        "L-BFGS on the logarithms before each convex step, or convex steps alone: both descend, "
+        "and end at the same proof.",
+        default="lbfgs",
+        rule=one_of("lbfgs", "majorize"),
+    )
+    n_folds: int = parameter(
+        "Folds that learn the weights anew, for the held-out score.", default=3, rule=integer(2)
+    )
+    tol: float = 1e-3
+    max_iter: int = parameter("Convex steps at most.", default=100, rule=COUNT)
+    random_state: RandomState = parameter(
+        "Draws the folds; the same number gives the same model.",
+        default=0,
+        kind="int, RandomState or None",
+    )
+
+    n_iter_: int = fitted("int", "Convex steps on all rows.")
+    noise_: float = fitted("float", "σ², in units of the targets' variance.")
+    log_evidence_: float = fitted("float", "log p(y) of the standardised targets.")
+    descent_: FloatArray = fitted(
+        "ndarray", "Negative log evidence, up to a constant, at the start and after each step."
+    )
+    held_out_score_: float = fitted(
+        "float", "Score of rows by weights and functions learned without their targets."
+    )
+    held_out_error_: float = fitted("float", "Its standard error.")
+    held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")
+
+    def formula(self, samples: Samples) -> Formula:
+        """Return the first of the convex problems whose solutions the evidence chooses."""
+        scaling: Scaling | None = None
+        stored: Any
+        if self.kernels is None:
+            scaling = Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
+            X = np.asarray(samples.scaled(scaling).X)
+            own = default_kernels(X, samples.weight)
+            stored = KernelDictionary(own, normalize=self.normalize).fit_grams(X)
+        else:
+            stored = fit_kernels(self, samples)
+        return Formula(
+            NoisyFamily(stored, 1.0 / _mass_of(samples)),
+            Ridge(C=1.0 / FLOOR),
+            PricedOrthant(),
+            "evidence-step",
+            scaling=scaling,
+            proofs=_PROOFS,
+            attributes=lambda _, result: {
+                **weight_attributes(self, stored, result.parameters[:-1]),
+                "noise_": FLOOR + float(result.parameters[-1]),
+            },
+        )
+
+    def _learn(self, data: Data) -> FitResult:
+        """Learn the weights on all rows and in folds, while there is time."""
+        n, merged = data.X.shape[0], data.merged
+        if n < 2:
+            raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
+        samples = replace(merged, weight=relative(merged.weight))
+        found: dict[str, Any] = {}
+        stopped: SolveInterrupted | None = None
+        held_out, n_missing = np.full(samples.targets.T.shape, np.nan), self.n_folds
+        with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
+            try:
+                with interrupts.kept(), blas_threads(samples.X.shape[0]):
+                    found, grams = self._on_all_rows(samples)
+                    if found["result_"].status is Status.INTERRUPTED:
+                        raise KeyboardInterrupt
+                    splits = self._splits(samples.targets, check_random_state(self.random_state))
+                    n_missing = len(splits)
+                    for rows, others in splits:
+                        if clock.expired():
+                            break
+                        held_out[others] = self._predict_held_out(grams, samples, rows, others)
+                        n_missing -= 1
+            except KeyboardInterrupt as stop:
+                if not found:
+                    raise
+                found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
+                stopped = SolveInterrupted(found["result_"])
+                stopped.__cause__ = stop
+        found |= self._judged(samples, held_out)
+        if stopped is not None:
+            return FitResult(found, None if self.on_interrupt == "return" else stopped)
+        result = found["result_"]
+        words = [] if result.status.success else [result.message]
+        words += [f"{n_missing} folds were not reached"] if n_missing else []
+        if words:
+            warnings.warn("; ".join(words), ConvergenceWarning, stacklevel=3)
+        return FitResult(found)
+
+    def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray]:
+        """Learn the weights on all rows; return what is found, and the kernels' matrices."""
+        n, mass = samples.X.shape[0], _mass_of(samples)
+        hint = "raise memory_limit or give fewer samples"
+        require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
+        formula, (values, centre, spread) = self.formula(samples), _standardised(samples)
+        parts = formula.family, formula.learner, formula.set
+        problem = Problem(*parts, samples.scaled(formula.scaling).X, values, samples.weight)
+        result, descent = self._search(problem, verbose=self.verbose)
+        found = attributes_of(samples, formula, problem, result)
+        size = float(mass.sum()) * len(values)
+        several, rule = len(spread) > 1, found["_predictor"]
+        # in the units of the targets
+        found |= {
+            "descent_": np.array(descent),
+            "log_evidence_": float(-descent[-1] - 0.5 * size * np.log(2.0 * np.pi)),
+            "n_iter_": len(descent) - 1,
+            "dual_coef_": found["dual_coef_"] * (spread[:, None] if several else spread[0]),
+            "intercept_": centre if several else float(centre[0]),
+            "_predictor": replace(rule, coef=rule.coef * spread[:, None], offset=centre),
+            "_training": (samples.X, 1.0 / mass, spread),
+        }
+        return found, problem.family.stored.grams
+
+    @property
+    def _search(self) -> Any:
+        quick = self.algorithm == "lbfgs"
+        return partial(learn_weights, quick=quick, tol=self.tol, max_iter=self.max_iter)
+
+    def _predict_held_out(
+        self, grams: FloatArray, samples: Samples, rows: Any, others: Any
+    ) -> FloatArray:
+        """Learn the weights on some rows; return predictions of others, shape (n_others, T)."""
+        weight = None if samples.weight is None else samples.weight[rows]
+        own = replace(samples, X=rows, targets=samples.targets[:, rows], weight=weight)
+        values, centre, spread = _standardised(own)
+        inner = PrecomputedStack(np.stack([K[np.ix_(rows, rows)] for K in grams]))
+        family, places = NoisyFamily(inner, 1.0 / _mass_of(own)), rows.astype(np.float64)[:, None]
+        parts = family, Ridge(C=1.0 / FLOOR), PricedOrthant()
+        result, _ = self._search(Problem(*parts, places, values, weight))
+        K = np.zeros((len(others), len(rows)))
+        for w, each in zip(result.parameters[:-1], grams, strict=True):
+            if w > 0.0:
+                K += w * each[np.ix_(others, rows)]
+        return np.asarray(K @ result.solution.dual_coef.T * spread + centre)
+
+    @abstractmethod
+    def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
+        """Return the folds of merged samples."""
+
+    @abstractmethod
+    def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
+        """Return the held-out score and what else the held-out predictions say."""
+
+
+def _mass_of(samples: Samples) -> FloatArray:
+    return np.ones(samples.X.shape[0]) if samples.weight is None else samples.weight
+
+
+def _standardised(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return targets, (T, n), in units of their own spread, their centres and their spreads."""
+    first, mass = samples.targets[:, :1], _mass_of(samples)
+    # the mean of equal numbers is that number
+    centre = first[:, 0] + (samples.targets - first) @ (mass / mass.sum())
+    rest = samples.targets - centre[:, None]
+    spread = spread_of(rest, mass)
+    return rest / spread[:, None], centre, spread
+
+
+def _deviation(
+    kernel: Kernel, X: Points, noise: float, rows: Points, share: FloatArray, spread: FloatArray
+) -> FloatArray:
+    """Return the posterior deviation of a new observation, noise included, (n_new, T).
+
+    `noise`: in units of the targets' variance; `share` of shape (n,): what rows have of it.
+    """
+    n, hint = rows.shape[0], "raise memory_limit or predict without return_std"
+    require(2 * 8 * n * n, f"a factor of the Gram matrix of {n} samples", alternative=hint)
+    S = np.array(kernel(rows), dtype=np.float64)
+    S[np.diag_indices_from(S)] += noise * share
+    factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
+    variance = np.array(kernel.diag(X), dtype=np.float64)
+    for first in range(0, X.shape[0], _BLOCK):
+        block = slice(first, first + _BLOCK)
+        half = solve_triangular(factor, kernel(X[block], rows).T, lower=True, check_finite=False)
+        variance[block] -= np.einsum("ij,ij->j", half, half)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0) + noise)[:, None] * spread)
 
 
 class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
@@ -72,13 +307,8 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
             Predicted targets.
         std : ndarray of the same shape
             If asked for.
-
-        Raises
-        ------
-        ValueError
-            If ``return_std`` is asked for and ``kernels`` is ``"precomputed"``.
         """
-        mean = self._shaped(self._values(X))
+        mean = super().predict(X)
         if not return_std:
             return mean
         if is_precomputed(self):
@@ -87,45 +317,26 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
                 "hold: give kernels instead"
             )
         with config_context(memory_limit=self.memory_limit):
-            width = self._posterior.deviation(self.kernel_, self._points(X))
-        return mean, self._shaped(width)
-
-    def _shaped(self, values: FloatArray) -> FloatArray:
-        return values[:, 0] if self._is_flat else values
+            width = _deviation(self.kernel_, self._points(X), self.noise_, *self._training)
+        return mean, width[:, 0] if self._is_flat else width
 
     def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
         n = targets.shape[1]
-        if n < 2:
-            return []
-        folds = KFold(min(self.n_folds, n), shuffle=True, random_state=state)
-        return list(folds.split(targets.T))
+        folds = KFold(max(2, min(self.n_folds, n)), shuffle=True, random_state=state)
+        return list(folds.split(targets.T)) if n > 1 else []
 
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
-        seen, mass = ~np.isnan(held_out[:, 0]), mass_of(samples)
-        varies = bool(seen.any()) and bool(np.ptp(samples.targets[:, seen], axis=1).all())
-        score, error = (
-            r2_with_error(samples.targets.T[seen], held_out[seen], mass[seen])
-            if varies
-            else (np.nan, np.nan)
-        )
-        predicted = spread_to_given(samples, held_out)
-        predicted = predicted[:, 0] if self._is_flat else predicted
-        return {
-            "held_out_score_": score,
-            "held_out_error_": error,
-            "held_out_prediction_": predicted,
-        }
+        score, error = judge_numbers(held_out, samples.targets, _mass_of(samples))
+        told = to_original_rows(held_out, samples.owner)
+        told = told[:, 0] if self._is_flat else told
+        return {"held_out_score_": score, "held_out_error_": error, "held_out_prediction_": told}
 
 
-class EvidenceMKLClassifier(CalibratedClasses, EvidenceWeights, KernelClassifier):
+class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier):
     """Classification with kernels weighted by the evidence: no C, no budget, nothing to tune.
 
     The weights of `EvidenceMKLRegressor` on ±1 targets; classes share them, one output a class.
-    Held-out rows calibrate the probabilities.
-
-    Notes
-    -----
-    What is proved and what is not: as for `EvidenceMKLRegressor`.
+    Held-out rows calibrate the probabilities. What is proved and what is not is the same.
 
     Examples
     --------
@@ -147,14 +358,7 @@ class EvidenceMKLClassifier(CalibratedClasses, EvidenceWeights, KernelClassifier
         return class_folds(class_codes(targets), self.n_folds, state)
 
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
-        calibration, score, error = judge_classes(held_out, samples.targets, mass_of(samples))
-        logits = calibration.logits(per_class(spread_to_given(samples, held_out)))
-        return {
-            "_calibration": calibration,
-            "held_out_score_": score,
-            "held_out_error_": error,
-            "held_out_prediction_": softmax(logits, axis=1),
-        }
-
-    def _values(self, X: Rows) -> FloatArray:
-        return KernelClassifier._values(self, X)
+        calibration, score, error = judge_classes(held_out, samples.targets, _mass_of(samples))
+        logits = calibration.logits(per_class(to_original_rows(held_out, samples.owner)))
+        found = {"_calibration": calibration, "held_out_score_": score, "held_out_error_": error}
+        return found | {"held_out_prediction_": softmax(logits, axis=1)}
