@@ -207,7 +207,7 @@ class Parts:
     def setup_cache(self) -> dict[tuple[str, str], float]:
         from kernelweave.kernels_core import Problem, TessellatedFamily
         from kernelweave.papers.measuring import exponents
-        from kernelweave.papers.tessellated.parts import parts_of
+        from kernelweave.papers.tessellated.scaling import parts_of
         from kernelweave.qp_smo import SVC
         from kernelweave.spectahedron import Spectahedron
 

@@ -82,7 +82,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         for name, target in targets.items()
     }
-    monkeypatch.setattr("kernelweave.papers.catalogue.tables", lambda: specs)
+    monkeypatch.setattr("kernelweave.papers.plan.tables", lambda: specs)
     monkeypatch.delenv("KERNELWEAVE_DATA", raising=False)
 
 
@@ -337,10 +337,10 @@ def add(monkeypatch: pytest.MonkeyPatch, name: str, target: Callable) -> None:
     spec = PaperTable(
         name=name, target=f"{__name__}:{target.__name__}", summary="another", paper="Nowhere"
     )
-    from kernelweave.papers import catalogue
+    from kernelweave.papers import plan
 
-    known = catalogue.tables()
-    monkeypatch.setattr(catalogue, "tables", lambda: {**known, name: spec})
+    known = plan.tables()
+    monkeypatch.setattr(plan, "tables", lambda: {**known, name: spec})
 
 
 def test_a_figure_of_ours_that_is_missing_is_named(

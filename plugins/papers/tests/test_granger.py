@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.granger.genes import load
-from kernelweave.papers.granger.known_graphs import dream3
-from kernelweave.papers.granger.rivals import METHODS, measure
+from kernelweave.papers.granger.known_graphs import METHODS, decide, dream3, measure_rival
 from matplotlib.figure import Figure
 
 
@@ -76,7 +75,7 @@ def test_every_rival_finds_a_strong_link_and_its_direction(method: str) -> None:
 def test_rivals_are_measured_and_shown_beside_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = measure("lasso VAR", 10.0, 0.1, seed=0, n_nodes=5, n_times=60)
+    found = measure_rival("lasso VAR", 10.0, 0.1, seed=0, n_nodes=5, n_times=60)
     assert 0.0 <= found["auroc"] <= 1.0
     assert found["seconds"] > 0.0
     monkeypatch.setitem(METHODS, "PCMCI, ParCorr", METHODS["lasso VAR"]._replace(needs="no_such"))
@@ -89,9 +88,7 @@ def test_rivals_are_measured_and_shown_beside_what_is_missing(
 
 
 def test_decisions_are_counted_and_summed_up() -> None:
-    from kernelweave.papers.granger import decisions
-
-    found = decisions.measure({"kind": "linear"}, 0, n_nodes=3, n_times=60, n_draws=30)
+    found = decide({"kind": "linear"}, 0, n_nodes=3, n_times=60, n_draws=30)
     assert found["found"] <= found["edges"] == 6 - found["without"]
     assert found["false"] <= found["without"]
     plan = tables()["vv-graph-decisions"].plan(Request(repeats=2))

@@ -13,9 +13,9 @@ from kernelweave.papers.engine.verdicts import claims_on, verdict
 from kernelweave.papers.measuring import settled
 from kernelweave.papers.plan import SHIPPED
 from kernelweave.papers.sparse import optima, sets
-from kernelweave.papers.sparse.fifty import measure as measure_fifty
+from kernelweave.papers.sparse.fits import measure_fifty
 from kernelweave.papers.sparse.question import BASELINES
-from kernelweave.papers.sparse.sets import SETS, cell, shuffled, split_of, theirs
+from kernelweave.papers.sparse.sets import SETS, set_cell, shuffled, split_of, theirs
 from numba import njit
 
 NAMES = [*(f"smkl-{number}" for number in range(2, 11)), "smkl-optima"]
@@ -279,7 +279,7 @@ def test_what_an_optimum_costs(shared):
 
 def test_a_cell_with_more_kernels(shared):
     request = Request(quick=True, most_samples=60, folder=shared / "data")
-    settings = cell(request, "iris", "fifty", measure_fifty, 1.0, n_kernels=5).arguments
+    settings = set_cell(request, "iris", "fifty", measure_fifty, 1.0, n_kernels=5).arguments
     found = measure_fifty(**settings)
     assert found["optimum"]["accuracy"] >= 90.0
     assert found["optimum"]["gap"] <= 1e-4

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
 from kernelweave.papers.study import large, rivals, sets
+from kernelweave.papers.study.comparison import SizeResults, drawing, scores, shares, verdict
 from kernelweave.papers.study.rivals import (
     METHODS,
     OURS,
@@ -18,7 +19,6 @@ from kernelweave.papers.study.rivals import (
     rows_trained,
 )
 from kernelweave.papers.study.sets import PROBLEMS, SETS, address, make, samples
-from kernelweave.papers.study.showing import SizeResults, drawing, scores, shares, verdict
 from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.scoring import corrected_resampled, of_independent
 from sklearn.base import BaseEstimator, ClassifierMixin

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
-from kernelweave.papers.tessellated.accuracy import COSTS, measure, seconds_of
+from kernelweave.papers.data import printed
+from kernelweave.papers.tessellated import accuracy
+from kernelweave.papers.tessellated.accuracy import COSTS, measure, seconds_of, theirs
 from kernelweave.papers.tessellated.methods import methods_for
-from kernelweave.papers.tessellated.sets import CLASSIFICATION, REGRESSION, TIMES, theirs
 from kernelweave.workbench.pages import figure_svg
 
+CLASSIFICATION, REGRESSION = (accuracy.sets(task) for task in ("classification", "regression"))
 OURS = [name for name, spec in tables().items() if "papers.tessellated" in spec.target]
 
 
@@ -21,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     classes = {task.file for task in CLASSIFICATION.values()}
-    classes |= {file for file, *_ in TIMES.values()}
+    classes |= {row["file"] for row in printed("tessellated", "times.csv")}
     files = classes | {task.file for task in REGRESSION.values()}
     for name in sorted(files | {"grand_canyon_750.csv", "grand_canyon_native.csv.gz"}):
         X = rng.uniform(size=(130, 2))

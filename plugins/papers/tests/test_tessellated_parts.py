@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.measuring import exponents
-from kernelweave.papers.tessellated.times import measure
+from kernelweave.papers.tessellated.convergence import measure_seconds
 from kernelweave.spectahedron import TessellatedKernelClassifier
 
 
@@ -43,7 +43,7 @@ def test_no_first_fit_is_larger_than_those_that_are_timed(
         return fit(self, X, y)
 
     monkeypatch.setattr(TessellatedKernelClassifier, "fit", watched)
-    measure(str(shared / "data" / "liver_bupa.csv"), "tkl-sdp", 8, 1)
+    measure_seconds(str(shared / "data" / "liver_bupa.csv"), "tkl-sdp", 8, 1)
     assert sizes == [4, 8]
 
 

@@ -170,7 +170,7 @@ def planned(request: Request) -> Plan:
 @pytest.fixture
 def pages(run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
     spec = PaperTable(name="t", target=f"{__name__}:planned", summary="errors", paper="Nobody")
-    monkeypatch.setattr("kernelweave.papers.catalogue.tables", lambda: {"t": spec})
+    monkeypatch.setattr("kernelweave.papers.plan.tables", lambda: {"t": spec})
     monkeypatch.delenv("KERNELWEAVE_DATA", raising=False)
     claim = Claim("t", "ours is best", "ours", ("other",), "less", "MSE", exact=True)
     home = "kernelweave.papers.engine.sections"

@@ -1,5 +1,4 @@
-from .catalogue import tables
-from .plan import Cell, Drawing, MissingDataError, PaperTable, Plan, Request, Sheet
+from .plan import Cell, Drawing, MissingDataError, PaperTable, Plan, Request, Sheet, tables
 
 __all__ = [
     "Cell",

@@ -69,11 +69,10 @@ def tables_command(
     json : bool
         Print what was written as JSON.
     """
-    from . import catalogue
+    from . import plan
     from .data import where_from
     from .engine.chosen import ALL, choose, files_missing, narrowed, with_data
     from .engine.running import KeptCells, Run
-    from .plan import Request
 
     least = {"jobs": (jobs, 1), "subsample": (subsample, 50), "repeats": (repeats, 1)}
     for name, (value, bound) in least.items():
@@ -82,8 +81,8 @@ def tables_command(
     folder = data or data_folder()
     if folder is not None and not folder.is_dir():
         raise CommandError(f"the data folder {folder} does not exist")
-    request = Request(quick=quick, folder=folder, subsample=subsample, repeats=repeats)
-    chosen = choose(names or (ALL,), request, catalogue.tables())
+    request = plan.Request(quick=quick, folder=folder, subsample=subsample, repeats=repeats)
+    chosen = choose(names or (ALL,), request, plan.tables())
     if dataset or method:
         chosen = narrowed(chosen, dataset or (), method or ())
     missing = files_missing(chosen)

@@ -96,6 +96,20 @@ def interval(numbers: Iterable[float]) -> tuple[float | None, float | None, floa
     return middle - half, middle, middle + half
 
 
+def plus_minus(numbers: Iterable[float]) -> str | None:
+    """Return the mean and half of its 95 % interval in words, None of nothing.
+
+    Examples
+    --------
+    >>> plus_minus([1.0, 2.0, 3.0])
+    '2.000 ± 2.484'
+    """
+    low, middle, _ = interval(numbers)
+    if middle is None:
+        return None
+    return f"{middle:.3f}" if low is None else f"{middle:.3f} ± {middle - low:.3f}"
+
+
 def exponents(m: ArrayLike, n_P: ArrayLike, seconds: ArrayLike) -> tuple[float, float]:
     """Return a and b of the least-squares fit ``seconds ≈ c·mᵃ·n_Pᵇ`` in logarithms.
 

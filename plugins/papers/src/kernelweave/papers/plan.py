@@ -7,9 +7,12 @@ process, keeps each result as JSON, and hands all of them to ``present``.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -120,6 +123,19 @@ class Cell:
     def missing_files(self) -> list[str]:
         """Return the data files that the cell reads and that are not there."""
         return list(dict.fromkeys(_missing_in(list(self.arguments.values()))))
+
+
+def cell(
+    key: str,
+    seconds: float,
+    is_reduced: bool,
+    compute: Callable[..., object],
+    *args: Any,
+    **more: Any,
+) -> Cell:
+    """Return a `Cell` that calls ``compute(*args, **more)``."""
+    given = signature(compute).bind(*args, **more).arguments
+    return Cell(key=key, compute=compute, arguments=given, seconds=seconds, is_reduced=is_reduced)
 
 
 def _missing_in(value: object) -> Iterator[str]:
@@ -287,3 +303,27 @@ class PaperTable(ComponentSpec):
         """
         planned: Plan = self.load()(request, **self.settings)
         return planned
+
+
+def tables() -> dict[str, PaperTable]:
+    """Return every table and figure by name, as ``catalogue.csv`` lists them.
+
+    Returns
+    -------
+    dict of str to PaperTable
+        Nothing of a paper is imported before a table is planned.
+
+    Examples
+    --------
+    >>> from kernelweave.papers import tables
+    >>> tables()["vv-1"].paper
+    'Sindhwani, Minh and Lozano 2013, Table 1'
+    """
+    found = {}
+    with (files(__package__) / "catalogue.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            pairs = (each.partition("=")[::2] for each in row.pop("settings").split("|") if each)
+            settings = {name: int(text) if text.isdigit() else text for name, text in pairs}
+            row["target"] = f"kernelweave.papers.{row['target']}"
+            found[row["name"]] = PaperTable(**row, settings=settings)
+    return found

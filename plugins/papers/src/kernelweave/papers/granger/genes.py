@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import DIVERGING, HEAT
 
 from ..data import values
-from ..plan import Cell, Drawing, Plan, Request, Sheet, Value
+from ..plan import Drawing, Plan, Request, Sheet, Value, cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,19 +90,11 @@ def figure(request: Request, number: int) -> Plan:
     present, names = _FIGURES[number]
     path = request.data_file(FILE)
     quick = {"quick": True} if request.quick else {}
-    cells = []
-    for name in names:
-        linear, learn_output = MODELS[name]
-        arguments = {"path": path, "linear": linear, "learn_output": learn_output, **quick}
-        cells.append(
-            Cell(
-                key=name,
-                compute=measure,
-                arguments={**arguments, "lags": 2 if request.quick else 7},
-                seconds=15.0 if request.quick else 120.0,
-                is_reduced=request.quick,
-            )
-        )
+    lags, seconds = (2, 15.0) if request.quick else (7, 120.0)
+    cells = [
+        cell(name, seconds, request.quick, measure, path, *MODELS[name], lags, **quick)
+        for name in names
+    ]
     return Plan(cells, present)
 
 

@@ -1,16 +1,25 @@
-"""AUROC on five DREAM3 networks and on Lorenz-96, against a swept lasso."""
+"""Random systems whose graph is known.
+
+AUROC on five DREAM3 networks and on Lorenz-96 against a swept lasso; ours: Lorenz-96 against what
+users of other packages would take, and which edges of small systems pass a test.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, score_graph
+from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, random_network, score_graph
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import folds, values
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..measuring import mean, plus_minus, timed, within
+from ..plan import Plan, Request, Results, Sheet, Value, cell
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -73,13 +82,7 @@ def table(request: Request) -> Plan:
         for name in NETWORKS
     ]
     cells = [
-        Cell(
-            key=f"{label}/{seed}",
-            compute=measure,
-            arguments={"seed": seed, "files": given},
-            seconds=20.0,
-            is_reduced=request.quick,
-        )
+        cell(f"{label}/{seed}", 20.0, request.quick, measure, seed, given)
         for label, given in (("DREAM3, size 10", files), ("Lorenz-96", None))
         for seed in range(1 if request.quick else 5)
     ]
@@ -89,23 +92,241 @@ def table(request: Request) -> Plan:
 def _present(found: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     for label in dict.fromkeys(key.partition("/")[0] for key in found):
-        each = [value for key, value in found.items() if key.partition("/")[0] == label]
+        each = list(within(found, label).values())
         values = np.array([[one[name] for name in _SCORES] for one in each])
-        rows.append([label, len(each), *map(_interval, values.mean(axis=2).T)])
+        rows.append([label, len(each), *map(plus_minus, values.mean(axis=2).T)])
         if values.shape[2] > 1:
             for name, of_one in zip(NETWORKS, np.moveaxis(values, 2, 0), strict=True):
-                rows.append([f"of which {name}", len(each), *map(_interval, of_one.T)])
+                rows.append([f"of which {name}", len(each), *map(plus_minus, of_one.T)])
     areas = ("kernel", "lasso", "lasso with one penalty", "best lasso")
     scores = (*(f"{name}, AUROC" for name in areas), "kernel, AP", "lasso, AP")
     title = "Known graphs: AUROC, and average precision (AP)"
     return [Sheet(title, ["set", "seeds", *scores], rows, _NOTES)]
 
 
-def _interval(values: FloatArray) -> str:
-    """Return the mean over seeds and the half-width of its interval."""
-    from scipy.stats import sem, t
+# forcing, and time between two rows
+LORENZ = {
+    f"F = {forcing:g}, rows {dt:g} apart": (forcing, dt)
+    for dt in (0.05, 0.1)
+    for forcing in (10.0, 40.0)
+}
+_RIVAL_NODES, _RIVAL_TIMES, _RIVAL_SEEDS = 10, 250, 3
+_N_TREES = 500
+_LINK_LEVEL, _THRESHOLD = 0.2, 0.05
+_ON_RIVALS = (
+    f"AUROC over ordered pairs of {_RIVAL_NODES} different series of {_RIVAL_TIMES} rows without "
+    "noise, one lag for every method. CPU s: processor seconds of one graph, one thread.",
+    "A pair is ranked by: the weight (ours); the size of the last test's statistic (PCMCI, "
+    "tigramite); the F statistic of the test that the source's past has no effect, given all "
+    "series or the pair alone (statsmodels); the importance of the source in a forest of "
+    f"{_N_TREES} trees; the lasso's coefficient, a penalty per target by five folds.",
+    f"PCMCI's first step keeps links at level {_LINK_LEVEL} with partial correlations. With "
+    f"nearest neighbours it keeps conditional informations above {_THRESHOLD}: p-values by "
+    "shuffling take minutes a graph.",
+)
 
-    text = f"{values.mean():.3f}"
-    if len(values) > 1:
-        text += f" ± {t.ppf(0.975, len(values) - 1) * sem(values):.3f}"
-    return text
+
+class GraphRival(NamedTuple):
+    """A method: the module it needs, CPU seconds of a graph, weights[i, j] of j on i from X."""
+
+    needs: str
+    seconds: float
+    graph: Callable[[FloatArray], FloatArray]
+
+
+def _ours(X: FloatArray, pairs: bool = True) -> FloatArray:
+    return GrangerGraph(pairs=pairs).fit(X).graph_
+
+
+def _pcmci(X: FloatArray, linear: bool = True) -> FloatArray:
+    """Return sizes of the statistics, of partial correlations or by nearest neighbours."""
+    from tigramite.data_processing import DataFrame
+    from tigramite.independence_tests.cmiknn import CMIknn
+    from tigramite.independence_tests.parcorr import ParCorr
+    from tigramite.pcmci import PCMCI
+
+    test = ParCorr() if linear else CMIknn(significance="fixed_thres", workers=1)
+    level = _LINK_LEVEL if linear else _THRESHOLD
+    search = PCMCI(dataframe=DataFrame(X), cond_ind_test=test, verbosity=0)
+    found = search.run_pcmci(tau_min=1, tau_max=1, pc_alpha=level, alpha_level=level)
+    return np.asarray(np.abs(found["val_matrix"][:, :, 1]).T)
+
+
+def _f_tests(X: FloatArray, by_pair: bool = False) -> FloatArray:
+    from statsmodels.tsa.api import VAR
+
+    n, whole = X.shape[1], None if by_pair else VAR(X).fit(1)
+    graph = np.zeros((n, n))
+    for i, j in np.argwhere(~np.eye(n, dtype=bool)).tolist():
+        model, ends = (VAR(X[:, [i, j]]).fit(1), (0, 1)) if whole is None else (whole, (i, j))
+        graph[i, j] = model.test_causality(*ends, kind="f").test_statistic
+    return graph
+
+
+def _forest(X: FloatArray) -> FloatArray:
+    from sklearn.ensemble import RandomForestRegressor
+
+    trees = RandomForestRegressor(_N_TREES, random_state=0)
+    return np.array([trees.fit(X[:-1], x).feature_importances_ for x in X[1:].T])
+
+
+def _lasso(X: FloatArray) -> FloatArray:
+    return lasso_var(X).chosen()
+
+
+_GRAPH = "kernelweave.granger"
+METHODS = {
+    "GrangerGraph": GraphRival(_GRAPH, 5.0, _ours),
+    "GrangerGraph(pairs=False)": GraphRival(_GRAPH, 3.0, partial(_ours, pairs=False)),
+    "PCMCI, ParCorr": GraphRival("tigramite", 1.0, _pcmci),
+    "PCMCI, CMIknn": GraphRival("tigramite", 6.0, partial(_pcmci, linear=False)),
+    "VAR, F test": GraphRival("statsmodels", 0.2, _f_tests),
+    "VAR of each pair, F test": GraphRival("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
+    "random forest": GraphRival("sklearn", 8.0, _forest),
+    "lasso VAR": GraphRival(_GRAPH, 1.0, _lasso),
+}
+
+
+def measure_rival(
+    method: str, forcing: float, dt: float, seed: int, n_nodes: int, n_times: int
+) -> dict[str, float]:
+    """Return the AUROC of a method on one system, and its CPU seconds."""
+    _warm(method)
+    X, truth = lorenz96(n_nodes, n_times, forcing=forcing, dt=dt, random_state=seed)
+    graph, seconds = timed(lambda: METHODS[method].graph(X), time.process_time)
+    return {"auroc": score_graph(graph, truth).auroc, "seconds": seconds}
+
+
+@cache
+def _warm(method: str) -> None:
+    """Let a method compile or load its code before it is timed."""
+    METHODS[method].graph(lorenz96(4, 60, noise=0.5, random_state=0)[0])
+
+
+def rivals(request: Request) -> Plan:
+    """A cell per system, method and seed, of the methods that are installed."""
+    n_seeds = 1 if request.quick else request.repeats or _RIVAL_SEEDS
+    most = 100 if request.quick else _RIVAL_TIMES
+    n_times = min(most, request.sample_limit or most)
+    reduced = n_times < _RIVAL_TIMES or n_seeds < _RIVAL_SEEDS
+    cells = [
+        cell(
+            *(f"{system}/{method}/{seed}", rival.seconds, reduced, measure_rival),
+            *(method, *about, seed, _RIVAL_NODES, n_times),
+        )
+        for system, about in LORENZ.items()
+        for seed in range(n_seeds)
+        for method, rival in METHODS.items()
+        if _installed(rival)
+    ]
+    return Plan(cells, _present_rivals)
+
+
+def _installed(rival: GraphRival) -> bool:
+    return find_spec(rival.needs) is not None
+
+
+def _present_rivals(found: Results) -> list[Sheet]:
+    heads, rows = ["method"], []
+    for system in LORENZ:
+        heads += [f"{system}: AUROC", "least", "CPU s"]
+    for method, rival in METHODS.items():
+        row: list[Value] = [method]
+        for system in LORENZ:
+            each = within(found, system, method).values()
+            areas = [one["auroc"] for one in each]
+            if areas:
+                row += [mean(areas), min(areas), mean(one["seconds"] for one in each)]
+            else:
+                row += ([None] if _installed(rival) else ["not installed"]) * 3
+        rows.append(row)
+    title = "Lorenz-96 by several methods: AUROC, mean over seeds and the least, and CPU seconds"
+    return [Sheet(title, heads, rows, _ON_RIVALS)]
+
+
+_SYSTEMS: dict[str, dict[str, Any]] = {
+    "linear": {"kind": "linear"},
+    "saturating": {"kind": "saturating"},
+    "even": {"kind": "even"},
+    "mixed, memory 0.8": {"memory": 0.8},
+    "none, memory 0.9": {"degree": 0.0, "memory": 0.9},
+}
+_N_SEEDS = 40
+_N_NODES, _N_TIMES, _N_DRAWS = 5, 150, 59
+_LEVEL, _NULL_LEVEL = 0.1, 0.05
+_LAMS = (1.0, 0.3, 0.1, 0.03)
+_ON_DECISIONS = (
+    f"{_N_NODES} nodes, {_N_TIMES} rows, a driver per node on average; λ by cross-validation among "
+    f"{', '.join(map(str, _LAMS))}, {_N_DRAWS} draws per series; an edge passes where its p-value, "
+    "against all draws of its source, adjusted by Benjamini and Hochberg over all edges of the "
+    f"system, is at most {_LEVEL}.",
+    "found: of the true edges of a system, the share that passes. false: of what passes, the share "
+    "that is false, 0 where nothing passes; its expectation is what the level bounds. null: of "
+    f"pairs without an edge, the share whose p-value is at most {_NULL_LEVEL} as it is. Means over "
+    "systems with 95 % intervals of Student's t.",
+)
+
+
+def decide(
+    system: dict[str, Any], seed: int, n_nodes: int, n_times: int, n_draws: int
+) -> dict[str, object]:
+    """Return counts of edges of one random system, and CPU seconds."""
+    X, truth = random_network(n_nodes, n_times, **system, random_state=seed)
+    model = GrangerGraph(
+        lams=_LAMS,
+        tol=1e-2,
+        significance="permutation",
+        n_draws=n_draws,
+        level=_LEVEL,
+        random_state=seed,
+    )
+    _, seconds = timed(lambda: model.fit(X), time.process_time)
+    pairs = ~np.eye(n_nodes, dtype=bool)
+    p, adjusted = model.p_values_, model.adjusted_p_values_
+    assert p is not None
+    assert adjusted is not None
+    edges, passed = truth[pairs], adjusted[pairs] <= _LEVEL
+    return {
+        "edges": int(edges.sum()),
+        "found": int((edges & passed).sum()),
+        "false": int((~edges & passed).sum()),
+        "null": int((p[pairs][~edges] <= _NULL_LEVEL).sum()),
+        "without": int((~edges).sum()),
+        "seconds": seconds,
+    }
+
+
+def decisions(request: Request) -> Plan:
+    """A cell per kind of system and seed."""
+    n_seeds = 1 if request.quick else request.repeats or _N_SEEDS
+    n_times = min(_N_TIMES, request.sample_limit or _N_TIMES)
+    cells = [
+        cell(
+            *(f"{name}/{seed}", 3.0, n_seeds < _N_SEEDS or n_times < _N_TIMES, decide),
+            *(system, seed, _N_NODES, n_times, _N_DRAWS),
+        )
+        for seed in range(n_seeds)
+        for name, system in _SYSTEMS.items()
+    ]
+    return Plan(cells, _present_decisions)
+
+
+def _present_decisions(found: Results) -> list[Sheet]:
+    rows: list[list[Value]] = []
+    for name in _SYSTEMS:
+        each = list(within(found, name).values())
+        driven = [one for one in each if one["edges"]]
+        passed = [max(1, one["found"] + one["false"]) for one in each]
+        rows.append(
+            [
+                name,
+                len(each),
+                plus_minus(one["found"] / one["edges"] for one in driven) if driven else "no edges",
+                plus_minus(one["false"] / n for one, n in zip(each, passed, strict=True)),
+                sum(one["false"] > 0 for one in each),
+                plus_minus(one["null"] / one["without"] for one in each if one["without"]),
+                float(np.mean([one["seconds"] for one in each])) if each else None,
+            ]
+        )
+    heads = ("links", "systems", "found", "false", "systems with a false edge", "null", "CPU s")
+    return [Sheet("Edges that pass, of random systems", heads, rows, _ON_DECISIONS)]

@@ -15,7 +15,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 
 from ..measuring import timed
-from ..plan import Cell, Drawing, Plan, Request, Results, Sheet
+from ..plan import Drawing, Plan, Request, Results, Sheet, cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,12 +133,9 @@ def figure(request: Request, number: int) -> Plan:
     """Plan Figure 1, the objective, or 2, the accuracy, which shares the cells of the first."""
     n_classes = max(2, min(102, request.most_samples // 30)) if request.quick else 102
     cells = [
-        Cell(
-            key=name,
-            compute=measure,
-            arguments={"name": name, "n_classes": n_classes, "n_test": 1355},
-            seconds=20.0 if request.quick else _SECONDS.get(name, 60.0),
-            is_reduced=request.quick,
+        cell(
+            *(name, 20.0 if request.quick else _SECONDS.get(name, 60.0), request.quick, measure),
+            *(name, n_classes, 1355),
         )
         for name, method in METHODS.items()
         if number == 2 or method.rho is None

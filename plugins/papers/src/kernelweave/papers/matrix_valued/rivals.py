@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..data import Samples, read
 from ..measuring import mean, spread, timed, within
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..plan import Plan, Request, Results, Sheet, Value, cell
 
 _GAS_TURBINE, _OUTPUTS = "gas_turbine.csv.gz", ["target", "co", "nox"]
 SETS = ("gas turbine, 3 outputs", "digits, 26 outputs", "sines and squares, 3 outputs")
@@ -160,18 +160,10 @@ def table(request: Request) -> Plan:
     most = request.sample_limit or ROWS[-1]
     sizes = [150] if request.quick else [rows for rows in ROWS if rows <= most] or [most]
     cells = [
-        Cell(
-            key=f"{name}/{rows}/{method}/{seed}",
-            compute=measure,
-            arguments={
-                "method": method,
-                "name": name,
-                "path": paths.get(name, ""),
-                "rows": rows,
-                "seed": seed,
-            },
-            seconds=rival.seconds * (rows / 500.0) ** 2,
-            is_reduced=n_draws < _N_DRAWS,
+        cell(
+            f"{name}/{rows}/{method}/{seed}",
+            *(rival.seconds * (rows / 500.0) ** 2, n_draws < _N_DRAWS, measure),
+            *(method, name, paths.get(name, ""), rows, seed),
         )
         for rows in sizes
         for seed in range(n_draws)

@@ -7,7 +7,7 @@ from kernelweave.kernels_core import RBF, PrecomputedGrams
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import printed, values
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..plan import Plan, Request, Results, Sheet, Value, cell
 
 OURS = ("OLS", "Lasso", "IKL", "OKL", "IOKL")
 _LEARNS = {"IKL": (True, False), "OKL": (False, True), "IOKL": (True, True)}
@@ -88,15 +88,12 @@ def _linear(X: FloatArray, Y: FloatArray, now: FloatArray, method: str) -> Float
 def table(request: Request) -> Plan:
     """Table 1: a cell per method."""
     path = request.data_file("stock04.csv")
-    quick = {"quick": True} if request.quick else {}
+    # what learns nothing does the same in a quick run
+    quick, seconds = ([True], 10.0) if request.quick else ([], 60.0)
     cells = [
-        Cell(
-            key=method,
-            compute=measure,
-            arguments={"path": path, "method": method, **(quick if method in _LEARNS else {})},
-            seconds=(10.0 if request.quick else 60.0) if method in _LEARNS else 2.0,
-            is_reduced=request.quick and method in _LEARNS,
-        )
+        cell(method, seconds, request.quick, measure, path, method, *quick)
+        if method in _LEARNS
+        else cell(method, 2.0, False, measure, path, method)
         for method in OURS
     ]
     return Plan(cells, _present)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ..data import drawn, load
 from ..engine.verdicts import WIDTHS, claim, heads
 from ..measuring import CLASSES, mean
-from ..plan import PAPER, Cell, Drawing, Plan, Request, Results, Sheet, Value
+from ..plan import PAPER, Drawing, Plan, Request, Results, Sheet, Value, cell
 from .protocol import (
     N_FOLDS,
     N_SPLITS,
@@ -125,22 +125,13 @@ def curve(
 def figure(request: Request, data: str, task: str) -> Plan:
     """Plan one of the figures: regression is ridge, classification a machine on its kernel."""
     quick = request.quick
+    seconds = 1.0 if quick else 30.0 if task == CLASSES else 10.0
+    sizes = 2 if quick else N_FOLDS, request.repeats or (1 if quick else N_SPLITS)
+    most = request.most_samples if quick else None
     cells = [
-        Cell(
-            key=f"{file}/{degree}/{width}",
-            compute=curve,
-            arguments={
-                "path": request.data_file(file),
-                "task": task,
-                "degree": degree,
-                "n_folds": 2 if quick else N_FOLDS,
-                "n_splits": request.repeats or (1 if quick else N_SPLITS),
-                "most": request.most_samples if quick else None,
-                "quick": quick,
-                "share": share,
-            },
-            seconds=1.0 if quick else 30.0 if task == CLASSES else 10.0,
-            is_reduced=quick,
+        cell(
+            *(f"{file}/{degree}/{width}", seconds, quick, curve, request.data_file(file)),
+            *(task, degree, *sizes, most, quick, share),
         )
         for file in _FILES[data]
         for degree in DEGREES

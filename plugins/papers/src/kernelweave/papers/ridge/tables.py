@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from ..data import drawn, load, printed
 from ..engine.verdicts import WIDTHS, claim, heads
 from ..measuring import mean, spread
-from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
+from ..plan import PAPER, Plan, Request, Results, Sheet, Value, cell
 from .protocol import N_FOLDS, N_SPLITS, folds, halves, lambdas, learn, ridge_errors, sizes_of
 
 _NOTES = (
@@ -114,23 +114,14 @@ def table(request: Request, number: int) -> Plan:
     data = "ionosphere" if number <= 2 else "sonar"
     validates, quick = number in (1, 3), request.quick
     theirs = [row for row in printed("ridge") if row["table"] == number]
-    splits = {} if validates else {"n_splits": request.repeats or (1 if quick else N_SPLITS)}
+    compute = validation_error if validates else held_out_error
+    splits = [] if validates else [request.repeats or (1 if quick else N_SPLITS)]
+    path, sizes = request.data_file(f"{data}.csv"), [2 if quick else N_FOLDS, *splits]
+    most = request.most_samples if quick else None
     cells = [
-        Cell(
-            key=_key(row, width),
-            compute=validation_error if validates else held_out_error,
-            arguments={
-                "path": request.data_file(f"{data}.csv"),
-                "method": row["method"],
-                "degree": row["d"],
-                "n_folds": 2 if quick else N_FOLDS,
-                "most": request.most_samples if quick else None,
-                "quick": quick,
-                "share": share,
-                **splits,
-            },
-            seconds=0.3 if quick else 8.0,
-            is_reduced=quick,
+        cell(
+            *(_key(row, width), 0.3 if quick else 8.0, quick, compute, path),
+            *(row["method"], row["d"], *sizes, most, quick, share),
         )
         for row in theirs
         for width, share in WIDTHS.items()

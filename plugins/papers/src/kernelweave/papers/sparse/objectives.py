@@ -7,7 +7,7 @@ from functools import partial
 
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .fits import STARTS, cells_of, figure_of, on_starts
-from .sets import SETS, beside, cell, ours, read, size_of
+from .sets import SETS, beside, ours, read, set_cell, size_of
 
 BOUNDS = ("soc", "soc-random", "sdp-3x3", "saddle")
 # training samples up to which a conic relaxation is worth its time
@@ -84,7 +84,7 @@ def _bound_cells(request: Request, bounds: tuple[str, ...]) -> list[Cell]:
                 continue
             effort = _SECONDS[relaxation]
             cells.append(
-                cell(request, name, relaxation, bound, effort, relaxation=relaxation, **limits)
+                set_cell(request, name, relaxation, bound, effort, relaxation=relaxation, **limits)
             )
     return cells
 

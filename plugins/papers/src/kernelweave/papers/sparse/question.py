@@ -13,7 +13,7 @@ from ..data import folds
 from ..engine.verdicts import lead
 from ..measuring import mean, spread, within
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
-from .sets import SETS, cell, read, report, theirs
+from .sets import SETS, read, report, set_cell, theirs
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core import KernelDictionary
@@ -126,7 +126,7 @@ def cells_of(request: Request, methods: Iterable[str], n_kernels: int, n_splits:
     """Return a cell for each set, method and split; the first split is the authors'."""
     effort = n_kernels / 8
     return [
-        cell(
+        set_cell(
             request,
             name,
             f"{method}/{seed}",

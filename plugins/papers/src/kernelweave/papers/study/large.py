@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..data import Samples, folds, split
 from ..measuring import CLASSES, peak_of, timed, within
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .rivals import EXTRA, OURS, predictions, reason_not_run, warm
 from .sets import SETS, SetSource, address, samples
 
@@ -120,22 +120,15 @@ def large(request: Request) -> Plan:
     growing = [limit or 0] if request.quick else _GROWING
     sources |= {f"{_FRIEDMAN}{n:,}": _growing(n) for n in growing if not limit or n <= limit}
     n_splits = 1 if request.quick else min(request.repeats or _N_SPLITS, _N_SPLITS)
+    reduced = limit is not None or n_splits < _N_SPLITS
     cells = [
-        Cell(
-            key=f"{name}/{method}/{seed}",
-            compute=measure,
-            arguments={
-                "where": address(source, request),
-                "task": source.task,
-                "method": method,
-                "n_rows": min(source.n_rows, limit or source.n_rows),
-                "seed": seed,
-            },
-            seconds=_SECONDS[method] * min(source.n_rows, limit or source.n_rows) / 1e4,
-            is_reduced=limit is not None or n_splits < _N_SPLITS,
+        cell(
+            *(f"{name}/{method}/{seed}", _SECONDS[method] * n_rows / 1e4, reduced, measure),
+            *(address(source, request), source.task, method, n_rows, seed),
         )
         for seed in range(n_splits)
         for name, source in sources.items()
+        for n_rows in [min(source.n_rows, limit or source.n_rows)]
         for method in _METHODS
         if method in _PLAIN or not reason_not_run(method, source)
     ]

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from ..data import folds
 from ..measuring import CLASSES, in_words, within
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .sets import SETS, SetSource, address, samples
 
 if TYPE_CHECKING:
@@ -317,18 +317,11 @@ def study(request: Request) -> Plan:
     n_folds = 1 if request.quick else min(request.repeats or 2, _OUTER)
     rows = _QUICK_ROWS if request.quick else min(request.subsample or _ROWS, _ROWS)
     cells = [
-        Cell(
-            key=f"{family}/{name}/{fold}",
-            compute=measure,
-            arguments={
-                "where": address(source, request),
-                "task": source.task,
-                "order": order,
-                "fold": fold,
-                "rows": rows,
-            },
-            seconds=0.03 * source.n_columns**2 * (rows / 150.0) ** 2 + 3.0,
-            is_reduced=rows < _ROWS,
+        cell(
+            f"{family}/{name}/{fold}",
+            0.03 * source.n_columns**2 * (rows / 150.0) ** 2 + 3.0,
+            *(rows < _ROWS, measure),
+            *(address(source, request), source.task, order, fold, rows),
         )
         for fold in range(n_folds)
         for family, order in _FAMILIES.items()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.workbench.machines import kernel_machine
 
-from ..data import as_unit_range, load, split
+from ..data import as_unit_range, load, printed, split
 from ..measuring import CLASSES, mean, spread, timed, within
-from ..plan import Cell, Plan, Request, Results, Sheet, Value
+from ..plan import Cell, Plan, Request, Results, Sheet, Value, cell
 from .methods import (
     FINE,
     MOST_TUNED,
@@ -22,11 +23,42 @@ from .methods import (
     is_installed,
     methods_for,
 )
-from .sets import CLASSIFICATION, REGRESSION, Task, theirs
+
+
+class Task(NamedTuple):
+    """A data set of Table 3 or 4.
+
+    The sizes are the paper's split where the file has as many rows, else the test part of the
+    paper and the rest to learn from. The note says what stands between the file and the paper's
+    set.
+    """
+
+    file: str
+    n_features: int
+    n_train: int
+    n_test: int
+    note: str = ""
+
+
+@cache
+def sets(task: str) -> dict[str, Task]:
+    """Return the sets of a task, regression or classification, from ``sets.csv``."""
+    sizes, found = ("n_features", "n_train", "n_test"), {}
+    for row in printed("tessellated", "sets.csv"):
+        if row["task"] == task:
+            counts = {name: int(row[name]) for name in sizes}
+            found[str(row["name"])] = Task(row["file"], **counts, note=row.get("note", ""))
+    return found
+
+
+@cache
+def theirs() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return score, spread and seconds by set and method; empty where the paper prints N/A."""
+    return {(row["data"], row["method"]): row for row in printed("tessellated")}
+
 
 _SMALL = 5000
 _SPLITS = 5
-_TASKS = {CLASSES: CLASSIFICATION, "regression": REGRESSION}
 # what the text of the paper says of TKL against the mean of the methods, in per cent
 _CLAIMS = {CLASSES: 6.77, "regression": -23.6}
 _NOTE = (
@@ -126,21 +158,13 @@ def _sizes(about: Task, request: Request) -> tuple[int, int, bool]:
 def _cells(name: str, about: Task, task: str, request: Request) -> list[Cell]:
     n_train, n_test, reduced = _sizes(about, request)
     splits = request.repeats or (1 if request.quick or about.n_train > _SMALL else _SPLITS)
-    shared = {
-        "path": request.data_file(about.file),
-        "task": task,
-        "n_train": n_train,
-        "n_test": n_test,
-        "quick": request.quick,
-        "unit_target": name == "CA",
-    }
+    path, share = request.data_file(about.file), 0.3 if reduced else 1
     return [
-        Cell(
-            key=f"{name}/{method}/{seed}",
-            compute=measure,
-            arguments={**shared, "method": method, "seed": seed},
-            seconds=seconds_of(method, n_train, about.n_features) * (0.3 if reduced else 1),
-            is_reduced=reduced,
+        cell(
+            f"{name}/{method}/{seed}",
+            seconds_of(method, n_train, about.n_features) * share,
+            *(reduced, measure, path, method, task, n_train, n_test, seed),
+            *(request.quick, name == "CA"),
         )
         for method in methods_for(task)
         if is_installed(method) and (method != FINE or not (reduced or about.n_train > _SMALL))
@@ -151,7 +175,7 @@ def _cells(name: str, about: Task, task: str, request: Request) -> list[Cell]:
 def table(request: Request, task: str) -> Plan:
     """Table 3, mean squared error on six sets, or Table 4, accuracy on six."""
     cells = [
-        cell for name, about in _TASKS[task].items() for cell in _cells(name, about, task, request)
+        each for name, about in sets(task).items() for each in _cells(name, about, task, request)
     ]
     return Plan(cells, lambda results: [_sheet(task, results), _summary(task, results)])
 
@@ -159,7 +183,7 @@ def table(request: Request, task: str) -> Plan:
 def _sheet(task: str, results: Results) -> Sheet:
     """Return ours beside theirs, a row a data set and method."""
     rows: list[list[Value]] = []
-    for name in _TASKS[task]:
+    for name in sets(task):
         for method in methods_for(task):
             found = within(results, name, method).values()
             if method == FINE and not found:
@@ -168,17 +192,17 @@ def _sheet(task: str, results: Results) -> Sheet:
             gaps = [each["gap"] for each in found if each["gap"] is not None]
             seconds = mean(each["seconds"] for each in found)
             bound: Value = float(f"{max(gaps):.1e}") if gaps else ("no bound" if found else None)
-            printed = theirs().get((name, method), {})
-            score = printed.get("score", "N/A" if printed else None)
+            figures = theirs().get((name, method), {})
+            score = figures.get("score", "N/A" if figures else None)
             if not is_installed(method):
                 rows.append([name, method, *["not run: not installed"] * 4])
             else:
                 rows.append([name, method, mean(scores), spread(scores), seconds, bound])
-            rows[-1] += [score, printed.get("spread"), printed.get("seconds")]
+            rows[-1] += [score, figures.get("spread"), figures.get("seconds")]
     what = "accuracy (%)" if task == CLASSES else "MSE"
     columns = ("data", "method", what, "±", "seconds", "gap")
     heads = (*columns, f"{what} (paper)", "± (paper)", "seconds (paper)")
-    notes = [f"{name}: {about.note}." for name, about in _TASKS[task].items() if about.note]
+    notes = [f"{name}: {about.note}." for name, about in sets(task).items() if about.note]
     return Sheet("Ours beside the paper's", heads, rows, [*notes, _NOTE])
 
 
@@ -187,19 +211,19 @@ def _summary(task: str, results: Results) -> Sheet:
     # one boosting among them, as in the paper
     left_out = (FINE, "RBF-SVM", *(["boosted trees"] if is_installed(XGBOOST) else []))
     pooled = [method for method in methods_for(task) if method not in left_out]
-    ours, printed = [], []
-    for name in _TASKS[task]:
+    ours, in_print = [], []
+    for name in sets(task):
         found = {
             method: mean(each["score"] for each in within(results, name, method).values())
             for method in pooled
         }
         ours.append(_against_all(found))
         scores = {method: theirs().get((name, method), {}).get("score") for method in pooled}
-        printed.append(_against_all(scores))
+        in_print.append(_against_all(scores))
     what = "accuracy" if task == CLASSES else "MSE"
     rows: list[list[Value]] = [
         ["printed in the text", _CLAIMS[task]],
-        ["recomputed from the printed table", _change(printed)],
+        ["recomputed from the printed table", _change(in_print)],
         ["ours", _change(ours)],
     ]
     note = f"TKL's {what} over the mean of all methods with a figure, averaged over the data sets."

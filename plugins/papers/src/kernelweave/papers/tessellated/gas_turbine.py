@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from ..data import drawn, folds, load, split
 from ..measuring import timed
-from ..plan import Cell, Plan, Request, Results, Sheet
-from .sets import REGRESSION, theirs
+from ..plan import Plan, Request, Results, Sheet, cell
+from .accuracy import sets, theirs
 
 _NAME, _TUNED = "Gas Turbine", 3_000
 _DELTAS = (0.1, 0.5)
@@ -95,22 +95,12 @@ def choose(X: Rows, y: ArrayLike, seed: int) -> dict[str, float]:
 
 def table(request: Request) -> Plan:
     """T, Table 3, the row of the gas turbine at its full size."""
-    about, limit = REGRESSION[_NAME], request.sample_limit
+    about, limit = sets("regression")[_NAME], request.sample_limit
     whole = limit is None or limit >= about.n_train + about.n_test
     n_train = about.n_train if whole or limit is None else limit * 4 // 5
-    cell = Cell(
-        key=_NAME,
-        compute=measure,
-        arguments={
-            "path": request.data_file(about.file),
-            "n_train": n_train,
-            "n_test": about.n_test if whole else n_train // 4,
-            "seed": 0,
-        },
-        seconds=400.0 if whole else 10.0,
-        is_reduced=not whole,
-    )
-    return Plan([cell], _present)
+    n_test, seconds = (about.n_test, 400.0) if whole else (n_train // 4, 10.0)
+    sizes = (request.data_file(about.file), n_train, n_test, 0)
+    return Plan([cell(_NAME, seconds, not whole, measure, *sizes)], _present)
 
 
 def _present(results: Results) -> list[Sheet]:

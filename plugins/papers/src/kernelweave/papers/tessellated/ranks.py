@@ -10,7 +10,7 @@ from kernelweave.workbench.displays.colours import LOWER, UPPER
 
 from ..data import as_unit_range, drawn, load
 from ..measuring import CLASSES, interval, mean
-from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
+from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,20 +45,12 @@ def measure(path: str, task: str, n_samples: int, rank: int, trials: int) -> dic
 
 def figure(request: Request) -> Plan:
     """T, Figure 4: California housing and Shill bidding, 20 random P of each rank."""
-    n_samples, trials = (300, 4) if request.quick else (2000, _TRIALS)
+    quick = request.quick
+    n_samples, trials, each = (300, 4, 0.1) if quick else (2000, _TRIALS, 1.0)
     cells = [
-        Cell(
-            key=f"{task}/{rank}",
-            compute=measure,
-            arguments={
-                "path": request.data_file(file),
-                "task": task,
-                "n_samples": n_samples,
-                "rank": rank,
-                "trials": trials,
-            },
-            seconds=trials * (0.1 if request.quick else 1.0),
-            is_reduced=request.quick,
+        cell(
+            *(f"{task}/{rank}", trials * each, quick, measure),
+            *(request.data_file(file), task, n_samples, rank, trials),
         )
         for task, file in _SETS.items()
         for rank in _RANKS

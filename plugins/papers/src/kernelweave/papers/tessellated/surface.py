@@ -9,7 +9,7 @@ import numpy as np
 from kernelweave.workbench.displays.colours import HEAT
 
 from ..data import as_unit_range, drawn, folds, load
-from ..plan import Cell, Drawing, Plan, Request, Results, Sheet, Value
+from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,25 +71,11 @@ def _best(
 
 def figure(request: Request) -> Plan:
     """T, Figure 3: 750 heights, degree 2."""
-    path, truth = request.data_file(_TRAIN), request.data_file(_TRUTH)
-    n_train = 200 if request.quick else 750
-    shared = {"path": path, "truth": truth, "n_train": n_train}
-    degree = 1 if request.quick else 2
+    path, truth, quick = request.data_file(_TRAIN), request.data_file(_TRUTH), request.quick
+    n_train, degree, seconds = (200, 1, (20.0, 5.0)) if quick else (750, 2, (400.0, 60.0))
     cells = [
-        Cell(
-            key="learned",
-            compute=learned,
-            arguments={**shared, "degree": degree},
-            seconds=20.0 if request.quick else 400.0,
-            is_reduced=request.quick,
-        ),
-        Cell(
-            key="gaussian",
-            compute=gaussian,
-            arguments=shared,
-            seconds=5.0 if request.quick else 60.0,
-            is_reduced=request.quick,
-        ),
+        cell("learned", seconds[0], quick, learned, path, truth, n_train, degree),
+        cell("gaussian", seconds[1], quick, gaussian, path, truth, n_train),
     ]
     return Plan(cells, lambda results: _present(results, path))
 
