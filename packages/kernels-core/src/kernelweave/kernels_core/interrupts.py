@@ -4,9 +4,9 @@ Python raises KeyboardInterrupt at whatever bytecode comes next: amid a solver t
 worth keeping, or in a finalizer or a callback, which compilers run by the thousand, where the
 exception is printed or dropped and the program goes on. Inside a solve the first Ctrl-C therefore
 only makes the deadline pass (`asked`): every inner solve returns its best point, as at a time
-limit, and the outer loop stores it and raises. What has not returned in 0.7 seconds, and whoever
-presses twice, gets the plain KeyboardInterrupt. One call into a numerical library that takes long
-runs in a thread of its own (`aside`), for Python hears nothing before such a call returns.
+limit, and the outer loop stores it and raises. Whoever presses twice gets the plain
+KeyboardInterrupt. One call into a numerical library that takes long runs in a thread of its own
+(`aside`), for Python hears nothing before such a call returns.
 """
 
 from __future__ import annotations
@@ -19,54 +19,19 @@ from contextvars import copy_context
 from types import FrameType
 from typing import Any, TypeVar
 
-Handler = Callable[[int, FrameType | None], object]
-# Seconds that a solver has to return its best point before the plain KeyboardInterrupt, and from
-# one of those to the next where it was swallowed. Shorter: a point that was on its way is lost;
-# longer: who pressed waits.
-_GRACE = 0.7
 # Seconds between two looks whether a long call has ended, which are also how late a Ctrl-C is
-# heard.
-_HEAR = 0.05
+# heard, and the looks that the call then has left to return: many take less than that.
+_HEAR, _GRACE = 0.05, 14
 # Entries of an array below which a call is too short to deserve a thread: 1000 by 1000.
 _LARGE = 1_000_000
 _pending = threading.Event()
 T = TypeVar("T")
 
 
-class _Reminder(threading.Thread):
-    """Repeats the signal for the main thread after each pause until it is told to stop."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.over = threading.Event()
-
-    def run(self) -> None:
-        while not self.over.wait(_GRACE):
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-
-_reminders: list[_Reminder] = []
-
-
 def _remember(signum: int, frame: FrameType | None) -> None:
-    if _pending.is_set() or not hasattr(signal, "pthread_kill"):
-        _pending.set()
+    if _pending.is_set():
         signal.default_int_handler(signum, frame)
     _pending.set()
-    reminder = _Reminder()
-    _reminders.append(reminder)
-    reminder.start()
-
-
-def _forget(handler: Handler) -> None:
-    """End the reminders, and go on with a handler; a signal that comes late changes nothing."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while _reminders:
-        reminder = _reminders.pop()
-        reminder.over.set()
-        reminder.join()
-    _pending.clear()
-    signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
@@ -86,7 +51,10 @@ def kept() -> Iterator[None]:
         yield
         check()
     finally:
-        _forget(signal.default_int_handler)
+        # one that comes now changes nothing
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _pending.clear()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def asked() -> bool:
@@ -100,7 +68,7 @@ def asked() -> bool:
 def check() -> None:
     """Raise the Ctrl-C that came, if one did, in the main thread."""
     if asked():
-        _forget(_remember)
+        _pending.clear()
         raise KeyboardInterrupt
 
 
@@ -134,8 +102,12 @@ def aside(work: Callable[..., T], *arguments: object, **settings: object) -> T:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
+    looks = _GRACE
     while thread.is_alive():
         thread.join(_HEAR)
+        looks -= _pending.is_set()
+        if looks < 0:
+            check()
     done, value = ends.pop()
     if not done:
         raise value
