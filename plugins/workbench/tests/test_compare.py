@@ -36,7 +36,7 @@ from kernelweave.workbench.scoring import (
     tried,
     verdict,
 )
-from kernelweave.workbench.scoring.limits import ended_after
+from kernelweave.workbench.scoring.comparison import ended_after
 from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.trees import with_gaps
 from kernelweave.workbench.zoo import fit_model, make_model

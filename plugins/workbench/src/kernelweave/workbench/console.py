@@ -29,15 +29,14 @@ _options: ContextVar[Mapping[str, str]] = ContextVar("options", default=MappingP
 _NO_WORDS = frozenset({"k0", "lam", "lams", "tol", "delta", "epsilon", "beta", "dtype"})
 # that of learners is no option
 _OF_COMMANDS = frozenset({"task"})
-_REFUSED = r"(?:set|give|pass|use) {name}=(?:None|False)"
-_ON = r"(?<![\w.'\"-]){name}=True"
-_GIVEN = r"(?<![\w.'\"-]){name}=(?!=)(?:'([^']*)'|(\w*))"
-_NAMED = r"(?<![\w.'\"/-]){name}(?![\w(])"
+# a parameter, alone or with its value, and what advises it
+_SPOKEN = (
+    r"(?P<verb>\b(?:set|give|pass|use) )?(?<![\w.'\"/-])(?P<name>{names})"
+    r"(?:=(?!=)(?:'(?P<text>[^']*)'|(?P<word>\w*))|(?![\w(=]))"
+)
 # advice that only some commands can follow
 _WITHOUT_HEADER = ", or read it with header=False"
 _IN_THE_FILE = "order=np.arange(len(X))"
-# one letter may be the name of a column too
-_LETTER = r"(?:(?<=lower )|(?<=raise )|^){name}\b"
 
 
 def out() -> Console:
@@ -135,14 +134,23 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     message = message.replace(_WITHOUT_HEADER, f", or use {option}" if option else "")
     if {"cv", "order"} <= options.keys():
         message = message.replace(_IN_THE_FILE, f"{options['cv']} time")
-    for name, option in options.items():
-        message = re.sub(_REFUSED.format(name=name), f"leave {option} out", message)
-        message = re.sub(_ON.format(name=name), option, message)
-        message = re.sub(_GIVEN.format(name=name), rf"{option}=\1\2", message)
-        if name in _NO_WORDS or "_" in name or len(name) == 1:
-            pattern = _LETTER if len(name) == 1 else _NAMED
-            message = re.sub(pattern.format(name=name), option, message)
-    return message
+    if not options:
+        return message
+
+    def spell(at: re.Match[str]) -> str:
+        name, verb, option = at["name"], at["verb"] or "", options[at["name"]]
+        value = at["word"] if at["text"] is None else at["text"]
+        if value is None:
+            # one letter may be the name of a column too
+            letter = at.start() == 0 or message[: at.start()].endswith(("lower ", "raise "))
+            known = letter if len(name) == 1 else name in _NO_WORDS or "_" in name
+            return verb + option if known else at[0]
+        if verb and value in ("None", "False"):
+            return f"leave {option} out"
+        return f"{verb}{option}" if value == "True" else f"{verb}{option}={value}"
+
+    names = "|".join(sorted(map(re.escape, options), key=len, reverse=True))
+    return re.sub(_SPOKEN.format(names=names), spell, message)
 
 
 def spoken(message: str) -> str:

@@ -110,22 +110,8 @@ class Header:
     def from_json(cls, text: str) -> Header:
         """Return the header that a JSON object describes.
 
-        Parameters
-        ----------
-        text : str
-            As `to_json` writes it; unknown keys are passed over.
-
-        Returns
-        -------
-        Header
-            Checked.
-
-        Raises
-        ------
-        CommandError
-            If the layout is newer than this program.
-        ValueError, TypeError
-            If it is no header.
+        `text`: as `to_json` writes it; unknown keys are passed over. Raises CommandError if the
+        layout is newer than this program; ValueError or TypeError if it is no header.
         """
         raw = json.loads(text)
         if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
@@ -138,14 +124,10 @@ class Header:
         known = {item.name for item in fields(cls)}
         values = {key: value for key, value in raw.items() if key in known}
         values["columns"] = tuple(map(str, values["columns"]))
-        if values.get("classes") is not None:
-            values["classes"] = tuple(values["classes"])
-        rows = tuple(values.get("prepared", ()))
+        for name in ("classes", "prepared", "new_rows", "importance", "notes"):
+            if values.get(name) is not None:
+                values[name] = tuple(values[name])
+        rows = values.get("prepared", ())
         if not all(isinstance(row, dict) and set(row) == set(COLUMN) for row in rows):
             raise ValueError(f"the header has columns that are not described by {COLUMN}")
-        values["prepared"] = rows
-        values["new_rows"] = tuple(values.get("new_rows", ()))
-        values["importance"] = tuple(values.get("importance", ()))
-        values["notes"] = tuple(map(str, values.get("notes", ())))
-        values["units"] = {str(name): str(unit) for name, unit in raw.get("units", {}).items()}
         return cls(**values)

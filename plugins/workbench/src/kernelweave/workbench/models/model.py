@@ -29,11 +29,17 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 _REGRESSION = "regression with the evidence kernel has"
+_CLASSIFICATION = "classification with the evidence kernel has"
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """What `fit` makes and `predict` uses.
+
+    Tables are a `Table`, a data frame of pandas, polars or Arrow, a file, or the name of a data
+    set. They hold every column that the model was fitted on, in any order, matched by name; others
+    are passed over. Methods raise CommandError if a column is absent, a cell cannot be used, or
+    the model has no such predictions.
 
     Attributes
     ----------
@@ -61,33 +67,21 @@ class Model:
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
-        Parameters
-        ----------
-        estimator : object
-            Fitted; what encodes the columns says what it did with them.
-        columns : sequence of str
-            Features in order.
-        target : Target
-            What it was fitted to.
-        table : Table
-            What it was fitted on.
-        name : str, default=""
-            The model's name on the command line.
-        held_out : HeldOut, optional
-            Its predictions of rows that it did not see.
-        notes : sequence of str
-            What a person would ask about the table.
-        told : callable, optional
-            Called with a sentence on each column that cannot be described.
-
-        Returns
-        -------
-        Model
-            Ready to save.
+        - `estimator`: fitted; what encodes the columns says what it did with them
+        - `columns`: features in order
+        - `target`, `table`: what it was fitted to, and on
+        - `name`: the model's name on the command line
+        - `held_out`: its predictions of rows that it did not see
+        - `notes`: what a person would ask about the table
+        - `told`: called with a sentence on each column that cannot be described
         """
         machine = kernel_machine(estimator)
         result = machine.result_
         classes = getattr(machine, "classes_", None)
+        named = {*columns, target.column}
+        certificate = {
+            each: getattr(result, each) for each in ("lower_bound", "upper_bound", "gap", "n_iter")
+        }
         header = Header(
             columns=tuple(columns),
             target=target.column,
@@ -98,21 +92,11 @@ class Model:
             n_samples=len(target.values),
             classes=None if classes is None else tuple(classes.tolist()),
             model=name,
-            certificate={
-                "lower_bound": result.lower_bound,
-                "upper_bound": result.upper_bound,
-                "gap": result.gap,
-                "status": result.status.label,
-                "n_iter": result.n_iter,
-            },
+            certificate=certificate | {"status": result.status.label},
             prepared=_prepared(estimator, table, told),
             held_out=None if held_out is None else held_out.as_json(),
             notes=tuple(notes),
-            units={
-                name: unit
-                for name, unit in table.units.items()
-                if name in (*columns, target.column)
-            },
+            units={each: unit for each, unit in table.units.items() if each in named},
             versions=versions(type(machine).__module__),
         )
         return cls(estimator, header)
@@ -129,12 +113,7 @@ class Model:
         return kernel_machine(self.estimator)
 
     def inputs(self, table: object) -> pd.DataFrame:
-        """Return the rows of a table as the estimator takes them.
-
-        `table`: anything that `read_table` reads, or a table that it returned. Returns shape
-        (n_rows, n_columns): the columns that the model was fitted on. Raises TableError if one
-        that it uses is absent.
-        """
+        """Return the rows of a table as the estimator takes them, the columns of the fit."""
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
         return _rows(table).as_given(self.header.columns, left_out)
 
@@ -150,123 +129,42 @@ class Model:
         return read_target(table, name, self.header.task, least=1)
 
     def predict(self, table: object) -> Labels:
-        """Return a prediction per row; columns are matched by name and others passed over.
-
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            Holds every column that the model was fitted on, in any order: a table, a data frame
-            of pandas, polars or Arrow, a file, or the name of a data set.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Labels or numbers.
-
-        Raises
-        ------
-        CommandError
-            If a column is absent or a cell cannot be used.
-        """
+        """Return a label or a number per row of a table."""
         return np.asarray(self._ask("predict", table))
 
     def predict_interval(
         self, table: object, confidence: float = 0.9
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the ends of prediction intervals.
+        """Return the ends of prediction intervals that should hold a share of new observations.
 
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            As for `predict`.
-        confidence : float, default=0.9
-            Share of new observations that the intervals should hold.
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_rows,)
-            Infinite where the training rows are too few for the confidence.
-
-        Raises
-        ------
-        CommandError
-            If the model has no intervals.
+        They are infinite where the training rows are too few for the confidence.
         """
-        self._require("predict_interval", "intervals", _REGRESSION)
-        self._require_held_out("intervals")
+        self._require("predict_interval", "intervals", _REGRESSION, held_out=True)
         low, high = self._ask("predict_interval", table, confidence)
         return low, high
 
     def predict_quantiles(
         self, table: object, quantiles: Sequence[float]
     ) -> npt.NDArray[np.float64]:
-        """Return quantiles of new targets, none crossing another.
+        """Return quantiles of new targets, shape (n_rows, n_quantiles), none crossing another.
 
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            As for `predict`.
-        quantiles : sequence of floats
-            Each between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_quantiles)
-            Infinite where the training rows are too few for a quantile.
-
-        Raises
-        ------
-        CommandError
-            If the model has no quantiles.
+        `quantiles`: each between 0 and 1. Infinite where the training rows are too few for one.
         """
-        self._require("predict_quantiles", "quantiles", _REGRESSION)
-        self._require_held_out("quantiles")
+        self._require("predict_quantiles", "quantiles", _REGRESSION, held_out=True)
         return np.asarray(self._ask("predict_quantiles", table, quantiles))
 
     def predict_set(self, table: object, confidence: float = 0.9) -> list[list[object]]:
-        """Return the classes that each row may have.
+        """Return the classes that each row may have, the most probable always among them.
 
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            As for `predict`.
-        confidence : float, default=0.9
-            Share of new rows whose class the sets should hold.
-
-        Returns
-        -------
-        list of list
-            Labels, the most probable always among them.
-
-        Raises
-        ------
-        CommandError
-            If the model has no sets of classes.
+        `confidence`: share of new rows whose class the sets should hold.
         """
-        self._require("predict_set", "sets", "classification with the evidence kernel has")
-        self._require_held_out("sets")
+        self._require("predict_set", "sets", _CLASSIFICATION, held_out=True)
         sets = self._ask("predict_set", table, confidence)
         labels = self.header.classes or ()
         return [[labels[k] for k in np.flatnonzero(row)] for row in sets]
 
     def predict_proba(self, table: object) -> npt.NDArray[np.float64]:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of the header's classes.
-
-        Raises
-        ------
-        CommandError
-            If the model has no probabilities.
-        """
+        """Return the probability of each class, in the order of the header's classes."""
         what = "classification with the evidence kernel, or fitted with --set probability=true, has"
         self._require("predict_proba", "probabilities", what)
         return np.asarray(self._ask("predict_proba", table))
@@ -274,23 +172,9 @@ class Model:
     def reasons(self, table: object, n_reasons: int = 3) -> list[list[str]]:
         """Return the columns that change each prediction most, the strongest first.
 
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            As for `predict`.
-        n_reasons : int, default=3
-            How many for each row; fewer where fewer columns change anything.
-
-        Returns
-        -------
-        list of list of str
-            Such as ``"age = 63: +1.2"``: the change of the prediction, or of the probability of the
-            predicted class, from the mean over all columns' values.
-
-        Raises
-        ------
-        CommandError
-            If the model cannot explain its predictions.
+        Such as ``"age = 63: +1.2"``: the change of the prediction, or of the probability of the
+        predicted class, from the mean over all columns' values. Fewer than ``n_reasons`` where
+        fewer columns change anything.
         """
         integer(1).check("n_reasons", n_reasons)
         self._require("explain", "reasons for its predictions", "the evidence kernel has")
@@ -301,39 +185,11 @@ class Model:
             labels = self.estimator.predict(inputs)
         return told_of(found, labels, self.header.classes).reasons(n_reasons)
 
-    def _ask(self, method: str, table: object, *given: object) -> Any:
-        """Return what a method of the estimator says of a table."""
-        rows = _rows(table)
-        with locate_cell_errors(rows):
-            return getattr(self.estimator, method)(self.inputs(rows), *given)
-
-    def _require_held_out(self, what: str) -> None:
-        if self.header.certificate and self.header.held_out is None:
-            raise CommandError(
-                f"the fit stopped before its first fold, so there are no {what}: fit again "
-                "with a larger --max-time"
-            )
-
-    def _require(self, method: str, what: str, having: str) -> None:
-        if not hasattr(self.estimator, method):
-            raise CommandError(
-                f"a {self.header.task} with {self.header.estimator} has no {what}: {having} them"
-            )
-
     def outside(self, table: object) -> tuple[int, list[str]]:
         """Return how many rows lie outside what the model learned from, and in which columns.
 
-        Parameters
-        ----------
-        table : Table, DataFrame or str
-            As for `predict`.
-
-        Returns
-        -------
-        n_rows : int
-            Rows with a number beyond the range of training, or a word that it had not.
-        columns : list of str
-            Where, those with most such rows first.
+        They have a number beyond the range of training, or a word that it had not; columns with
+        most such rows come first.
         """
         encoder = encoder_of(self.estimator)
         if encoder is None:
@@ -345,6 +201,23 @@ class Model:
         for dimension, cells in zip(encoder.dimensions_, beyond.T, strict=True):
             counts[dimension.source] += int(cells.sum())
         return int(beyond.any(axis=1).sum()), [name for name, n in counts.most_common() if n]
+
+    def _ask(self, method: str, table: object, *given: object) -> Any:
+        """Return what a method of the estimator says of a table."""
+        rows = _rows(table)
+        with locate_cell_errors(rows):
+            return getattr(self.estimator, method)(self.inputs(rows), *given)
+
+    def _require(self, method: str, what: str, having: str, *, held_out: bool = False) -> None:
+        if not hasattr(self.estimator, method):
+            raise CommandError(
+                f"a {self.header.task} with {self.header.estimator} has no {what}: {having} them"
+            )
+        if held_out and self.header.certificate and self.header.held_out is None:
+            raise CommandError(
+                f"the fit stopped before its first fold, so there are no {what}: fit again "
+                "with a larger --max-time"
+            )
 
 
 def told_of(

@@ -12,11 +12,27 @@ from .held_out import (
     folds_of,
     held_out_by,
 )
-from .intervals import Coverage, MeanInterval, corrected_resampled, of_independent
-from .metrics import SHORT, Metric, also_scored, check_metric, has_rare_class
-from .ranking import Ranking, ranking_of, roc_area
+from .metrics import (
+    SHORT,
+    Metric,
+    Ranking,
+    also_scored,
+    check_metric,
+    has_rare_class,
+    ranking_of,
+    roc_area,
+)
 from .rivals import Rival, rivals
-from .scores import Score, lead, measure_name, score
+from .scores import (
+    Coverage,
+    MeanInterval,
+    Score,
+    corrected_resampled,
+    lead,
+    measure_name,
+    of_independent,
+    score,
+)
 
 __all__ = [
     "SHORT",
