@@ -41,7 +41,7 @@ from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.trees import with_gaps
 from kernelweave.workbench.zoo import fit_model, make_model
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
@@ -487,3 +487,26 @@ def test_folds_within_a_kernel_machine_hold_whole_groups_out(task: str) -> None:
     random = fit_model(make(), X, target, weight)
     means = kernel_machine(random).cv_results_["mean_test_score"]
     assert means.max() > plain.cv_results_["mean_test_score"].max() + 0.2
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_folds_within_a_kernel_machine_hold_later_rows_out(task: str) -> None:
+    ridge_mkl = pytest.importorskip("kernelweave.ridge_mkl")
+    rng = np.random.default_rng(0)
+    order = rng.permutation(60).astype(np.float64)
+    X = pd.DataFrame({"t": order, "x": rng.standard_normal(60)})
+    y = np.sin(order / 3.0) + 0.1 * rng.standard_normal(60)
+    target = y if task == "regression" else np.where(y > 0.0, "high", "low")
+    make = partial(make_model, "ridge", task, {"lam": "cv"}, seed=0)
+    model = WeightedModel(make, True).fit(X, target, np.ones(60), order=order)
+    by = np.argsort(order)
+    # scikit-learn's blocks of sorted rows are the oracle: 5 of the later half, 6 rows each
+    splits = [(by[a], by[b]) for a, b in TimeSeriesSplit(5, test_size=6).split(by)]
+    Z = StandardScaler().fit_transform(X)
+    z = (y - y.mean()) / y.std() if task == "regression" else target
+    name = "RidgeMKLRegressor" if task == "regression" else "RidgeMKLClassifier"
+    plain = getattr(ridge_mkl, name)(lam="cv", cv=splits).fit(Z, z)
+    found = kernel_machine(model).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(found, plain.cv_results_["mean_test_score"], rtol=0.05)
+    random = kernel_machine(fit_model(make(), X, target, np.ones(60)))
+    assert random.cv_results_["mean_test_score"].max() > found.max() + 0.1

@@ -8,8 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from kernelweave.evidence.division import later_blocks
 from kernelweave.kernels_core import AlgorithmSpec, get_algorithm, get_component
 from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.estimators.search import values_of
 from kernelweave.kernels_core.registry import parts_for
 from sklearn.utils.validation import has_fit_parameter
 
@@ -166,9 +169,14 @@ def fit_model(
 ) -> BaseEstimator:
     """Fit what `make_model` made, with weights of rows where there are any.
 
-    `division`: ``groups`` and ``order`` of the rows, of which the estimator sees what it takes.
+    `division`: ``groups`` and ``order`` of the rows, of which the estimator sees what it takes. One
+    that takes no order chooses its parameters on later rows all the same.
     """
     machine = kernel_machine(model)
+    order = division.get("order")
+    chosen = [name for name in getattr(machine, "grids", ()) if len(values_of(machine, name)) > 1]
+    if chosen and isinstance(order, np.ndarray) and isinstance(machine.cv, int):
+        machine.set_params(cv=later_blocks(order, machine.cv))
     given = {"sample_weight": weight} | {
         name: each for name, each in division.items() if has_fit_parameter(machine, name)
     }
