@@ -14,8 +14,14 @@ from kernelweave.evidence import (
     HeldOutWarning,
 )
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.new_rows import Closed, leave_groups_out, leave_later_out
+from kernelweave.evidence.new_rows import (
+    Closed,
+    _is_surely_worse,
+    leave_groups_out,
+    leave_later_out,
+)
 from kernelweave.evidence.rows import Standardised
+from kernelweave.tables import read_table
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 Table = tuple[pd.DataFrame, Any]
@@ -154,6 +160,36 @@ def test_there_is_no_alarm_where_nothing_depends_on_groups_or_order() -> None:
         }  # fmt: skip
         lines += len(model.held_out_) - 1
     assert lines > 80
+
+
+def alarm(seed: int, effect: float) -> bool:
+    """Whether groups of different sizes and scales are told from rows at random, by a Gaussian."""
+    state = np.random.default_rng(seed)
+    n_groups = int(state.integers(8, 16))
+    sizes = np.clip(6 * np.exp(0.8 * state.normal(size=n_groups)), 2, 30).astype(int)
+    groups, scale = np.repeat(np.arange(n_groups), sizes), np.exp(state.normal(size=n_groups))
+    rest = state.standard_t(3, size=sizes.sum()) * (scale[groups] if effect else 0.5)
+    x = state.normal(size=(len(groups), 1))
+    level = effect * (scale * state.normal(size=n_groups))[groups]
+    y = np.sin(x[:, 0]) + level + 0.3 * rest
+    groups = groups if effect else state.permutation(groups)
+    kernel = np.exp(-((x - x.T) ** 2)) + (groups[:, None] == groups)
+    inverse = np.linalg.inv(kernel + 0.2 * np.eye(len(y)))
+    closed = Closed(inverse, (inverse @ (y - y.mean()))[:, None])
+    left = leave_groups_out(closed, groups, np.random.RandomState(seed))
+    return _is_surely_worse(left, np.ones(len(y)), 1)
+
+
+def test_groups_of_different_sizes_and_scales_are_told_and_random_ones_are_not() -> None:
+    # mean differences of squares told of 19 of 100
+    assert sum(alarm(seed, 1.0) for seed in range(100)) > 60
+    assert sum(alarm(seed, 0.0) for seed in range(200)) <= 10
+
+
+def test_eleven_firms_warn() -> None:
+    panel = read_table("grunfeld").frame
+    with pytest.warns(HeldOutWarning, match="on rows of a new 'firm', not the 0.9"):
+        EvidenceKernelRegressor(**QUICK).fit(panel.drop(columns="invest"), panel["invest"])
 
 
 def test_classes_of_patients() -> None:
