@@ -13,7 +13,7 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
 )
 from kernelweave.evidence.explaining.effects import EffectFinder
-from kernelweave.evidence.explaining.expansion import Expansion
+from kernelweave.evidence.mixture import Expansion
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales
 from kernelweave.evidence.views import Views

@@ -9,11 +9,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.evidence import EffectDisplay, EvidenceKernelClassifier
-from kernelweave.evidence.calibration import Calibration
-from kernelweave.evidence.classes import class_codes, per_class
-from kernelweave.evidence.last_step import STRENGTHS, ClassPredictor
+from kernelweave.evidence.classes import Calibration, class_codes, per_class
+from kernelweave.evidence.last_step import STRENGTHS, ClassPredictor, fit_softmax
 from kernelweave.evidence.mixture import mixed_kernel
-from kernelweave.evidence.softmax import fit_softmax
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.clock import time_limit
 from scipy.special import log_softmax, softmax

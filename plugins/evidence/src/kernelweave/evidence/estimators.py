@@ -23,8 +23,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.validation import _num_samples
 
 from .base import EXACT_ROWS, EvidenceModel
-from .calibration import Calibration
-from .classes import class_codes, class_folds, crossed_logits, judge_classes, per_class
+from .classes import Calibration, class_codes, class_folds, crossed_logits, judge_classes, per_class
 from .distribution import OPEN_SHARE, PredictiveDistribution
 from .division import division_of
 from .exact import ExactPredictor

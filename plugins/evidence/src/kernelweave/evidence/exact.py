@@ -11,12 +11,11 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from .explaining.expansion import Expansion
 from .explaining.importance import Judge
 from .folds import Fold
 from .intervals import FoldResiduals, LeftOut, conformal, jackknife_plus, reach
 from .learn import Learned
-from .mixture import Mixture, blocks
+from .mixture import Expansion, Mixture, blocks
 from .noise import VaryingNoise, learn_noise
 from .rows import Rows
 from .terms import Scales

@@ -8,8 +8,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from scipy.special import log_softmax, softmax
 
-from .calibration import Calibration
-from .classes import per_class
+from .classes import Calibration, per_class
 from .large.dask_parts import by_parts
 
 

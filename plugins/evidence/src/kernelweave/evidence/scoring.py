@@ -11,8 +11,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from .calibration import Calibration
-from .classes import class_codes, per_class
+from .classes import Calibration, class_codes, per_class
 from .rows import Rows
 
 # parts of the rows, each left out in turn for the standard error

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, inv_boxcox
 from scipy.stats import yeojohnson
 
-from .columns.numbers import weighted_median
+from .columns.encoded import weighted_median
 
 # a normal variable's mean, by nine nodes
 NODES, MASS = hermegauss(9)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -16,11 +16,14 @@ from kernelweave.tables.errors import ColumnWarning
 from kernelweave.tables.plans import FEWEST_ROWS, ColumnPlan, is_identifier, plan_column
 from kernelweave.tables.written import WrittenNumbers
 
-from .encoded import Dimension
+from .encoded import Dimension, NumberBlock, repeated
 from .levels import RARE, Levels, partition
-from .numbers import NumberBlock, repeated
-from .texts import TextColumn
 
+if TYPE_CHECKING:
+    from skrub import StringEncoder
+
+# as many as skrub's own default: more cost each pass over the pairs
+_MOST_COMPONENTS = 30
 _IDENTIFIER = (
     "looks like a row ID",
     "to use it, set its kind to 'number'",
@@ -31,6 +34,56 @@ _WORDS = (
     "nearly every value is different, as in IDs or free text",
     "to use what its rows have in common, such as a keyword, make that a column",
 )
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column that becomes the strongest components of its texts.
+
+    They are those of TF-IDF weights of parts of words, three and four letters long (latent semantic
+    analysis, by skrub's `StringEncoder`). A missing text is at the origin, as one that has nothing
+    in common with those of training.
+    """
+
+    position: int
+    name: str
+    encoder: StringEncoder
+    n_components: int
+
+    @classmethod
+    def fit(cls, position: int, name: str, words: Words) -> TextColumn:
+        """Learn the components from training rows, equal texts counted once."""
+        import pandas as pd
+        from skrub import StringEncoder
+
+        # sorted, so that the order of rows changes nothing
+        texts = pd.Series(sorted(words.labels), dtype="str")
+        encoder = StringEncoder(min(_MOST_COMPONENTS, len(texts)), random_state=0)
+        with warnings.catch_warnings():
+            # few short texts: their TF-IDF weights themselves are the numbers
+            warnings.filterwarnings("ignore", "The matrix shape is")
+            n_components = encoder.fit_transform(texts).shape[1]
+        return cls(position, name, encoder, n_components)
+
+    def transform(self, words: Words) -> FloatArray:
+        """Return the components of rows, shape (n_rows, n_components)."""
+        import pandas as pd
+
+        out = np.zeros((len(words.labels) + 1, self.n_components))
+        if words.labels:
+            texts = pd.Series(words.labels, dtype="str")
+            out[:-1] = self.encoder.transform(texts).to_numpy()
+        return np.asarray(out[words.codes])
+
+    @property
+    def said(self) -> str:
+        """What to say of it."""
+        return f"Texts: the {self.n_components} strongest components of what they share."
+
+    def dimensions(self) -> list[Dimension]:
+        """Return what its components are."""
+        names = [f"{self.name} text {k}" for k in range(1, self.n_components + 1)]
+        return [Dimension(name, self.name, "text") for name in names]
 
 
 class Findings:

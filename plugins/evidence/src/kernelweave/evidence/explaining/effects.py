@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..columns import Dimension
+from ..mixture import Expansion
 from ..rows import Rows
-from .expansion import Expansion
 
 # from standardised predictions (n, n_outputs) to what is shown of them (n,)
 Respond = Callable[[FloatArray], FloatArray]

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from ..columns.levels import GAP
-from ..mixture import blocks, mixed_kernel
+from ..mixture import Expansion, blocks, mixed_kernel
 from ..rows import Rows
 from ..terms import FLAT, Scales
 from ..views import Points
 from . import _njit_games as games
-from .expansion import Expansion
 
 if TYPE_CHECKING:
     from kernelweave.tables import ColumnPlan

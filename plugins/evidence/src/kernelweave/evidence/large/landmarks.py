@@ -11,9 +11,9 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
-from ..explaining.expansion import Expansion
 from ..explaining.importance import Judge
 from ..intervals import conformal
+from ..mixture import Expansion
 from ..noise import VaryingNoise, learn_noise
 from ..rows import Rows, Standardised
 from ..terms import Scales
