@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from kernelweave.kernels_core import (
@@ -33,7 +33,7 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.config import one_blas_thread
-from kernelweave.kernels_core.estimators.base import Estimator
+from kernelweave.kernels_core.estimators.base import Estimator, assigned_last
 from kernelweave.kernels_core.estimators.samples import merge_samples
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .columns import ColumnEncoder, Dimension, Encoded
 from .division import Division, division_of, hold_out
@@ -51,6 +51,7 @@ from .exact import ExactPredictor
 from .explaining.mixin import Explained
 from .folds import Split
 from .kernel import EvidenceKernel
+from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
 from .large.doubling import RowsTold
 from .large.drawing import first_reading
@@ -66,6 +67,7 @@ from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 from .scores import grouped_ratio
 from .scoring import Scoring
+from .targets import check_weight
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,6 +256,60 @@ class EvidenceModel(Explained, Estimator):
     )
     result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
+
+    def fit(
+        self,
+        X: Table | Batches,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        groups: object = None,
+        order: object = None,
+    ) -> Self:
+        """Learn the kernel and what predicts with it.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns), or Batches
+            A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
+            dates and gaps as they are. `Batches` of a table larger than memory name their targets
+            and weights; with a dask array or data frame, y and sample_weight are so too.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite targets, of any size; several share the kernel. Labels of any kind for a
+            classifier, two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
+            says nothing.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column, or which rows go together, such as the visits of a patient: new
+            rows will be of new ones. Whole groups are then held out.
+        order : str or array-like of shape (n_samples,), optional
+            The name of a column of numbers or dates, or what rows are ordered by: new rows will be
+            later ones. Blocks of the later half are then held out, each after what is before it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with assigned_last(self) as draft:
+            if isinstance(X, Batches) or is_dask(X):
+                draft._fit_parts(X, y, sample_weight, groups, order)
+                return self
+            n_rows = _num_samples(X)
+            weight = check_weight(sample_weight, n_rows)
+            draft._fit_encoder(X, weight)
+            targets, weight = draft._read_targets(y, n_rows, weight)
+            draft._division = division_of(X, y, groups, order, self.cv)
+            draft._learn(lambda _: draft._rows(X, targets, weight))
+        return self
+
+    def _read_targets(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Check targets and keep what they are; return them and the weights of their rows."""
+        raise NotImplementedError
 
     def _learn(self, read: Callable[[np.random.RandomState], Rows | Source]) -> None:
         """Read, fit the path, keep what it leaves, also where it was cut short."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.classes import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
     HELD_OUT,
@@ -20,24 +19,21 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import GroupKFold, KFold
-from sklearn.utils.validation import _num_samples
 
 from .base import EXACT_ROWS, EvidenceModel
 from .classes import Calibration, class_codes, class_folds, crossed_logits, judge_classes, per_class
 from .distribution import OPEN_SHARE, PredictiveDistribution
-from .division import division_of
 from .exact import ExactPredictor
 from .folds import Split
 from .intervals import Range, conformal
-from .large.batches import Batches
-from .large.dask_parts import by_parts, is_dask
+from .large.dask_parts import by_parts
 from .large.reading import ClassTargets, NumberTargets
 from .last_step import with_likelihood
 from .mixture import blocks
 from .probabilities import CalibratedClasses
 from .rows import Rows, to_original_rows
 from .scores import judge_numbers, squared_losses
-from .targets import check_classes, check_numbers, check_weight
+from .targets import check_classes, check_numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -67,53 +63,12 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     True
     """
 
-    def fit(
-        self,
-        X: Table | Batches,
-        y: object = None,
-        sample_weight: object = None,
-        *,
-        groups: object = None,
-        order: object = None,
-    ) -> Self:
-        """Learn the kernel and the regression function.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns), or Batches
-            A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
-            dates and gaps as they are. `Batches` of a table larger than memory name their targets
-            and weights; with a dask array or data frame, y and sample_weight are so too.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets, of any size; several share the kernel.
-        sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
-            says nothing.
-        groups : str or array-like of shape (n_samples,), optional
-            The name of a column, or which rows go together, such as the visits of a patient: new
-            rows will be of new ones. Whole groups are then held out.
-        order : str or array-like of shape (n_samples,), optional
-            The name of a column of numbers or dates, or what rows are ordered by: new rows will be
-            later ones. Blocks of the later half are then held out, each after what is before it.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with assigned_last(self) as draft:
-            if isinstance(X, Batches) or is_dask(X):
-                draft._fit_parts(X, y, sample_weight, groups, order)
-                return self
-            n_rows = _num_samples(X)
-            weight = check_weight(sample_weight, n_rows)
-            draft._fit_encoder(X, weight)
-            targets = check_numbers(y, n_rows, weight)
-            draft._division = division_of(X, y, groups, order, self.cv)
-            draft._flat = targets.flat
-            draft._learn(lambda _: draft._rows(X, targets.values, weight))
-        return self
+    def _read_targets(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        targets = check_numbers(y, n_rows, weight)
+        self._flat = targets.flat
+        return targets.values, weight
 
     def _targets(self) -> NumberTargets:
         return NumberTargets()
@@ -300,57 +255,16 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind='dict, "balanced" or None',
     )
 
-    def fit(
-        self,
-        X: Table | Batches,
-        y: object = None,
-        sample_weight: object = None,
-        *,
-        groups: object = None,
-        order: object = None,
-    ) -> Self:
-        """Learn the kernel and the decision functions.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_columns), or Batches
-            A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
-            dates and gaps as they are. `Batches` of a table larger than memory name their targets
-            and weights; with a dask array or data frame, y and sample_weight are so too.
-        y : array-like of shape (n_samples,)
-            Labels of any kind, two classes or more.
-        sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
-            says nothing.
-        groups : str or array-like of shape (n_samples,), optional
-            The name of a column, or which rows go together, such as the visits of a patient: new
-            rows will be of new ones. Whole groups are then held out.
-        order : str or array-like of shape (n_samples,), optional
-            The name of a column of numbers or dates, or what rows are ordered by: new rows will be
-            later ones. Blocks of the later half are then held out, each after what is before it.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with assigned_last(self) as draft:
-            if isinstance(X, Batches) or is_dask(X):
-                draft._fit_parts(X, y, sample_weight, groups, order)
-                return self
-            n_rows = _num_samples(X)
-            weight = check_weight(sample_weight, n_rows)
-            draft._fit_encoder(X, weight)
-            targets = check_classes(y, n_rows, weight)
-            draft._division = division_of(X, y, groups, order, self.cv)
-            draft.classes_ = targets.labels
-            if self.class_weight is not None:
-                mass = np.ones(n_rows) if weight is None else weight
-                factors = class_weights(self, targets.labels, targets.codes, mass)
-                weight = mass * factors[targets.codes]
-            draft._learn(lambda _: draft._rows(X, targets.values, weight))
-        return self
+    def _read_targets(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        targets = check_classes(y, n_rows, weight)
+        self.classes_ = targets.labels
+        if self.class_weight is not None:
+            mass = np.ones(n_rows) if weight is None else weight
+            factors = class_weights(self, targets.labels, targets.codes, mass)
+            weight = mass * factors[targets.codes]
+        return targets.values, weight
 
     def _targets(self) -> ClassTargets:
         return ClassTargets()
