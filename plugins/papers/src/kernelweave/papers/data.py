@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,19 @@ def printed(room: str, name: str = "printed.csv") -> list[dict[str, Any]]:
     table = read(Path(str(resources(__package__))) / room / name)
     rows = (row.dropna() for _, row in table.astype(object).iterrows())
     return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+@cache
+def _notes() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for row in printed("", "notes.csv"):
+        found[row["name"]] = (*found.get(row["name"], ()), row["text"])
+    return found
+
+
+def notes(name: str, **figures: object) -> tuple[str, ...]:
+    """Return the sentences of ``notes.csv`` that stand below a table, with figures filled in."""
+    return tuple(text.format(**figures) for text in _notes()[name])
 
 
 def where_from(files: Sequence[str], folder: Path | None) -> str:

@@ -11,7 +11,7 @@ from kernelweave.kernels_core import RBF, Linear
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import DIVERGING, HEAT
 
-from ..data import values
+from ..data import notes, values
 from ..plan import Drawing, Plan, Request, Sheet, Value, cell
 
 if TYPE_CHECKING:
@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 FILE = "granger/drosophila_lifecycle.csv.gz"
 N_GROUPS, PER_GROUP = 10, 6
 _QUICK_GROUPS = 5
-_NOTES = (
-    "66 points in time, lag 7, λ = 0.001, as in the paper; 13 bandwidths per group, or one linear "
-    "kernel; ω the squared ℓ1 norm. Errors are those of held-out stretches of time, five folds, in "
-    "standard deviations of each gene. A stretch is a stage of life that the rest "
-    "does not hold, so that most errors are above 1 (dashed), that of the mean over all of life.",
-    "The paper's 35 functional groups of 2397 genes are not public. Here: the 400 genes of the "
-    "largest variance, joined by Ward's method on their standardised profiles into 10 groups, of "
-    "each the 6 genes nearest to its mean. No true graph exists.",
-    "A quick run takes the first five groups, five bandwidths and lag 2.",
-)
+_NOTES = notes("granger.genes")
 
 
 # a linear kernel for each group instead of Gaussians; whether its genes share an output kernel

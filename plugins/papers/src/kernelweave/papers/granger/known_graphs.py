@@ -17,7 +17,7 @@ import numpy.typing as npt
 from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, random_network, score_graph
 from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import folds, values
+from ..data import folds, notes, values
 from ..measuring import mean, plus_minus, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 
@@ -29,18 +29,7 @@ _Known: TypeAlias = tuple[FloatArray, FloatArray | None, npt.NDArray[np.bool_]]
 
 NETWORKS = ("ecoli1", "ecoli2", "yeast1", "yeast2", "yeast3")
 _SCORES = ("kernel", "lasso", "lasso_shared", "lasso_best", "kernel_aupr", "lasso_aupr")
-_NOTES = (
-    "AUROC: area under the receiver operating characteristic over ordered pairs of different "
-    "nodes. λ of both methods by cross-validation: five shuffled "
-    "folds for DREAM3, where the seed is that of the folds, contiguous ones for Lorenz-96, where "
-    "it is that of the series (8 nodes, 200 rows, observation noise ½). One lag. The kernel method "
-    "has one λ for all nodes; the lasso a penalty per node, or one for all.",
-    "± is the 95 % interval of Student's t over seeds: of folds alone for DREAM3, whose networks "
-    "differ by far more. The best lasso, at its best penalty, knows the graph: nobody else can "
-    "choose that penalty.",
-    "The Gaussians and the penalty that GrangerGraph takes by default were chosen with sight of "
-    "these sets, the linear kernel beside them on other series.",
-)
+_NOTES = notes("granger.known_graphs")
 
 
 def dream3(series: str, edges: str) -> _Known:
@@ -113,16 +102,13 @@ LORENZ = {
 _RIVAL_NODES, _RIVAL_TIMES, _RIVAL_SEEDS = 10, 250, 3
 _N_TREES = 500
 _LINK_LEVEL, _THRESHOLD = 0.2, 0.05
-_ON_RIVALS = (
-    f"AUROC over ordered pairs of {_RIVAL_NODES} different series of {_RIVAL_TIMES} rows without "
-    "noise, one lag for every method. CPU s: processor seconds of one graph, one thread.",
-    "A pair is ranked by: the weight (ours); the size of the last test's statistic (PCMCI, "
-    "tigramite); the F statistic of the test that the source's past has no effect, given all "
-    "series or the pair alone (statsmodels); the importance of the source in a forest of "
-    f"{_N_TREES} trees; the lasso's coefficient, a penalty per target by five folds.",
-    f"PCMCI's first step keeps links at level {_LINK_LEVEL} with partial correlations. With "
-    f"nearest neighbours it keeps conditional informations above {_THRESHOLD}: p-values by "
-    "shuffling take minutes a graph.",
+_ON_RIVALS = notes(
+    "granger.known_graphs rivals",
+    rival_nodes=_RIVAL_NODES,
+    rival_times=_RIVAL_TIMES,
+    n_trees=_N_TREES,
+    link_level=_LINK_LEVEL,
+    threshold=_THRESHOLD,
 )
 
 
@@ -255,15 +241,14 @@ _N_SEEDS = 40
 _N_NODES, _N_TIMES, _N_DRAWS = 5, 150, 59
 _LEVEL, _NULL_LEVEL = 0.1, 0.05
 _LAMS = (1.0, 0.3, 0.1, 0.03)
-_ON_DECISIONS = (
-    f"{_N_NODES} nodes, {_N_TIMES} rows, a driver per node on average; λ by cross-validation among "
-    f"{', '.join(map(str, _LAMS))}, {_N_DRAWS} draws per series; an edge passes where its p-value, "
-    "against all draws of its source, adjusted by Benjamini and Hochberg over all edges of the "
-    f"system, is at most {_LEVEL}.",
-    "found: of the true edges of a system, the share that passes. false: of what passes, the share "
-    "that is false, 0 where nothing passes; its expectation is what the level bounds. null: of "
-    f"pairs without an edge, the share whose p-value is at most {_NULL_LEVEL} as it is. Means over "
-    "systems with 95 % intervals of Student's t.",
+_ON_DECISIONS = notes(
+    "granger.known_graphs decisions",
+    n_nodes=_N_NODES,
+    n_times=_N_TIMES,
+    listed=", ".join(map(str, _LAMS)),
+    n_draws=_N_DRAWS,
+    level=_LEVEL,
+    null_level=_NULL_LEVEL,
 )
 
 

@@ -14,6 +14,7 @@ from kernelweave.kernels_core import RBF, Problem, Result, solve
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 
+from ..data import notes
 from ..measuring import timed
 from ..plan import Drawing, Plan, Request, Results, Sheet, cell
 
@@ -46,20 +47,8 @@ METHODS: dict[str, Variant] = {
 }
 STEPS = (1, 2, 4, 8)
 _SECONDS = {"cg 1e-6, 3000 SDP steps": 900.0}
-_NOTES = (
-    "Synthetic, of the paper's shape: 102 classes of 30 training samples each, 1355 test samples, "
-    "10 kernels of which 4 see noise; p = 1.7 and a large bound on the trace, τ = 10 n. The "
-    "kernels of the paper's images are not part of the data here.",
-    "λ = 0.1, the best of four powers of ten on a held-out third of the training samples. The "
-    "paper's 0.001, not tuned there, fits the noise here: an accuracy of 0.83.",
-    "Seconds are processor time of one process.",
-)
-_ON_ACCURACY = (
-    "An accuracy has a standard error of 0.6 points. These data reward learning the weights more "
-    "than learning L: with L = I, λ = 0.01 and τ = n it is 0.95.",
-    "vv-dinuzzo learns L with ρ‖L‖² and keeps even weights; λ = ρ = 0.001, 0.1 points below the "
-    "best of sixteen pairs on that third. Its objective is another one and not in Figure 1.",
-)
+_NOTES = notes("matrix_valued.inexactness")
+_ON_ACCURACY = notes("matrix_valued.inexactness accuracy")
 
 
 def classes(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from ..data import Samples, read
+from ..data import Samples, notes, read
 from ..measuring import mean, spread, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 
@@ -21,17 +21,12 @@ ROWS = (150, 500, 1000)
 _N_TEST, _N_DRAWS = 500, 3
 _N_TREES, _N_BOOSTS, _N_SEARCHES = 200, 300, 20
 _WIDTHS, _RIDGES = np.logspace(-3, 1, 9), np.logspace(-8, 3, 23)
-_NOTES = (
-    f"R², the mean over outputs, on {_N_TEST} rows that were not drawn for training; mean over "
-    "draws, and standard deviation. Columns and outputs are standardised for all methods. CPU s: "
-    "processor seconds of choosing, fitting and predicting.",
-    "gas turbine: energy yield, carbon monoxide and nitrogen oxides. digits: the pixels of the "
-    "lower half that vary, from the upper half. sines and squares: of six columns, with noise of a "
-    "tenth of each output.",
-    "ours: MatrixValuedKernelRegressor(). kernel ridge: a Gaussian, width and λ of the least error "
-    "at left-out rows, in closed form. himalaya: MultipleKernelRidgeCV over a linear kernel and "
-    f"nine Gaussians, random search of {_N_SEARCHES}, five folds. random forest, extra trees: "
-    f"{_N_TREES} trees. CatBoost: MultiRMSE, {_N_BOOSTS} trees.",
+_NOTES = notes(
+    "matrix_valued.rivals",
+    n_test=_N_TEST,
+    n_searches=_N_SEARCHES,
+    n_trees=_N_TREES,
+    n_boosts=_N_BOOSTS,
 )
 
 

@@ -6,24 +6,12 @@ import numpy as np
 from kernelweave.kernels_core import RBF, PrecomputedGrams
 from kernelweave.kernels_core.arrays import FloatArray
 
-from ..data import printed, values
+from ..data import notes, printed, values
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 
 OURS = ("OLS", "Lasso", "IKL", "OKL", "IOKL")
 _LEARNS = {"IKL": (True, False), "OKL": (False, True), "IOKL": (True, True)}
-_NOTES = (
-    "Mean squared error times 1000; the paper's caption says root mean squared error. The first 25 "
-    "pairs of weeks train, the last 26 test; everything is selected on the 25.",
-    "Lasso: one penalty for all stocks, by ten folds; they choose the end of the path where "
-    "nothing is selected, the training mean, which is the printed column. MRCE and FES are not "
-    "run, as no Python package has them: their columns are as printed.",
-    "IKL, OKL, IOKL: 117 kernels, nine variables times thirteen bandwidths around the standard "
-    "deviation (the paper does not print its own), λ by ten folds, which cannot tell one λ from "
-    "another and prefer the strongest, close to the training mean. The best averages of the "
-    "protocols that we tried are 0.69 (IKL, scaled targets), 0.69 (OKL, the same) and 0.68 "
-    "(IOKL, kernels of equal trace).",
-    "A quick run takes 45 kernels, five bandwidths of each variable, six λ and five folds.",
-)
+_NOTES = notes("matrix_valued.stocks")
 
 
 _TRAIN = 25

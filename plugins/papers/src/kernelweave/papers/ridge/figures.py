@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.workbench.displays.colours import SERIES
 from threadpoolctl import threadpool_limits
 
-from ..data import drawn, load
+from ..data import drawn, load, notes
 from ..engine.verdicts import WIDTHS, claim, heads
 from ..measuring import CLASSES, mean
 from ..plan import PAPER, Drawing, Plan, Request, Results, Sheet, Value, cell
@@ -55,23 +55,9 @@ _ON_BREAST_CANCER = (
     "of the LIBSVM sets, where breast cancer is the one from Wisconsin: both are shown. Of "
     "Ljubljana, 9 rows with gaps are left out."
 )
-_NOTES = [
-    "Λ is chosen for each λ by cross-validation; regression shows the root mean squared error of "
-    "ridge on ±1 labels, classification the share of wrong labels of a support vector machine on "
-    "the kernel that ridge learned, its C from 0.1, 1, 10, 100 by three folds.",
-    "Base kernels, which the paper does not print: linear and Gaussian with γ = 2⁻⁶ … 2³ on "
-    "standardised features, or (γ/m) these γ divided by the number m of features.",
-]
+_NOTES = notes("ridge.figures")
 _QUICK = "A quick run: two folds, λ from .0001, .01, 1, 10, Λ from .1, 1, ten steps."
-_ON_CLAIMS = (
-    "The paper's figures are pictures without numbers. Of ridge on ionosphere and sonar it says "
-    "that errors fall as λ grows from 0.0001 to 10 and are generally higher for d > 1, of machines "
-    "on the learned kernels that they confirm this. Its other sets, of which it says nothing, are "
-    "held against the same words.",
-    "Test errors on the same halves: the mean of their differences with a 95 % interval (Student's "
-    "t); halves overlap, so the interval is narrow at best. d = 2 less d = 1: the mean over all λ. "
-    "holds: the sign is the one that the paper states; less than 0.005 decides nothing.",
-)
+_ON_CLAIMS = notes("ridge.figures claims")
 
 
 def svm_error(data: Part, mu: FloatArray, degree: int, lam: float) -> tuple[float, float]:

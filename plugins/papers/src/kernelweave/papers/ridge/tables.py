@@ -10,20 +10,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..data import drawn, load, printed
+from ..data import drawn, load, notes, printed
 from ..engine.verdicts import WIDTHS, claim, heads
 from ..measuring import mean, spread
 from ..plan import PAPER, Plan, Request, Results, Sheet, Value, cell
 from .protocol import N_FOLDS, N_SPLITS, folds, halves, lambdas, learn, ridge_errors, sizes_of
 
-_NOTES = (
-    "The paper does not print its base kernels; ours are the linear one and Gaussian ones with "
-    "γ = 2⁻⁶ … 2³ on standardised features, each of mean diagonal 1, so compare trends. γ/m: the "
-    "same divided by the number m of features, 34 of ionosphere and 60 of sonar; undivided, most "
-    "of the Gaussian Gram matrices are nearly the identity there.",
-    "μ₀ = 1; λ and Λ (β where penalised) by cross-validation over the paper's values; at most 50 "
-    "steps; the columns MSE of the paper are root mean squared errors.",
-)
+_NOTES = notes("ridge.tables")
 # by whether a table is of cross-validation errors
 _ON_BM = {False: ("BM is not defined in the paper: here it is the best single kernel.",), True: ()}
 _SHIFTED = {
@@ -41,17 +34,8 @@ _QUICK = {
     False: "A quick run: λ from .0001, .01, 1, 10 and Λ or β from .1, 1 by two folds, ten steps; "
     "--repeats says how many halves.",
 }
-_ON_CLAIMS = (
-    "RMSE of the first method less that of the second on the same parts, the mean with its 95 % "
-    "interval (Student's t); parts of one set overlap, so the interval is narrow at best. The "
-    "verdict compares its sign with the printed figures; less than half of their last digit "
-    "decides nothing.",
-)
-_ON_LAMBDA = (
-    "λ: the same method at its best Λ or β for each of the two. The paper says of its figures, "
-    "which are without numbers, that errors fall as λ grows; krr-figure-1 and krr-figure-2 have "
-    "the curves.",
-)
+_ON_CLAIMS = notes("ridge.tables claims")
+_ON_LAMBDA = notes("ridge.tables lambda")
 # whose error less whose: method and degree
 _CLAIMS = {
     True: ((("PGD", 2), ("PGD", 1)), (("rPGD", 2), ("rPGD", 1)), (("rPGD", 1), ("PGD", 1))),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelweave.kernels_core.arrays import FloatArray
 
+from ..data import notes
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .question import ALGORITHM_1, BASELINES, dictionary
 from .question import cells_of as cells_of_baselines
@@ -52,13 +53,7 @@ _FIFTY_GRID: dict[str, Any] = {
     "k0": [1, 2, 3],
 }
 _FIFTY_QUICK_GRID: dict[str, Any] = {"C": [1.0, 10.0], "lam": [0.1, 10.0], "k0": [1, 3]}
-_DATA = (
-    "The authors' split and standardisation; their ten kernels without the two indefinite "
-    "sigmoids.",
-    "random, relaxation: Algorithm 1 as printed, at the authors' C, λ and k₀, from a random "
-    "support and from the relaxation's largest weights; optimum: proved to 0.0001 at the same "
-    "settings, which were tuned for Algorithm 1.",
-)
+_DATA = notes("sparse.fits data")
 _CHOSEN = (
     "cross-validated: the optimum at settings of our own, by five folds over the paper's grid."
 )
@@ -66,23 +61,9 @@ _CHOSEN_QUICKLY = (
     "cross-validated: the optimum at settings of our own, by two folds over C in 5, 50, λ in .1, "
     "10 and k₀ in 1, 3, as this run is quick."
 )
-_ON_SECONDS = (
-    "Ours are processor seconds of one thread, Gram matrices and the search for a start included, "
-    "with all code loaded; the paper's are of its own machine.",
-)
-_ON_FIFTY = (
-    "The authors' split and standardisation; fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, "
-    "12 sigmoid with their negative eigenvalues set to zero, 7 Laplacian. Theirs are drawn from "
-    "grids that the paper does not list.",
-    "best response: Algorithm 1 from the relaxation; optimum: proved to 0.0001 at the settings "
-    "that were found for best response.",
-    "EasyMKL, AverageMKL, CKA: on the same kernels and rows, C from 1, 10, 100 and EasyMKL's λ "
-    "from .01, .1, .5 by three folds. Of spambase the paper has CKA alone.",
-)
-_FIFTY_SECONDS = (
-    "Ours are processor seconds of one thread with given Gram matrices and all code loaded; the "
-    "paper's are of its own machine.",
-)
+_ON_SECONDS = notes("sparse.fits seconds")
+_ON_FIFTY = notes("sparse.fits fifty")
+_FIFTY_SECONDS = notes("sparse.fits fifty seconds")
 _FIFTY_CHOSEN = (
     "Both: C, λ and k₀ by three folds over C in 1, 2, 5, 10, λ in .01 … 100, k₀ in 1, 2, 3."
 )
@@ -91,11 +72,7 @@ _FIFTY_CHOSEN_QUICKLY = (
 )
 _ON_ACCURACY = ("One split: accuracies differ by single test samples.",)
 _ON_BEST = ("best baseline: the most accurate of EasyMKL, AverageMKL and CKA on this split.",)
-_ON_BASELINES = (
-    "Baselines: with the kernels of Algorithm 1, tuned by folds as in smkl-question. The paper's "
-    "have C = 1000, polynomial kernels (⟨x, z⟩ + 1)^d and not the (0.01⟨x, z⟩ + 1)^d of its text, "
-    "and weights of any sign for CKA.",
-)
+_ON_BASELINES = notes("sparse.fits baselines")
 _BEST = "best baseline"
 
 

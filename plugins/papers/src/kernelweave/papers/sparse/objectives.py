@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ..data import notes
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .fits import STARTS, cells_of, figure_of, on_starts
 from .sets import SETS, beside, ours, read, set_cell, size_of
@@ -15,24 +16,13 @@ _LARGEST = {"soc": 1100, "soc-random": 300, "sdp-3x3": 306, "saddle": 10_000}
 # and those of a quick run, which leaves nothing out
 _QUICK_LARGEST = {"soc": 500, "soc-random": 100, "sdp-3x3": 60, "saddle": 500}
 _SECONDS = {"soc": 10.0, "soc-random": 200.0, "sdp-3x3": 400.0, "saddle": 2.0}
-_SETTINGS = (
-    "The authors' C, λ, k₀, split and standardisation, with eight of their ten kernels, without "
-    "the two indefinite sigmoids.",
-)
+_SETTINGS = notes("sparse.objectives settings")
 _NOTES = (
     *_SETTINGS,
     "No bound holds with the two sigmoids, which (14) silently forbids.",
 )
-_ON_BOUNDS = (
-    "saddle has the value of their full semidefinite program. Every bound of ours is proved from "
-    "multipliers, not read off a solver.",
-    "soc-random has 100 vectors of ours; the paper tells neither which it drew nor how many.",
-)
-_ON_OBJECTIVES = (
-    "optimum: proved to 0.0001. The paper prints Algorithm 1's values of breast cancer, "
-    "mammographic and banknote in its column of the full program; they stand here where they "
-    "belong.",
-)
+_ON_BOUNDS = notes("sparse.objectives bounds")
+_ON_OBJECTIVES = notes("sparse.objectives objectives")
 _ON_SIZES = (
     "soc takes at most 1100 training samples, soc-random 300, sdp-3x3 306: beyond them the cell "
     "says so."
@@ -44,11 +34,7 @@ _ON_QUICK_SIZES = (
 # our bounds and our starts, and the columns of Table 6 that have theirs
 _PRINTED_BOUNDS = {"soc": "SOC", "soc-random": "SOC random", "sdp-3x3": "3×3", "saddle": "full"}
 _PRINTED_STARTS = {"random": "random", "3×3": "from 3×3", "relaxation": "from full"}
-_ON_GAPS = (
-    "Gaps are to the value of the full program's relaxation, which we compute on every set; "
-    "proved by search: the gap that branch and bound leaves of the optimum. best: the least of the "
-    "heuristics' gaps.",
-)
+_ON_GAPS = notes("sparse.objectives gaps")
 
 
 def bound(

@@ -8,25 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..data import notes
 from ..measuring import settled
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .sets import SETS, read, set_cell, theirs
 from .views import N_TRUE, WIDTH, made
 
-_NOTES = (
-    "The authors' C, λ, k₀, split and standardisation, without their two indefinite sigmoids. "
-    "Relaxation to a relative gap of 1e-5, optimum to 1e-4, both ends proved.",
-    "best published: the least of the paper's three variants of Algorithm 1, which may use the "
-    "sigmoids.",
-)
-_ON_SECONDS = (
-    "Processor seconds of one thread, with all code loaded. seconds: of the relaxation; with "
-    "proof: of a search to 1e-4 by itself, which leaves its relaxation as soon as branches say "
-    "more, and so may end sooner.",
-    "fits: seconds of the relaxation over those of scikit-learn's SVC (precomputed, tol 1e-3) on "
-    "the combined Gram matrix at its weights, the median of five, in the same process.",
-    "svm, combining, forms, master: per cent of the relaxation's time.",
-)
+_NOTES = notes("sparse.optima")
+_ON_SECONDS = notes("sparse.optima seconds")
 # where the relaxation's time went, as it counts it, and how the table calls that
 _PARTS = {"svm": "svm", "combine": "combining", "forms": "forms", "master": "master"}
 _COLUMNS = (
@@ -125,13 +114,7 @@ CASES = {
     Case(2000, 3, 1.0, 1.0): 65.0,
 }
 _N_ROWS, _QUICK_ROWS, _TOL = 300, 100, 1e-4
-_ON_VIEWS = (
-    f"Views of {WIDTH} columns, {N_TRUE} of which matter, drawn as in smkl-views with seed 0; one "
-    f"Gaussian kernel a view, γ = 1/3; to a relative gap of {_TOL:g}. relaxation: how far its "
-    "bound is below the optimum; solves: of the learner.",
-    "CPU seconds of one thread for the search, its relaxation included, with all code loaded; the "
-    "Gram matrices are given.",
-)
+_ON_VIEWS = notes("sparse.optima views", width=WIDTH, n_true=N_TRUE, tol=_TOL)
 
 
 def prove(n_rows: int, n_views: int, k0: int, C: float, lam: float) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data import folds
+from ..data import folds, notes
 from ..engine.verdicts import lead
 from ..measuring import mean, spread, within
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value
@@ -39,15 +39,7 @@ _SECONDS = {
     OPTIMUM: 90.0,
 }
 _BEST = "best baseline of the set"
-_NOTES = (
-    "The same training and test rows for every method: first the authors' split, then random ones "
-    "of the same sizes; standardised by the training part. C from 1, 10, 100 for all; EasyMKL's "
-    "λ from .01, .1, .5, Algorithm 1's and the optimum's from .01, 1, 100 with k₀ from 1, 2, 4, "
-    "the Gaussian machine's γ from a third, one and three times 1 / columns: all by the same three "
-    "folds of the training part, the best mean accuracy.",
-    "Algorithm 1 as printed, from a random support; proved optimum: the same problem solved to a "
-    "relative gap of 1e-4.",
-)
+_NOTES = notes("sparse.question")
 _OF_KERNELS = {
     8: "Eight kernels: the paper's ten without the two indefinite sigmoids. The paper gave its "
     "baselines other polynomial kernels than Algorithm 1, (⟨x, z⟩ + 1)^d and not "
@@ -55,12 +47,7 @@ _OF_KERNELS = {
     50: "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid with their negative "
     "eigenvalues set to zero, 7 Laplacian. Theirs are drawn from grids that are not listed.",
 }
-_ON_LEADS = (
-    "lead: points of accuracy of the first over the second, the mean over the sets of the means "
-    "over the splits, with a 95 % interval (Student's t over the sets). The best baseline of a set "
-    "is the best of EasyMKL, AverageMKL and CKA on its test rows, as the paper has it: a choice "
-    "with sight of the test rows, which favours the baselines.",
-)
+_ON_LEADS = notes("sparse.question leads")
 
 
 def dictionary(n_kernels: int) -> KernelDictionary:

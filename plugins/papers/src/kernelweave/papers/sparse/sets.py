@@ -12,7 +12,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 from numpy.typing import NDArray
 
-from ..data import load, printed
+from ..data import load, notes, printed
 from ..measuring import settled
 from ..plan import PAPER, Cell, Plan, Request, Results, Sheet, Value, cell
 
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 _COUNTED = ("n", "train", "test", "positive (%)")
-_NOTES = (
-    "Shapes are counted in the files, the training part is the first 80 % after the authors' "
-    "shuffle. columns: features that the kernels see; of iris the paper's program keeps the two of "
-    "the sepals.",
-)
+_NOTES = notes("sparse.sets")
 _MASK = (1 << 64) - 1
 
 

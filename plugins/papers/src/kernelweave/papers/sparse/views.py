@@ -12,6 +12,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ..data import notes
 from ..engine.verdicts import lead
 from ..measuring import mean, settled, spread, within
 from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
@@ -36,40 +37,12 @@ METHODS = {
 }
 # what is linear in squares, or knows two classes alone, is not run there
 _ON_DIGITS = tuple(METHODS)[:-3]
-_NOTES = (
-    f"{_N_VIEWS} views of {WIDTH} standard normal columns, {N_TRUE} of them drawn by the seed; a "
-    "row is positive where the squares of their columns and noise of deviation 0.3 sum to more "
-    f"than 9. {_N_TRAIN} rows train, {_N_TEST} test; mean and standard deviation over the seeds.",
-    "proved: SparseMKLClassifier with one Gaussian kernel a view, γ = 0.3, C = 1, λ = 0.1, to a "
-    "relative gap of 1e-3; three views are told it, or it chooses 1 to 4 by five folds and the "
-    "one-standard-error rule. SimpleMKL: C = 1; EasyMKL: λ from .01, .1, .5 by three folds; the "
-    "same kernels.",
-    "Gaussian SVM: C from 1, 10 and γ from .001, .003, .01, .03 by five folds. Forest and boosted "
-    "trees as scikit-learn has them. The l1 machine is linear in all columns and their squares, "
-    "C by five folds. Group lasso: logistic, a group for each view (skglm), the penalty from .03 "
-    "to .7 of the least that leaves nothing, by five folds; of the columns, or of these and their "
-    "squares. Who has the squares is told the form of the truth, which no other method is.",
-    "found: of the three true views, how many are among those kept (weight above 0.001), or, for "
-    "the forest, among its three largest sums of importances. exact: seeds in which the views kept "
-    "are the three.",
+_NOTES = notes(
+    "sparse.views", n_views=_N_VIEWS, width=WIDTH, n_true=N_TRUE, n_train=_N_TRAIN, n_test=_N_TEST
 )
-_ON_LEADS = (
-    "lead: points of accuracy of the first over the second on the same rows, the mean over the "
-    "seeds with a 95 % interval (Student's t).",
-)
-_NOTES_DIGITS = (
-    f"Handwritten digits (scikit-learn's 1797 of 8 × 8 pixels, ten classes), {_N_TRAIN} rows train "
-    "and the others test; nine views: pixels, profiles of rows, columns and diagonals, blocks of 2 "
-    "× 2, Fourier magnitudes, slopes in both directions, and of the last two 16 columns of noise.",
-    "proved: one Gaussian kernel a view of the width 1/(columns · variance), C = 10, λ = 0.1; "
-    "three views, or 1 to 4 by five folds and the one-standard-error rule. The others as in the "
-    "table of made views; the machines without views see all columns, standardised.",
-)
-_NOTES_PHASE = (
-    f"Views of {WIDTH} columns, {N_TRUE} of which matter, and the fit as in smkl-views: at most "
-    "three views, proved to a relative gap of 1e-3. recovery: the share of seeds in which exactly "
-    "the three true views are kept; found: how many of the three are, on average.",
-)
+_ON_LEADS = notes("sparse.views leads")
+_NOTES_DIGITS = notes("sparse.views digits", n_train=_N_TRAIN)
+_NOTES_PHASE = notes("sparse.views phase", width=WIDTH, n_true=N_TRUE)
 # rows and views of the phase diagram
 _ROWS, _VIEWS = (50, 75, 100, 150, 200, 300), (10, 20, 40, 80)
 

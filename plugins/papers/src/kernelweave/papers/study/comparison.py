@@ -11,6 +11,7 @@ import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
 from kernelweave.workbench.scoring import MeanInterval, corrected_resampled
 
+from ..data import notes
 from ..measuring import CLASSES, in_words, mean, within
 from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
 from .rivals import (
@@ -42,20 +43,7 @@ _HEADS = (
     *("rival", "sets", "folds", "ahead on", "surely ahead", "surely behind", "median", "mean"),
     *("mean, classes", "mean, numbers", "mean, other sets", "median CPU s"),
 )
-_NOTES = (
-    f"{N_FOLDS} outer folds, the same for every method: rows outside the fold train, drawn at "
-    "random where there are more, and at most 2000 of the fold test. Score: accuracy, or R² cut "
-    "at 0, in per cent. Three folds of the training rows choose settings. RBF-SVM: C in .1 … 1000 "
-    "by γ in .001 … 10. HistGB: 30, 100 or 300 trees. CatBoost: as it comes. GP: one scale a "
-    "column, scikit-learn. xRFM: 18 settings on a held-out fifth. TKL: C by δ; SimpleMKL: thirteen "
-    "kernels, C; both to 24 columns and two classes. EBM: four bags instead of fourteen. evidence: "
-    "as it comes.",
-    "Difference: evidence minus the rival on the same outer fold, in points, the mean over the "
-    "folds that both have; a set is surely ahead or behind where the corrected resampled t "
-    "interval of Nadeau and Bengio (2003), √(1/k + 1/4) for √(1/k), does not hold zero. Over sets: "
-    "Student's 95 % interval of the mean. No correction for the number of intervals.",
-    f"Missing peers come with {EXTRA}.",
-)
+_NOTES = notes("study.comparison", n_folds=N_FOLDS, extra=EXTRA)
 
 
 def study(request: Request) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import ArrayLike
 
-from ..data import Samples, folds, split
+from ..data import Samples, folds, notes, split
 from ..measuring import CLASSES, peak_of, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .rivals import EXTRA, OURS, predictions, reason_not_run, warm
@@ -34,16 +34,8 @@ _N_SPLITS = 3
 # with the digits that are printed
 _FIGURES = {"score": 2, "seconds": 1, "memory": 0}
 _MOST_TESTED, _TUNED = 20_000, 4_000
-_NOTES = (
-    f"{_N_SPLITS} random splits into 80 % training and 20 % test rows, {_MOST_TESTED} of the test "
-    "rows at most; medians. Score: accuracy, or R², in per cent; CPU seconds of tuning, fitting "
-    "and predicting; memory: the most that the process took beyond libraries and data. HistGB: 30, "
-    "100 or 300 trees. xRFM: 18 settings by a held-out fifth. CatBoost and evidence: as they come. "
-    "Nystroem + "
-    f"ridge: 1000 landmarks, γ and α by three folds of {_TUNED} rows. Linear: ridge regression or "
-    "logistic regression.",
-    "Friedman 1 is made anew at each size, with noise of variance 1.",
-    f"Missing peers come with {EXTRA}.",
+_NOTES = notes(
+    "study.large", n_splits=_N_SPLITS, most_tested=_MOST_TESTED, tuned=_TUNED, extra=EXTRA
 )
 
 

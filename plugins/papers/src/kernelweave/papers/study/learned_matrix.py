@@ -12,7 +12,7 @@ from kernelweave.kernels_core.families import TessellatedFamily
 from scipy.linalg import cho_solve, cholesky
 from scipy.optimize import minimize
 
-from ..data import folds
+from ..data import folds, notes
 from ..measuring import CLASSES, in_words, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .sets import SETS, SetSource, address, samples
@@ -36,14 +36,13 @@ _RULES = {
     "strongest": (f"P by the evidence, λ = {STRENGTHS[-1]:g} alone", "P = I by the evidence"),
     "objective": ("P by the training objective", "P = I in the support vector machine"),
 }
-_NOTES = (
-    f"Degree 1, {_ROWS} training rows, at most {_MOST_TESTED} test rows, accuracy or R² (0 where "
-    "less) in per cent. By the evidence: P along prior strengths λ = "
-    f"{', '.join(f'{each:g}' for each in STRENGTHS)}, weighed by three folds as the evidence "
-    "kernel weighs its own path; P = I is the first of them. By the training objective: "
-    f"TessellatedKernel… to a gap of 1e-2; both support vector machines take C of "
-    f"{_PENALTIES[0]:g} … {_PENALTIES[-1]:g} in units of the kernel by the same folds.",
-    "Over sets: Student's 95 % interval of the mean.",
+_NOTES = notes(
+    "study.learned_matrix",
+    rows=_ROWS,
+    most_tested=_MOST_TESTED,
+    listed=", ".join(f"{each:g}" for each in STRENGTHS),
+    first=_PENALTIES[0],
+    last=_PENALTIES[-1],
 )
 
 

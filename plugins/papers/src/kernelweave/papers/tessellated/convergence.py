@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.workbench.displays.colours import SERIES
 
-from ..data import drawn, load, printed
+from ..data import drawn, load, notes, printed
 from ..measuring import mean, spread, timed
 from ..plan import PAPER, Drawing, Plan, Request, Results, Sheet, Value, cell
 
@@ -21,21 +21,15 @@ if TYPE_CHECKING:
 _SDP = "tkl-sdp"
 _TIMED = ("tkl-frank-wolfe", "tkl-low-rank", _SDP)
 _TRIALS, _MOST_SDP, _QUICK_SDP = 30, 100, 15
-_ON_SECONDS = (
-    "C = 0.1, δ = .5, degree 1, to a relative certified gap of 1e-2; the paper gives no C.",
-    f"{_SDP} states the whole problem for a conic solver: one fit of {_MOST_SDP} samples, "
-    f"{_QUICK_SDP} in a quick run.",
+_ON_SECONDS = notes(
+    "tessellated.convergence seconds", sdp=_SDP, most_sdp=_MOST_SDP, quick_sdp=_QUICK_SDP
 )
 _ALGORITHMS = ("tkl-frank-wolfe", "tkl-apd", "tkl-hybrid", "tkl-low-rank")
 _LEVELS = (1e-2, 1e-4, 1e-6)
 _LAST = "solves to 1e-06"
 _SETS = {2021: ("Liver", "Cancer", "Heart", "Pima"), 2024: ("Cancer", "Pima")}
 _ITERATIONS = 1000
-_NOTES = (
-    "The gaps are certified at both ends; C = 0.1, δ = .5, degree 1: the papers give no C. At most "
-    f"{_ITERATIONS} iterations, as printed, or a gap of 1e-6. Solves: of the learner, those of "
-    "line searches, of proximal programs and certificates included.",
-)
+_NOTES = notes("tessellated.convergence", iterations=_ITERATIONS)
 
 
 @cache
