@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.baselines import Simplex
-from kernelweave.baselines.reduced_gradient import longest_step, reduced_direction
+from kernelweave.baselines.simplemkl import longest_step, reduced_direction
 from kernelweave.kernels_core import RBF, KernelDictionary, Laplacian, Linear, Problem, solve
 from kernelweave.kernels_core.grams import PrecomputedStack
 from kernelweave.kernels_core.testing import make_classification, make_regression

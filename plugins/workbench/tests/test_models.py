@@ -20,7 +20,7 @@ from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.machines import transformed
 from kernelweave.workbench.models import Header, store
-from kernelweave.workbench.models.trusted import trusted_types
+from kernelweave.workbench.models.store import trusted_types
 from kernelweave.workbench.zoo import fit_model, make_model, serving
 from sklearn.linear_model import Ridge
 
@@ -323,7 +323,7 @@ def test_values_of_our_packages_are_trusted_where_they_are_defined() -> None:
         "kernelweave.evidence.EvidenceKernelRegressor",  # another name of it
         "kernelweave.workbench.files.replacing",  # a function
         "kernelweave.workbench.console._Trimmed",  # no value
-        "kernelweave.workbench.models.trusted.Enum",  # of another module
+        "kernelweave.workbench.models.store.Enum",  # of another module
         "kernelweave.evidence.nothing.Here",
         "kernelweave.stranger.Here",
     }

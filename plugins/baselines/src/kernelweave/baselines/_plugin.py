@@ -34,7 +34,7 @@ _ALGORITHMS = {
         _SIMPLE, "the optimal weights of the simplex, by cuts",
     ),
     "mkl-simple-gradient": (
-        "reduced_gradient:ReducedGradient", _BOTH, "total=1.0", {"m": 2.0, "q": 1.0},
+        "simplemkl:ReducedGradient", _BOTH, "total=1.0", {"m": 2.0, "q": 1.0},
         f"{_SIMPLE}, Algorithm 1", "the same, by a reduced gradient",
     ),
 }  # fmt: skip

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from kernelweave.evidence.division import later_blocks
@@ -34,52 +33,35 @@ _MATRIX_FAMILIES = {"tessellated", "polynomial"}
 _BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}
 
 
-@dataclass(frozen=True)
-class _Family:
-    """Where the estimators of a model live, and what a person calls it."""
+class _Family(NamedTuple):
+    """What a person calls a model, its package and classes, and whether its columns are scaled."""
 
     title: str
-    module: str
-    classifier: str | None
-    regressor: str | None
+    package: str
+    stem: str
+    tasks: tuple[str, ...] = ("classification", "regression")
     scaled: bool = True
 
+    @property
+    def module(self) -> str:
+        """What holds its classes."""
+        return f"kernelweave.{self.package}"
 
+
+_CLASSES = ("classification",)
 _FAMILIES = {
-    "evidence": _Family(
-        "evidence kernel",
-        "kernelweave.evidence",
-        "EvidenceKernelClassifier",
-        "EvidenceKernelRegressor",
-    ),
+    "evidence": _Family("evidence kernel", "evidence", "EvidenceKernel"),
     # it maps each column to a box itself
-    "tkl": _Family(
-        "tessellated kernel",
-        "kernelweave.spectahedron",
-        "TessellatedKernelClassifier",
-        "TessellatedKernelRegressor",
-        scaled=False,
-    ),
-    "sparse": _Family(
-        "sparse MKL", "kernelweave.mkl_sparse", "SparseMKLClassifier", "SparseMKLRegressor"
-    ),
-    "ridge": _Family(
-        "ridge MKL", "kernelweave.ridge_mkl", "RidgeMKLClassifier", "RidgeMKLRegressor"
-    ),
-    "gmkl": _Family("generalized MKL", "kernelweave.ridge_mkl", "GeneralizedMKLClassifier", None),
-    "average": _Family("AverageMKL", "kernelweave.baselines", "AverageMKLClassifier", None),
-    "cka": _Family("CKA", "kernelweave.baselines", "CKAClassifier", None),
-    "easy": _Family("EasyMKL", "kernelweave.baselines", "EasyMKLClassifier", None),
-    "pwmk": _Family("PWMK", "kernelweave.baselines", "PWMKClassifier", None),
-    "simple": _Family(
-        "SimpleMKL", "kernelweave.baselines", "SimpleMKLClassifier", "SimpleMKLRegressor"
-    ),
-    GENERIC: _Family(
-        "kernel learning",
-        "kernelweave.kernels_core",
-        "KernelLearningClassifier",
-        "KernelLearningRegressor",
-    ),
+    "tkl": _Family("tessellated kernel", "spectahedron", "TessellatedKernel", scaled=False),
+    "sparse": _Family("sparse MKL", "mkl_sparse", "SparseMKL"),
+    "ridge": _Family("ridge MKL", "ridge_mkl", "RidgeMKL"),
+    "gmkl": _Family("generalized MKL", "ridge_mkl", "GeneralizedMKL", _CLASSES),
+    "average": _Family("AverageMKL", "baselines", "AverageMKL", _CLASSES),
+    "cka": _Family("CKA", "baselines", "CKA", _CLASSES),
+    "easy": _Family("EasyMKL", "baselines", "EasyMKL", _CLASSES),
+    "pwmk": _Family("PWMK", "baselines", "PWMK", _CLASSES),
+    "simple": _Family("SimpleMKL", "baselines", "SimpleMKL"),
+    GENERIC: _Family("kernel learning", "kernels_core", "KernelLearning"),
 }
 
 
@@ -96,7 +78,7 @@ def serving(task: str) -> list[str]:
     return [
         name
         for name, family in _FAMILIES.items()
-        if name != GENERIC and _class_name(family, task) and find_spec(family.module)
+        if name != GENERIC and task in family.tasks and find_spec(family.module)
     ]
 
 
@@ -187,8 +169,7 @@ def fit_model(
 
 def _class(name: str, task: str) -> type[BaseEstimator]:
     family = _FAMILIES[name]
-    wanted = _class_name(family, task)
-    if wanted is None:
+    if task not in family.tasks:
         raise CommandError(
             f"--model {name} is for classification only, and this is a {task}: choose one of "
             f"{', '.join(serving(task))}"
@@ -196,12 +177,9 @@ def _class(name: str, task: str) -> type[BaseEstimator]:
     if find_spec(family.module) is None:
         distribution = family.module.replace(".", "-").replace("_", "-")
         raise CommandError(f"--model {name} needs {distribution}: pip install {distribution}")
-    kind: type[BaseEstimator] = getattr(import_module(family.module), wanted)
+    suffix = "Classifier" if task == "classification" else "Regressor"
+    kind: type[BaseEstimator] = getattr(import_module(family.module), family.stem + suffix)
     return kind
-
-
-def _class_name(family: _Family, task: str) -> str | None:
-    return family.classifier if task == "classification" else family.regressor
 
 
 def _refuse_strangers(name: str, task: str, settings: dict[str, Any]) -> None:

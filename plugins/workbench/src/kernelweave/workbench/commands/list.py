@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from cyclopts import Parameter
 from kernelweave.kernels_core import (
@@ -22,24 +22,10 @@ from . import BUILTIN
 if TYPE_CHECKING:
     from rich.text import Text
 
-KINDS = (
-    "algorithms",
-    "families",
-    "learners",
-    "constraints",
-    "kernels",
-    "datasets",
-    "commands",
-)
 _Kind = Literal[
-    "algorithms",
-    "families",
-    "learners",
-    "constraints",
-    "kernels",
-    "datasets",
-    "commands",
+    "algorithms", "families", "learners", "constraints", "kernels", "datasets", "commands"
 ]
+KINDS: tuple[str, ...] = get_args(_Kind)
 
 
 def list_command(
@@ -128,7 +114,6 @@ def _describe(kind: str, spec: ComponentSpec) -> dict[str, object]:
         described["tasks"] = list(spec.tasks)
         described["needs"] = asdict(spec.needs)
         described["scaling"] = dict(spec.scaling)
-    if isinstance(spec, AlgorithmSpec):
         described["paper"] = spec.paper
     if isinstance(spec, DatasetSpec):
         described["task"] = spec.task
@@ -147,19 +132,19 @@ def _row(spec: ComponentSpec) -> tuple[str, Text]:
     return spec.name, details
 
 
-def problem_matrix(specs: list[AlgorithmSpec]) -> dict[tuple[str, str, str], list[str]]:
-    """Return the algorithms that solve each (family, constraint, learner).
+Cells = dict[tuple[str, str, str], list[str]]
 
-    `specs`: the algorithms. Returns: sorted.
-    """
-    cells: dict[tuple[str, str, str], list[str]] = {}
+
+def problem_matrix(specs: list[AlgorithmSpec]) -> Cells:
+    """Return the algorithms that solve each (family, constraint, learner), sorted."""
+    cells: Cells = {}
     for spec in specs:
         for family, learner, constraint in accepted_triples(spec):
             cells.setdefault((family, constraint, learner), []).append(spec.name)
     return dict(sorted(cells.items()))
 
 
-def _print_json_matrix(cells: dict[tuple[str, str, str], list[str]]) -> None:
+def _print_json_matrix(cells: Cells) -> None:
     names = ("family", "constraint", "learner")
     console.emit_json(
         [
@@ -169,27 +154,13 @@ def _print_json_matrix(cells: dict[tuple[str, str, str], list[str]]) -> None:
     )
 
 
-def _print_matrix(cells: dict[tuple[str, str, str], list[str]]) -> None:
-    blocks: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for family, constraint, learners, algorithms in merged_rows(cells):
-        rows = blocks.setdefault((family, constraint), [])
-        rows.append((", ".join(learners), ", ".join(algorithms)))
+def _print_matrix(cells: Cells) -> None:
+    """Print a block for each family and constraint, learners of equal algorithms together."""
+    blocks: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for (family, constraint, learner), algorithms in cells.items():
+        rows = blocks.setdefault((family, constraint), {})
+        rows.setdefault(", ".join(algorithms), []).append(learner)
     screen = console.out()
     for (family, constraint), rows in blocks.items():
-        console.print_section(screen, f"{family} over {constraint}", rows)
-
-
-def merged_rows(
-    cells: dict[tuple[str, str, str], list[str]],
-) -> list[tuple[str, str, list[str], list[str]]]:
-    """Return (family, constraint, learners, algorithms), learners of equal algorithms together.
-
-    `cells`: A `problem_matrix`. Returns: sorted by family and constraint.
-    """
-    rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (family, constraint, learner), algorithms in cells.items():
-        rows.setdefault((family, constraint, tuple(algorithms)), []).append(learner)
-    return [
-        (family, constraint, learners, list(algorithms))
-        for (family, constraint, algorithms), learners in rows.items()
-    ]
+        lines = [(", ".join(learners), algorithms) for algorithms, learners in rows.items()]
+        console.print_section(screen, f"{family} over {constraint}", lines)

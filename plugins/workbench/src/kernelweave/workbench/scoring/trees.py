@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ class BoostedTrees:
             means = self._by_target.fit_transform(codes[:, self._many], y)
             numbers, codes = np.hstack([numbers, means]), codes[:, ~self._many]
         rows, words = self._as_taken(numbers, codes)
-        self._model = _MAKERS[self.kind](self.task, self.seed, words)
+        self._model = _made(self.kind, self.task, self.seed, words)
         self._model.fit(rows, y, sample_weight=weight)
         return self
 
@@ -132,34 +132,19 @@ def with_gaps(
     return numbers[:, kept], np.where(codes < counts, codes, np.nan)
 
 
-def _boosting(task: str, seed: int, words: list[int]) -> BaseEstimator:
-    made = _kind("sklearn.ensemble", "HistGradientBoosting{}", task)
-    return made(random_state=seed, categorical_features=words or None)
-
-
-def _catboost(task: str, seed: int, words: list[int]) -> BaseEstimator:
-    made = _kind("catboost", "CatBoost{}", task)
-    return made(random_seed=seed, cat_features=words, verbose=False, allow_writing_files=False)
-
-
-def _lightgbm(task: str, seed: int, words: list[int]) -> BaseEstimator:
-    return _kind("lightgbm", "LGBM{}", task)(random_state=seed, verbose=-1)
-
-
-def _xgboost(task: str, seed: int, words: list[int]) -> BaseEstimator:
-    return _kind("xgboost", "XGB{}", task)(random_state=seed, enable_categorical=True)
-
-
-def _kind(module: str, name: str, task: str) -> type[BaseEstimator]:
-    """Return a class of a library that may be installed."""
+def _made(kind: str, task: str, seed: int, words: list[int]) -> BaseEstimator:
+    """Return trees of a library that may be installed, with the settings that it comes with."""
+    known: dict[str, tuple[str, dict[str, Any]]] = {
+        "boosting": ("HistGradientBoosting", {"categorical_features": words or None}),
+        "catboost": (
+            "CatBoost",
+            {"cat_features": words, "verbose": False, "allow_writing_files": False},
+        ),
+        "lightgbm": ("LGBM", {"verbose": -1}),
+        "xgboost": ("XGB", {"enable_categorical": True}),
+    }
+    name, settings = known[kind]
+    module = "sklearn.ensemble" if kind == "boosting" else kind
     suffix = "Classifier" if task == "classification" else "Regressor"
-    kind: type[BaseEstimator] = getattr(import_module(module), name.format(suffix))
-    return kind
-
-
-_MAKERS = {
-    "boosting": _boosting,
-    "catboost": _catboost,
-    "lightgbm": _lightgbm,
-    "xgboost": _xgboost,
-}
+    made: type[BaseEstimator] = getattr(import_module(module), name + suffix)
+    return made(**{"random_seed" if kind == "catboost" else "random_state": seed}, **settings)
