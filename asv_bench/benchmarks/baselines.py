@@ -31,12 +31,12 @@ def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 def problem(n_samples: int = M) -> Problem:
     from kernelweave.baselines import Simplex
     from kernelweave.kernels_core import Problem
-    from kernelweave.kernels_core.grams import PrecomputedStack
+    from kernelweave.kernels_core.grams import PrecomputedDictionary
     from kernelweave.qp_smo import SVC
 
     stack, y = grams(n_samples)
     X = np.arange(n_samples, dtype=float)[:, None]
-    return Problem(PrecomputedStack(stack), SVC(C=C), Simplex(), X, y)
+    return Problem(PrecomputedDictionary(stack), SVC(C=C), Simplex(), X, y)
 
 
 def reached(result: Result, tol: float) -> int:

@@ -33,14 +33,14 @@ def grams(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 def problem(q: float, lam: float, n_samples: int = M) -> Problem:
     from kernelweave.kernels_core import Problem
-    from kernelweave.kernels_core.grams import PrecomputedStack
+    from kernelweave.kernels_core.grams import PrecomputedDictionary
     from kernelweave.qp_smo import Ridge
     from kernelweave.ridge_mkl import LqBall
 
     stack, y = grams(n_samples)
     X = np.arange(n_samples, dtype=float)[:, None]
     ball = LqBall(q=q, center=0.0)
-    return Problem(PrecomputedStack(stack), Ridge(C=1.0 / lam), ball, X, y)
+    return Problem(PrecomputedDictionary(stack), Ridge(C=1.0 / lam), ball, X, y)
 
 
 class Evaluations:

@@ -134,7 +134,6 @@ def _projections() -> list[Function]:
     from kernelweave.kernels_core import psd_cone
 
     vector, square = np.array([0.9, 0.5, 0.125]), np.array([[2.0, 0.5], [0.5, -1.0]])
-    radius = {"q": (0.5,), "radius": (0.0,)}
     return [
         Function(
             mkl_sparse.project_sparse_simplex, {"w": vector, "k0": 2}, ("w",), (), {"k0": (0, 1.5)}
@@ -167,7 +166,7 @@ def _projections() -> list[Function]:
             ("start",),
             {"trace": (0.0, math.inf), "tol": (math.inf,), "max_iter": (1.5,)},
         ),
-        Function(ridge_mkl.project_lq_ball, {"z": vector, "q": 1.5}, ("z",), (), radius),
+        Function(ridge_mkl.LqBall(q=1.5).project, {"mu": vector}, ("mu",), (), {}),
         Function(vv_rkhs.update_weights, {"alpha": vector}, ("alpha",), (), {"p": (0.5, 3.0)}),
         Function(
             baselines.average_weights, {"n_kernels": 3}, (), (), {"n_kernels": (0, 1.5, math.inf)}

@@ -9,7 +9,7 @@ from kernelweave.kernels_core.families import TessellatedFamily
 from kernelweave.kernels_core.grams import UnstoredKernel
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
-from kernelweave.qp_smo.unstored import BlockGram, choose_block
+from kernelweave.qp_smo.unstored import StoredBlock, choose_block
 
 N = 240
 
@@ -75,7 +75,7 @@ def test_a_limit_on_steps_keeps_the_interval():
 
 def test_rows_that_stay_in_the_block_are_not_computed_again():
     _, entries, K, _ = case("classes")
-    gram = BlockGram(UnstoredKernel(entries, bytes_of(30)))
+    gram = StoredBlock(UnstoredKernel(entries, bytes_of(30)))
     for chosen in (np.arange(30), np.arange(10, 40), np.arange(0, 60, 2)):
         block = gram.move(chosen)
         assert sorted(gram.samples) == sorted(chosen)

@@ -11,7 +11,7 @@ import pytest
 from kernelweave.baselines import Simplex
 from kernelweave.baselines.simplemkl import longest_step, reduced_direction
 from kernelweave.kernels_core import RBF, KernelDictionary, Laplacian, Linear, Problem, solve
-from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 
@@ -64,7 +64,7 @@ def test_optimum_of_a_conic_solver(conic_optimum: Any, name: str, problem: Probl
 def problem_of(case: Any) -> Problem:
     grams, y, setting = case
     X = np.arange(len(y), dtype=float)[:, None]
-    return Problem(PrecomputedStack(grams), SVC(C=setting["C"]), Simplex(), X, y)
+    return Problem(PrecomputedDictionary(grams), SVC(C=setting["C"]), Simplex(), X, y)
 
 
 @pytest.mark.filterwarnings("ignore:.*max_iter was reached")

@@ -8,7 +8,7 @@ import pytest
 from kernelweave.evidence import EvidenceMKLRegressor, PricedOrthant
 from kernelweave.evidence.mkl.learn import FLOOR, NoisyFamily, WeightEvidence, learn_weights
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, Status, solve
-from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.qp_smo import Ridge
 from sklearn.datasets import make_friedman1
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -72,7 +72,7 @@ def test_the_convex_step_beside_cvxpy(stack) -> None:
     held = [cp.sum_squares(R @ u) <= p for R, p in zip(roots, prices, strict=True)]
     dual = cp.Problem(cp.Maximize(y @ u - 0.5 * lam * cp.sum_squares(u)), held)
     optimum = dual.solve(solver="CLARABEL")
-    family = PrecomputedStack(grams)
+    family = PrecomputedDictionary(grams)
     constraint = PricedOrthant(prices=tuple(prices))
     problem = Problem(family, Ridge(C=1 / lam), constraint, X, y)
     result = solve(problem, "evidence-step", tol=1e-8)
@@ -89,7 +89,7 @@ def test_steps_descend_and_end_at_a_proved_stationary_point(stack, quick: bool) 
     weight = np.where(np.arange(60) < 10, 2.0, 1.0)
     y = targets - (targets @ weight / weight.sum())[:, None]
     y /= np.sqrt(y**2 @ weight / weight.sum())[:, None]
-    family = NoisyFamily(PrecomputedStack(grams), 1.0 / weight)
+    family = NoisyFamily(PrecomputedDictionary(grams), 1.0 / weight)
     problem = Problem(family, Ridge(C=1.0 / FLOOR), PricedOrthant(), X, y, weight)
     result, descent = learn_weights(problem, quick=quick, tol=1e-5, max_iter=500)
     assert (np.diff(descent) <= 0).all()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Problem
-from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.ridge_mkl.families import power_of
 
 
@@ -14,7 +14,7 @@ def stack_problem(
     grams: Any, y: Any, learner: Any, constraint: Any, *, degree: int = 1, weight: Any = None
 ) -> Problem:
     grams, y = np.asarray(grams, dtype=float), np.asarray(y, dtype=float)
-    family = power_of(PrecomputedStack(grams), degree)
+    family = power_of(PrecomputedDictionary(grams), degree)
     return Problem(family, learner, constraint, np.arange(y.shape[-1])[:, None] * 1.0, y, weight)
 
 

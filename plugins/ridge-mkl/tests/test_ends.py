@@ -24,7 +24,6 @@ from kernelweave.ridge_mkl import (
     Orthant,
     PowerDictionary,
     margin_bound,
-    project_lq_ball,
 )
 from kernelweave.ridge_mkl.families import power_of
 from kernelweave.ridge_mkl.fixed_point import ball_update
@@ -173,8 +172,8 @@ def test_powers_of_kernels() -> None:
 
 def test_projection_onto_a_box_clips() -> None:
     z = np.array([3.0, 0.5, -1.0])
-    np.testing.assert_array_equal(project_lq_ball(z, math.inf, 2.0), [2.0, 0.5, 0.0])
-    near = project_lq_ball(z, 1e4, 2.0)
+    np.testing.assert_array_equal(LqBall(q=math.inf, radius=2.0).project(z), [2.0, 0.5, 0.0])
+    near = LqBall(q=1e4, radius=2.0).project(z)
     np.testing.assert_allclose(near, [2.0, 0.5, 0.0], atol=1e-3)
 
 

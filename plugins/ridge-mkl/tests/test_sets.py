@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.kernels_core.formula import Solution, lower_bound
-from kernelweave.ridge_mkl import LqBall, Orthant, project_lq_ball
+from kernelweave.ridge_mkl import LqBall, Orthant
 from kernelweave.ridge_mkl.projected_newton import minimize_quadratic
 from scipy.optimize import minimize_scalar
 
@@ -22,7 +22,7 @@ def test_projection(conic_optimum: Any, q: float, radius: float, seed: int) -> N
     t = cp.Variable(6, nonneg=True)
     nearest = cp.Problem(cp.Minimize(cp.sum_squares(t - z)), [cp.norm(t, q) <= radius])
     best, digits = conic_optimum(nearest, 1e-9)
-    own = project_lq_ball(z, q, radius)
+    own = LqBall(q=q, radius=radius).project(z)
     assert (own >= 0).all()
     assert np.linalg.norm(own, q) <= radius * (1 + 1e-12)
     assert float(np.sum((own - z) ** 2)) == pytest.approx(best, rel=max(1e-6, digits), abs=1e-8)
@@ -30,7 +30,7 @@ def test_projection(conic_optimum: Any, q: float, radius: float, seed: int) -> N
 
 def test_projection_keeps_points_inside() -> None:
     z = np.array([0.1, 0.0, 0.3])
-    np.testing.assert_array_equal(project_lq_ball(z, 1.5), z)
+    np.testing.assert_array_equal(LqBall(q=1.5).project(z), z)
 
 
 @pytest.mark.parametrize("q", [1.0, 1.5, 2.0, 4.0, np.inf])

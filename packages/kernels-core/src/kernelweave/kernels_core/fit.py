@@ -115,7 +115,7 @@ class Predictor:
 
 
 @dataclass(frozen=True, eq=False)
-class GramPredictor:
+class PrecomputedPredictor:
     """The same of cross-Gram matrices that the user computed.
 
     `places` of shape (n_used,): columns of the support vectors; `shape`: the kernels and the
@@ -236,7 +236,9 @@ def attributes_of(
     points = samples.X[used]
     if samples.grams is not None:
         shape = samples.grams.n_kernels, samples.grams.shape[1]
-        found["_predictor"] = GramPredictor(kernel, samples.places[used], coef, intercept, shape)
+        found["_predictor"] = PrecomputedPredictor(
+            kernel, samples.places[used], coef, intercept, shape
+        )
     elif isinstance(problem.family, FittedFactors):
         stored = problem.family
         found |= _of_factors(problem, result, stored, found["certificate_"])

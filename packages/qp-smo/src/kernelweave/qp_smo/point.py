@@ -24,21 +24,10 @@ _SMALLEST_EXPONENT = -1000
 _MOST = 2.0**53
 
 
-class GramProduct(NamedTuple):
-    """``f = Σ uₖ K[k]`` and ``majorant = Σ |uₖ| |K[k]|``.
+def product(K: KernelArray, u: FloatArray) -> tuple[FloatArray, FloatArray, int, int]:
+    """Return ``f = Ku`` and ``Σ |uₖ| |K[k]|`` in float64: 4mn flops with m nonzeros in u.
 
-    `f`, `majorant` of shape (n,); `n_rows`: rows of K that were read: those with u ≠ 0;
-    `n_roundings`: the most that a term of either sum passes through.
-    """
-
-    f: FloatArray
-    majorant: FloatArray
-    n_rows: int
-    n_roundings: int
-
-
-def product(K: KernelArray, u: FloatArray) -> GramProduct:
-    """Multiply in float64, whatever K is: 4mn flops with m nonzeros in u.
+    Beside them stand the rows of K that were read, and the most roundings of a term of either sum.
 
     Blocks of about √m rows are summed before they are added, so a term passes through at most
     ``√m + m / √m`` roundings, in whatever order a block is summed.
@@ -55,7 +44,7 @@ def product(K: KernelArray, u: FloatArray) -> GramProduct:
         weights = u[chosen]
         f += weights @ part
         majorant += np.abs(weights) @ np.abs(part, out=part)
-    return GramProduct(f, majorant, m, block + -(-m // block) + 1)
+    return f, majorant, m, block + -(-m // block) + 1
 
 
 def values_with_error(

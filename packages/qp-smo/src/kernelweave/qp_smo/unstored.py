@@ -8,7 +8,6 @@ follows by products with K that store nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -20,9 +19,6 @@ from .point import product, starting_point, to_grid
 from .problem import BoxProblem, Budget
 from .smo import smo
 
-if TYPE_CHECKING:
-    pass
-
 # Landings on exactly feasible points that may still violate the tolerance: each is a product with
 # all of K, and where so many do not help rounding holds the violation up.
 _MOST_LANDINGS = 6
@@ -33,7 +29,7 @@ _CHUNK = 2**22
 _EASIER = 0.1
 
 
-class BlockGram:
+class StoredBlock:
     """The stored part of K over a block of samples, updated where the block changes."""
 
     def __init__(self, kernel: UnstoredKernel) -> None:
@@ -101,13 +97,13 @@ def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -
 
 
 def _solve_block(
-    problem: BoxProblem, gram: BlockGram, u: FloatArray, f: FloatArray, size: int, budget: Budget
+    problem: BoxProblem, gram: StoredBlock, u: FloatArray, f: FloatArray, size: int, budget: Budget
 ) -> tuple[Index, FloatArray, int]:
     """Return a block, how its coefficients should change, and the steps it took."""
     K = gram.move(choose_block(problem, u, f, size))
     rows = gram.samples
     start = u[rows].copy()
-    inner = product(K, start).f
+    inner = product(K, start)[0]
     part = replace(
         problem,
         K=K,
@@ -158,7 +154,7 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
     n = problem.n_samples
     u = np.zeros(n) if start is None else starting_point(start, problem.lower, problem.upper)
     f = kernel.entries.product(u[None])[0] if u.any() else np.zeros(n)
-    gram, n_iter, n_blocks, landings = BlockGram(kernel), 0, 0, 0
+    gram, n_iter, n_blocks, landings = StoredBlock(kernel), 0, 0, 0
     while True:
         up, down = rates(problem, u, f)
         violation = float(up.max() - down.min())

@@ -45,7 +45,7 @@ from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.fit import (
     FitResult,
-    GramPredictor,
+    PrecomputedPredictor,
     Predictor,
     Predicts,
     solved,
@@ -364,7 +364,7 @@ def _attributes_of(
     if data.dictionary is None or data.X is None:
         n, kernel = len(dual_coef), PrecomputedKernel(weights)
         shape = len(weights), n
-        rule: Predicts = GramPredictor(kernel, np.arange(n), dual_coef.T, offset, shape)
+        rule: Predicts = PrecomputedPredictor(kernel, np.arange(n), dual_coef.T, offset, shape)
         return {**found, "_predictor": rule}
     kernel_ = data.dictionary.kernel(weights)
     found |= {"kernel_names_": data.dictionary.names, "kernel_": kernel_}

@@ -314,7 +314,6 @@ class Objective:
                 method=self.method,
                 C0=None if start is None else start.C,
                 tol=tol,
-                factors=self.factors,
                 sketch=self._sketch,
                 product0=start.A if start is not None and self.fixed_input else None,
                 spectrum=self._spectrum,
@@ -344,7 +343,7 @@ class Objective:
             self._spectrum = SpectrumEstimate.of(K)
         rho = np.maximum(np.linalg.eigvalsh(L), 0.0)
         cost = weighted_work(
-            self._spectrum, rho, self.ridge, tol=tol, stale=False, sketched=self._sketch is not None
+            self._spectrum, rho, self.ridge, tol=tol, sketched=self._sketch is not None
         )
         direct = cost.pop("eigen")
         spent = column_work(K.shape[0]) * self._counts["n_columns"]

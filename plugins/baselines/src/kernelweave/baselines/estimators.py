@@ -23,8 +23,8 @@ from kernelweave.kernels_core.estimators.weights import (
 from kernelweave.kernels_core.fit import Formula
 from kernelweave.kernels_core.grams import (
     GramStack,
+    PrecomputedDictionary,
     PrecomputedGrams,
-    PrecomputedStack,
     as_grams,
     check_once,
 )
@@ -114,7 +114,7 @@ class _Averaged(PrecomputedGrams):
 
 
 @dataclass(frozen=True, eq=False)
-class _AveragedStack(PrecomputedStack):
+class _AveragedDictionary(PrecomputedDictionary):
     """Given Gram matrices and their average, of shape (n, n)."""
 
     average: FloatArray
@@ -172,7 +172,7 @@ class AverageMKLClassifier(_ByFactors):
         said, grams = super().formula(samples), samples.grams
         if grams is None or said.family.grams is not grams.grams:
             return said
-        return replace(said, family=_AveragedStack(grams.grams, grams.average))
+        return replace(said, family=_AveragedDictionary(grams.grams, grams.average))
 
 
 class EasyMKLClassifier(_ByFactors):

@@ -7,7 +7,7 @@ from .estimators import (
 )
 from .families import HadamardPower, PowerDictionary
 from .rademacher import margin_bound, rademacher_bound
-from .sets import LqBall, Orthant, project_lq_ball
+from .sets import LqBall, Orthant
 from .settings import (
     IIA,
     Automatic,
@@ -49,7 +49,6 @@ __all__ = [
     "TrustRegion",
     "__version__",
     "margin_bound",
-    "project_lq_ball",
     "rademacher_bound",
 ]
 __version__: str

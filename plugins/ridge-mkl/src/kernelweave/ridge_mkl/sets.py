@@ -11,49 +11,13 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, Rule, check_array, number
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.parameters import Value, parameter
-from kernelweave.kernels_core.psd_cone import projection
-from kernelweave.kernels_core.psd_cone.projection import lq_norm
+from kernelweave.kernels_core.psd_cone.projection import lq_norm, project_lq_ball
 from kernelweave.kernels_core.rounding import UNIT, gamma
 
 # slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite
 _LEAST = 1e-10
 
 EXPONENT = number(least=1.0, finite=False)
-
-
-def project_lq_ball(z: npt.ArrayLike, q: float, radius: float = 1.0) -> FloatArray:
-    """Return argmin ‖t − z‖₂ over {t ≥ 0, ‖t‖_q ≤ Λ}.
-
-    q = 1 by sorting, q = 2 by scaling, q = ∞ by clipping, other q by a root search.
-
-    Parameters
-    ----------
-    z : array-like of shape (p,)
-        Point to project.
-    q : float
-        At least 1; ``inf`` is the box.
-    radius : float, default=1.0
-        Λ > 0.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        The projection.
-
-    Raises
-    ------
-    ValueError
-        If q < 1, Λ ≤ 0 or z is not a vector of finite numbers.
-
-    Examples
-    --------
-    >>> from kernelweave.ridge_mkl import project_lq_ball
-    >>> project_lq_ball([3.0, 4.0, -1.0], q=2)
-    array([0.6, 0.8, 0. ])
-    """
-    EXPONENT.check("q", q)
-    POSITIVE.check("radius", radius)
-    return radius * projection.project_lq_ball(check_array("z", z, 1) / radius, q)
 
 
 def _is_center(value: object) -> bool:
@@ -114,9 +78,9 @@ class LqBall(Value):
 
         `mu` of shape (p,): any point. Returns shape (p,): the projection.
         """
-        mu = np.asarray(mu, dtype=np.float64)
+        mu = check_array("mu", mu, 1)
         center = self.centers(len(mu))
-        return center + project_lq_ball(mu - center, self.q, self.radius)
+        return center + self.radius * project_lq_ball((mu - center) / self.radius, self.q)
 
     def start(self, n_kernels: int) -> FloatArray:
         """Return the equal weights μ₀ + Λ p^{−1/q}, shape (p,), for p = ``n_kernels``."""

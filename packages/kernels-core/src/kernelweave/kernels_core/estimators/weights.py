@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from ..arrays import FloatArray, Labels, Points, Rows
 from ..checks import COUNT, Rule, one_of
-from ..grams.precomputed import PrecomputedGrams, PrecomputedStack
+from ..grams.precomputed import PrecomputedDictionary, PrecomputedGrams
 from ..kernels import (
     FittedDictionary,
     FittedFactors,
@@ -226,7 +226,7 @@ def views_of(estimator: WeightedKernels) -> tuple[str, ...]:
 
 def fit_kernels(
     estimator: WeightedKernels, samples: Samples
-) -> FittedDictionary | FittedFactors | PrecomputedStack:
+) -> FittedDictionary | FittedFactors | PrecomputedDictionary:
     """Return the Gram matrices of scaled samples, or their factors where they are approximated."""
     if samples.grams is None:
         if is_approximate(estimator, samples.X.shape[0]):
@@ -241,7 +241,7 @@ def fit_kernels(
     rows, grams = samples.places, samples.grams.grams
     if len(rows) < grams.shape[1]:
         grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
-    return PrecomputedStack(grams)
+    return PrecomputedDictionary(grams)
 
 
 def weight_attributes(

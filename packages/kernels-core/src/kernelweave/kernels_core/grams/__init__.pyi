@@ -1,5 +1,11 @@
 from .low_rank import LowRankOperator, LowRankStack, fit_family, stack_of
-from .precomputed import PrecomputedGrams, PrecomputedKernel, PrecomputedStack, as_grams, check_once
+from .precomputed import (
+    PrecomputedDictionary,
+    PrecomputedGrams,
+    PrecomputedKernel,
+    as_grams,
+    check_once,
+)
 from .psd import KernelArray, Spectrum, as_gram, check_gram, require_psd
 from .stack import GramStack, Stack, as_stack
 from .unstored import Gram, Operator, UnstoredKernel, largest_block
@@ -11,9 +17,9 @@ __all__ = [
     "LowRankOperator",
     "LowRankStack",
     "Operator",
+    "PrecomputedDictionary",
     "PrecomputedGrams",
     "PrecomputedKernel",
-    "PrecomputedStack",
     "Spectrum",
     "Stack",
     "UnstoredKernel",

@@ -335,7 +335,7 @@ class PrecomputedKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class PrecomputedStack:
+class PrecomputedDictionary:
     """Σ βⱼKⱼ of given Gram matrices: a fitted dictionary and a family in one.
 
     `grams` of shape (q, n, n): Gram matrices of the training points, symmetric and positive
@@ -364,7 +364,7 @@ class PrecomputedStack:
         """Nothing is left out."""
         return {}
 
-    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> PrecomputedStack:
+    def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> PrecomputedDictionary:
         """Return itself: ``X`` are positions in the stack, and ``dtype`` is that of the stack."""
         return self
 

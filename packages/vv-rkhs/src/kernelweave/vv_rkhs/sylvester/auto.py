@@ -16,7 +16,6 @@ from kernelweave.kernels_core.grams.psd import find_indefinite
 from scipy.linalg import LinAlgError
 
 from .direct import (
-    EigenFactors,
     FactoredGram,
     SylvesterSolution,
     check_system,
@@ -27,13 +26,12 @@ from .direct import (
 )
 from .iterative import (
     NystromFactors,
-    Preconditioner,
     sketch_rank,
     solve_sylvester_cg,
     solve_sylvester_columns,
 )
 
-METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "stale", "low-rank")
+METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "low-rank")
 # weights of the flops of each kind: seconds on one core of a machine of 20 Gflop/s, measured once
 # at l = 200 to 3000; only their ratios matter
 _EIGEN = 1.45e-10, 4.5e-8  # per l³ and per l²
@@ -46,7 +44,6 @@ _CALLS = {"columns": 4e-5, "cholesky": 5e-5, "nystrom": 1e-4}
 _SKETCH = 1.4e-10, 2e-6, 5e-4  # per l · rank², per l, and once
 _SINGLE = 0.5  # of the time, in single precision
 _EARLY, _EARLY_SKETCHED = 0.5, 0.45  # measured iterations over the bound below
-_STALE_ITERATIONS = 12.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,6 @@ def weighted_work(
     ridge: float,
     *,
     tol: float,
-    stale: bool,
     sketched: bool = False,
 ) -> dict[str, float]:
     """Return the expected work of each method: its flops, weighed by their kind.
@@ -117,11 +113,10 @@ def weighted_work(
     - `rho` of shape (n_outputs,): eigenvalues of L, ascending
     - `ridge`: r
     - `tol`: relative residual that an iterative method must reach
-    - `stale`: whether an earlier eigendecomposition is at hand
-    - `sketched`: whether a sketch of this K is
+    - `sketched`: whether a sketch of this K is at hand
 
-    ``"eigen"``, ``"cholesky"``, ``"columns"``, ``"nystrom"`` and perhaps ``"stale"``. Conjugate
-    gradients on C as a whole are not among them: all systems together need 0.1 % more without.
+    ``"eigen"``, ``"cholesky"``, ``"columns"`` and ``"nystrom"``. Conjugate gradients on C as a
+    whole are not among them: all systems together need 0.1 % more without.
     """
     l, n = float(spectrum.n_samples), len(rho)
     per_column = _COLUMN * l**2
@@ -149,11 +144,6 @@ def weighted_work(
         + float(each.sum()) * (1.0 + 2.0 * rank / l) * per_column
         + (0.0 if sketched else (_SKETCH[0] * rank**2 + _SKETCH[1]) * l + _SKETCH[2])
     )
-    if stale:
-        per_column = _COLUMN * l**2
-        fewer = np.minimum(spectrum.iterations(rho, ridge, tol), _STALE_ITERATIONS)
-        passes = float(fewer.max(initial=0.0)) * (stream * per_column + _CALLS["columns"])
-        work["stale"] = 3.0 * (passes + float(fewer.sum()) * per_column)
     return work
 
 
@@ -183,7 +173,6 @@ def choose_method(
     ridge: float,
     *,
     tol: float = 1e-8,
-    stale: bool = False,
     sketched: bool = False,
 ) -> str:
     """Return which C solver is expected to need the least work.
@@ -192,18 +181,14 @@ def choose_method(
     eigendecomposition of K; a Cholesky factorisation per distinct eigenvalue of L; conjugate
     gradients on the columns of C, with iterations from a bound on the condition number
     (`SpectrumEstimate.iterations`); the same from a sketch of K, which takes care of the largest
-    eigenvalues, or from an old eigendecomposition, three times the work per iteration and about a
-    dozen of them.
+    eigenvalues.
 
-    `rho` are the eigenvalues of L, ascending; `stale` says that an earlier eigendecomposition is at
-    hand, `sketched` that a sketch of this K is.
+    `rho` are the eigenvalues of L, ascending; `sketched` says that a sketch of this K is at hand.
     """
     values = check_array("rho", rho, 1)
     POSITIVE.check("ridge", ridge)
     POSITIVE.check("tol", tol)
-    work = weighted_work(
-        spectrum, np.maximum(values, 0.0), ridge, tol=tol, stale=stale, sketched=sketched
-    )
+    work = weighted_work(spectrum, np.maximum(values, 0.0), ridge, tol=tol, sketched=sketched)
     return min(work, key=lambda name: work[name])
 
 
@@ -216,7 +201,6 @@ def solve_sylvester(
     method: str = "auto",
     C0: Matrix | None = None,
     tol: float = 1e-8,
-    factors: EigenFactors | None = None,
     sketch: NystromFactors | None = None,
     product0: Matrix | None = None,
     spectrum: SpectrumEstimate | None = None,
@@ -236,15 +220,12 @@ def solve_sylvester(
         r > 0; λl for vector-valued least squares.
     method : str, default="auto"
         ``"eigen"``, ``"cholesky"``, ``"columns"``, ``"nystrom"`` (columns with a sketch of K as the
-        preconditioner), ``"stale"`` (with ``factors``), ``"low-rank"`` (a `FactoredGram` only), or
-        ``"auto"``, the one that is expected to need the least work. ``"cg"``, on C as a whole, is
-        V's, and never chosen.
+        preconditioner), ``"low-rank"`` (a `FactoredGram` only), or ``"auto"``, the one that is
+        expected to need the least work. ``"cg"``, on C as a whole, is V's, and never chosen.
     C0 : ndarray of shape (n_samples, n_outputs), optional
         Warm start of an iterative method.
     tol : float, default=1e-8
         Relative residual of an iterative method.
-    factors : EigenFactors, optional
-        Of an earlier K and L.
     sketch : NystromFactors, optional
         Of this K or one near it; made where it is needed.
     product0 : ndarray of shape (n_samples, n_outputs), optional
@@ -282,17 +263,13 @@ def solve_sylvester(
         return _solve_factored(K, L, Y, ridge, method, C0, tol)
     if method == "low-rank":
         raise ValueError("method='low-rank' needs K as a FactoredGram, got a matrix")
-    if method == "stale" and factors is None:
-        raise ValueError("method='stale' needs the factors of an earlier K")
     chosen = method == "auto"
     if chosen:
         rho = np.asarray(np.linalg.eigvalsh(L), dtype=np.float64)
         spectrum = SpectrumEstimate.of(K) if spectrum is None else spectrum
-        method = choose_method(
-            spectrum, rho, ridge, tol=tol, stale=factors is not None, sketched=sketch is not None
-        )
-    if method in ("cg", "columns", "nystrom", "stale"):
-        known: Preconditioner | None = factors if method == "stale" else None
+        method = choose_method(spectrum, rho, ridge, tol=tol, sketched=sketch is not None)
+    if method in ("cg", "columns", "nystrom"):
+        known = None
         if method == "nystrom":
             known = NystromFactors.of(K) if sketch is None else sketch
         solution = _iterate(K, L, Y, ridge, method, C0, tol, known, product0)
@@ -317,13 +294,12 @@ def _iterate(
     method: str,
     C0: Matrix | None,
     tol: float,
-    known: Preconditioner | None,
+    sketch: NystromFactors | None,
     product0: Matrix | None,
 ) -> SylvesterSolution:
     if method == "cg":
         return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)
     scales = float(np.trace(K)) / len(K), float(np.trace(L)) / len(L), ridge
-    limit = 40 if method == "stale" else len(K)
     solution = solve_sylvester_columns(
         K,
         L,
@@ -331,13 +307,12 @@ def _iterate(
         ridge,
         C0=C0,
         tol=tol,
-        max_iter=limit,
-        preconditioner=known,
+        max_iter=len(K),
+        sketch=sketch,
         product0=product0,
         single=method == "nystrom" and goes_single(len(K), *scales),
         check=False,
     )
-    sketch = known if method == "nystrom" else None
     return dataclasses.replace(solution, method=method, sketch=sketch)
 
 

@@ -44,7 +44,7 @@ class SylvesterSolution:
     fit : ndarray of shape (n_samples, n_outputs)
         K C L.
     factors : object or None
-        The `EigenFactors`, where the method made them: a preconditioner for later solves.
+        The `EigenFactors`, where the method made them.
     sketch : object or None
         The `NystromFactors`, where the method used them.
     """
@@ -125,9 +125,6 @@ def finish(
 class EigenFactors:
     """K = T diag(σ) Tᵀ and L = S diag(ρ) Sᵀ.
 
-    With the K and L that they come from, `solve` is exact; with later ones it is a
-    preconditioner.
-
     Attributes
     ----------
     T : ndarray of shape (n_samples, n_samples)
@@ -176,11 +173,6 @@ class EigenFactors:
         """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops)."""
         C: Matrix = self.T @ self.inside(self.T.T @ Y, ridge)
         return C
-
-    def apply(self, R: RealArray, rho: RealArray, ridge: float) -> RealArray:
-        """Return (ρⱼ K + r I)⁻¹ rⱼ for every column of R (4 l² flops per column)."""
-        Z: Matrix = self.T @ ((self.T.T @ R) / self._sums(rho, ridge))
-        return Z
 
 
 def solve_sylvester_eigen(

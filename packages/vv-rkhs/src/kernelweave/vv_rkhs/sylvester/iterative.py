@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from kernelweave.kernels_core.clock import expired
 from numpy.typing import DTypeLike
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
-from .direct import EigenFactors, FactoredGram, SylvesterSolution, check_system, finish
+from .direct import FactoredGram, SylvesterSolution, check_system, finish
 
 _PASS = 1e-4  # what one pass in single precision is asked for
 _PATIENCE = 30  # its iterations that do not halve the squared residual, and rounding has won
@@ -29,13 +29,6 @@ _MOST = 1000
 # of the trace: what may keep the factorisation of nearly singular samples from failing, the larger
 # ones where K was rounded to single precision or is not semidefinite
 _SHIFTS = 1e-10, 1e-7, 1e-4
-
-
-class Preconditioner(Protocol):
-    """What speeds up conjugate gradients on (ρⱼ K + r I) cⱼ = yⱼ."""
-
-    def apply(self, R: RealArray, rho: RealArray, ridge: float) -> RealArray:
-        """Return Z whose column j is about (ρⱼ K + r I)⁻¹ times that of R."""
 
 
 def sketch_rank(n_samples: int) -> int:
@@ -156,7 +149,7 @@ def solve_sylvester_columns(
     C0: Matrix | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
-    preconditioner: Preconditioner | None = None,
+    sketch: NystromFactors | None = None,
     product0: Matrix | None = None,
     single: bool = False,
     check: bool = True,
@@ -168,10 +161,10 @@ def solve_sylvester_columns(
     and a column leaves when it has converged. Cost: 9n³ once, then 2l² flops per column and
     iteration: well-conditioned columns no longer pay for the worst one.
 
-    `K` has ``@``; a `preconditioner` is of this K or an earlier one, `product0` is K C0 where that
-    is known. With ``single`` the iterations run on a copy of K in single precision, at half the
-    cost, as long as that lowers the residual, which is taken in double precision and of K as given.
-    ``converged`` tells whether the relative residual ``tol`` was reached.
+    `K` has ``@``; a `sketch`, the preconditioner, is of this K or one near it, `product0` is K C0
+    where that is known. With ``single`` the iterations run on a copy of K in single precision, at
+    half the cost, as long as that lowers the residual, which is taken in double precision and of K
+    as given. ``converged`` tells whether the relative residual ``tol`` was reached.
     """
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0, product0=product0)
     rho, S = eigh(L, check_finite=False)
@@ -192,7 +185,7 @@ def solve_sylvester_columns(
         before = float(np.linalg.norm(R))
         unit = before if single and before > 0.0 else 1.0
         goal = max(target, _PASS * before) if single else target
-        run = _Columns(rough, rho, R / unit, ridge, goal / unit, preconditioner)
+        run = _Columns(rough, rho, R / unit, ridge, goal / unit, sketch)
         while not run.is_done and n_iter + run.n_iter < max_iter and not expired():
             run.iterate()
         C = C + unit * run.result()
@@ -235,11 +228,11 @@ class _Columns:
         Y: Matrix,
         ridge: float,
         target: float,
-        preconditioner: Preconditioner | None,
+        sketch: NystromFactors | None,
     ) -> None:
         self.K, self.ridge, self.target = K, ridge, target
         dtype = np.float32 if getattr(K, "dtype", None) == np.float32 else np.float64
-        self.preconditioner = preconditioner
+        self.sketch = sketch
         self.n_iter, self.n_columns, self.stuck = 0, 0, False
         self.active = np.arange(Y.shape[1])
         self.each = target / np.sqrt(max(1, Y.shape[1]))
@@ -275,9 +268,7 @@ class _Columns:
         )
 
     def _preconditioned(self) -> RealArray:
-        if self.preconditioner is None:
-            return self.R
-        return self.preconditioner.apply(self.R, self.rho, self.ridge)
+        return self.R if self.sketch is None else self.sketch.apply(self.R, self.rho, self.ridge)
 
     def iterate(self) -> None:
         """One iteration of every running column."""
@@ -321,7 +312,6 @@ def solve_sylvester_cg(
     C0: Matrix | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
-    preconditioner: EigenFactors | None = None,
     check: bool = True,
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by conjugate gradients on C ↦ K C L + r C.
@@ -330,8 +320,7 @@ def solve_sylvester_cg(
     number is at most 1 + σ₁ τ / r for tr L ≤ τ and σ₁ the largest eigenvalue of K (V,
     Proposition 2, which holds for p = 1).
 
-    `K` has ``@``; a `preconditioner` is of an earlier K and L: the closer they are, the fewer
-    iterations. ``converged`` tells whether the relative residual ``tol`` was reached.
+    `K` has ``@``. ``converged`` tells whether the relative residual ``tol`` was reached.
     """
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0)
     target = tol * float(np.linalg.norm(Y))
@@ -340,10 +329,9 @@ def solve_sylvester_cg(
     P = np.zeros_like(Y)
     old, n_iter = 1.0, 0
     while float(np.linalg.norm(R)) > target and n_iter < max_iter and not expired():
-        Z = R if preconditioner is None else preconditioner.solve(R, ridge)
-        new = float(np.vdot(R, Z))
+        new = float(np.vdot(R, R))
         P *= new / old
-        P += Z
+        P += R
         Q = (K @ P) @ L
         Q += ridge * P
         curvature = float(np.vdot(P, Q))

@@ -32,7 +32,7 @@ from kernelweave.kernels_core.estimators.weights import (
     weight_attributes,
 )
 from kernelweave.kernels_core.fit import FitResult, Formula, attributes_of
-from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.memory import require
@@ -202,7 +202,7 @@ class EvidenceWeights(WeightedKernels):
         weight = None if samples.weight is None else samples.weight[rows]
         own = replace(samples, X=rows, targets=samples.targets[:, rows], weight=weight)
         values, centre, spread = _standardised(own)
-        inner = PrecomputedStack(np.stack([K[np.ix_(rows, rows)] for K in grams]))
+        inner = PrecomputedDictionary(np.stack([K[np.ix_(rows, rows)] for K in grams]))
         family, places = NoisyFamily(inner, 1.0 / _mass_of(own)), rows.astype(np.float64)[:, None]
         parts = family, Ridge(C=1.0 / FLOOR), PricedOrthant()
         result, _ = self._search(Problem(*parts, places, values, weight))

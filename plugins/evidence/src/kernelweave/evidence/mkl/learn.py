@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from kernelweave.kernels_core import Kernel, Problem, Result, Status, clock, solve
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
-from kernelweave.kernels_core.grams.precomputed import PrecomputedKernel, PrecomputedStack
+from kernelweave.kernels_core.grams.precomputed import PrecomputedDictionary, PrecomputedKernel
 from kernelweave.kernels_core.kernels import FittedDictionary
 from scipy.linalg import lapack
 from scipy.optimize import minimize
@@ -49,7 +49,7 @@ class NoisyFamily:
 
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
-    stored: FittedDictionary | PrecomputedStack
+    stored: FittedDictionary | PrecomputedDictionary
     share: FloatArray
 
     @property

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Problem, solve
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
-from kernelweave.kernels_core.grams import PrecomputedStack
+from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.qp_smo import Ridge
 from kernelweave.ridge_mkl import LqBall, Orthant
 from kernelweave.ridge_mkl.families import power_of
@@ -90,7 +90,7 @@ def learn(
     name = (_BALL if ball else _PENALTY)[method][min(degree, 2) - 1]
     # the paper's objective is twice that of a problem
     constraint: LqBall | Orthant = LqBall(2.0, size, 1.0) if ball else Orthant(0.5 * size)
-    family = power_of(PrecomputedStack(data.grams), degree)
+    family = power_of(PrecomputedDictionary(data.grams), degree)
     X = np.arange(len(data.y), dtype=np.float64)[:, None]
     problem = Problem(family, Ridge(C=1.0 / lam), constraint, X, data.y)
     limits: dict[str, Any] = {"tol": _TOL, "stationary_tol": _TOL, "max_iter": 10 if quick else 50}
