@@ -17,12 +17,12 @@ _SEARCHES = (
         "spectral projected gradient over kernel weights and output kernel",
     ),
     (
-        *("vv-block-descent", "block_descent:BlockDescentSearch", 2.2, 1.2, _JOINT),
+        *("vv-block-descent", "alternating:BlockDescentSearch", 2.2, 1.2, _JOINT),
         "Sindhwani, Minh and Lozano 2013, section 3.1, corrected",
         "conjugate gradients for C, closed form for the weights, Hazan's steps for L",
     ),
     (
-        *("vv-dinuzzo", "dinuzzo:OutputKernelSearch", 2.4, 1.6, _FROBENIUS),
+        *("vv-dinuzzo", "alternating:OutputKernelSearch", 2.4, 1.6, _FROBENIUS),
         "Dinuzzo, Ong, Gehler and Pillonetto 2011",
         "output kernel learning with a squared Frobenius norm, exact solves",
     ),

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix, Vector
 
+from .alternating import SeparableSearch
 from .bounds import Setting, setting_of
-from .constraint import SeparableKernel, VectorSolution
 from .objective import JointEvaluation
 from .output import project_output_kernel
 from .settings import SpectralGradient
@@ -72,7 +71,7 @@ class SPGState:
     tol: float = _LOOSEST
 
 
-class SpectralGradientSearch:
+class SpectralGradientSearch(SeparableSearch):
     """``vv-spg``: one C solve and one pass over the Gram matrices per step."""
 
     settings: SpectralGradient = SpectralGradient()
@@ -95,6 +94,7 @@ class SpectralGradientSearch:
         self.setting = setting_of(
             problem, dtype=settings.dtype, method=settings.method, leaves_zero=True
         )
+        self.objective = self.setting.objective
         if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
             raise ValueError(
                 f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
@@ -110,14 +110,14 @@ class SpectralGradientSearch:
 
     def _arrive(self, state: SPGState) -> None:
         """Prove the bounds at an iterate; of a relaxation for joint learning, where it ends."""
-        self.state, level = state, state.n_iter % _LEVEL_EVERY == 0
+        self.state, self.point, level = state, state.point, state.n_iter % _LEVEL_EVERY == 0
         self.lower, self.upper = self.setting.bounds.interval(
             state.point, self._reachable(state), level=level
         )
 
     def _first_lengths(self, point: JointEvaluation, R: Matrix, BR: Matrix) -> tuple[float, float]:
         """Lengths at which a gradient step is as long as the iterate, or as even weights for 0."""
-        lam, weights = self.setting.objective.lam, point.weights
+        lam, weights = self.objective.lam, point.weights
         if not weights.any():
             weights = np.full(len(weights), 1.0 / len(weights))
         top_w, top_R = np.linalg.norm(point.w), 2.0 * np.linalg.norm(BR)
@@ -131,7 +131,7 @@ class SpectralGradientSearch:
         self._arrive(self._moved(self.state))
 
     def _moved(self, state: SPGState) -> SPGState:
-        bounds, lam = self.setting.bounds, self.setting.objective.lam
+        bounds, lam = self.setting.bounds, self.objective.lam
         point, R = state.point, state.R
         d_eta, d_R = self._direction(state)
         slope = -lam * float(d_eta @ point.w + 2.0 * np.vdot(d_R, state.BR))
@@ -164,7 +164,7 @@ class SpectralGradientSearch:
         reference, current, step = max(state.recent), bounds.value(state.point), 1.0
         for _ in range(_MAX_BACKTRACKS):
             weights, L = path(step)
-            new = self.setting.objective.evaluate(
+            new = self.objective.evaluate(
                 np.maximum(weights, 0.0), L, start=state.point, tol=state.tol
             )
             value = bounds.value(new)
@@ -185,7 +185,7 @@ class SpectralGradientSearch:
 
         Where no step helps, C may be what is wrong: then it is made more exact.
         """
-        bounds, lam = self.setting.bounds, self.setting.objective.lam
+        bounds, lam = self.setting.bounds, self.objective.lam
         point, failed, tol = state.point, state.failures + 1, state.tol
         new, R = point, state.R
         if bounds.learn_output:
@@ -198,16 +198,16 @@ class SpectralGradientSearch:
             if slope < 0.0 and found is not None:
                 new, R = found[0], square_root(found[0].L)
                 state.recent.append(bounds.value(new))
-        exact = _TIGHTEST * self.setting.objective.Y_norm
+        exact = _TIGHTEST * self.objective.Y_norm
         if new is point and self.inner_tol is None and point.residual > exact:
             tol, failed = max(_TIGHTEST, 0.01 * tol), state.failures
-            new = self.setting.objective.evaluate(point.weights, point.L, start=point, tol=tol)
+            new = self.objective.evaluate(point.weights, point.L, start=point, tol=tol)
         BR = new.B @ R
         lengths = self._first_lengths(new, R, BR)
         return SPGState(new, R, BR, lengths, state.recent, state.n_iter + 1, failed, tol)
 
     def _direction(self, state: SPGState) -> tuple[Vector, Matrix]:
-        bounds, lam = self.setting.bounds, self.setting.objective.lam
+        bounds, lam = self.setting.bounds, self.objective.lam
         point, R = state.point, state.R
         d_eta, d_R = np.zeros_like(point.weights), np.zeros_like(R)
         if bounds.learn_input:
@@ -229,7 +229,7 @@ class SpectralGradientSearch:
         self, state: SPGState, new: JointEvaluation, R: Matrix, BR: Matrix
     ) -> tuple[float, float]:
         """Barzilai–Borwein lengths of both blocks, long and short in turn."""
-        lam, old = self.setting.objective.lam, state.point
+        lam, old = self.objective.lam, state.point
         moves = (
             (new.weights - old.weights, -lam * (new.w - old.w)),
             (R - state.R, -2.0 * lam * (BR - state.BR)),
@@ -244,21 +244,6 @@ class SpectralGradientSearch:
         """Return the stationarity to ask for: where steps fail, no less than values can tell."""
         stuck = state.failures >= _MAX_FAILURES
         return max(self.stationarity_tol, _FINEST) if stuck else self.stationarity_tol
-
-    @property
-    def parameters(self) -> SeparableKernel:
-        """Weights and output kernel."""
-        return self.state.point.kernel
-
-    @property
-    def solution(self) -> Callable[[], VectorSolution]:
-        """What makes the function at the iterate."""
-        return partial(self.setting.objective.solution, self.state.point)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """C solves and their cost so far."""
-        return self.setting.objective.counts()
 
     @property
     def outcome(self) -> Status | None:
