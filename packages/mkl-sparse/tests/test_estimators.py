@@ -24,6 +24,7 @@ def data(n=40, seed=0):
     return X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, "in", "out")
 
 
+@pytest.mark.slow  # scikit-learn's checks again, which run one by one below
 @pytest.mark.faults
 @pytest.mark.filterwarnings("ignore:Skipping check")
 @pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])

@@ -151,8 +151,9 @@ def _about(lines: list[str]) -> list[Any]:
     return [{k: v for k, v in head.items() if k not in ("lower", "upper")}, *data]
 
 
-def test_no_change_proves_what_is_false(tmp_path: Path) -> None:
-    """A thousand changed files: refused, or what they say is true.
+@pytest.mark.parametrize("n", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_no_change_proves_what_is_false(tmp_path: Path, n: int) -> None:
+    """Changed files: refused, or what they say is true.
 
     Where the problem is as before, so is its optimum, known from enumeration. A change of the data
     states another problem: the few that pass are solved anew.
@@ -163,7 +164,7 @@ def test_no_change_proves_what_is_false(tmp_path: Path) -> None:
     truth = best_by_cvxpy(grams, y, 2.0, 0.3, supports)
     lines, rng, path = list(proof.lines), np.random.default_rng(0), tmp_path / "proof"
     ends: Counter[str] = Counter()
-    while sum(ends.values()) < 1000:
+    while sum(ends.values()) < n:
         kind, changed = _changed(rng, lines)
         if changed == lines:
             continue
@@ -178,7 +179,7 @@ def test_no_change_proves_what_is_false(tmp_path: Path) -> None:
         assert float(found.lower) <= now + 1e-6, (kind, changed)
         assert now <= float(found.upper) + 1e-6, (kind, changed)
     refused = sum(n for name, n in ends.items() if name.endswith("refused"))
-    assert refused > 800, ends
+    assert refused > 0.8 * n, ends
 
 
 def _truth_of(given: Any) -> float:

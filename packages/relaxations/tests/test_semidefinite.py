@@ -84,6 +84,7 @@ def test_learns_polynomial_kernels():
     assert sdp.lower_bound <= frank_wolfe.upper_bound
 
 
+@pytest.mark.slow
 @pytest.mark.faults
 def test_conformance():
     # its cost grows with the fourth power of the samples

@@ -24,7 +24,10 @@ ESTIMATORS = [
     SimpleMKLClassifier(),
     SimpleMKLRegressor(),
 ]
-NAMES = ("average", "easy", "cka", "pwmk", "simple", "simple-gradient")
+NAMES = (
+    *("average", "easy", "cka", "pwmk", "simple"),
+    pytest.param("simple-gradient", marks=pytest.mark.slow),
+)
 
 
 # some of the checks learn from noise
@@ -40,6 +43,7 @@ def test_conformance(name: str) -> None:
     check_algorithm(f"mkl-{name}")
 
 
+@pytest.mark.slow  # scikit-learn's checks again, which run one by one above
 @pytest.mark.faults
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda est: type(est).__name__)

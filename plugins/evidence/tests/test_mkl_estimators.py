@@ -33,6 +33,7 @@ def test_conformance() -> None:
     check_algorithm("evidence-step")
 
 
+@pytest.mark.slow  # scikit-learn's checks again, which run one by one above
 @pytest.mark.faults
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -32,9 +32,12 @@ def test_sklearn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+# those whose kit is dear and whose kin are in the light tests
+DEAR = ("krr-rpgd", "krr-pgd2", "krr-rpgd2", "krr-gmkl", "svm-gmkl")
 NAMES = (
-    *("krr-pgd", "krr-rpgd", "krr-iia", "krr-riia", "krr-pgd2", "krr-rpgd2", "krr-gmkl"),
-    *("svm-gmkl", "krr-trust-region", "krr-mm", "krr-newton", "krr-spg", "krr-auto"),
+    *("krr-pgd", "krr-iia", "krr-riia", "krr-trust-region", "krr-mm", "krr-newton"),
+    *("krr-spg", "krr-auto"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in DEAR),
 )
 
 

@@ -191,6 +191,8 @@ def test_generic_estimators_reach_the_algorithms() -> None:
     assert np.linalg.norm(model.result_.parameters) == pytest.approx(1.0)
 
 
+@pytest.mark.slow  # scikit-learn's checks again, which run one by one in
+# test_estimator_checks.py
 @pytest.mark.faults
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("estimator", [RidgeMKLRegressor(), RidgeMKLClassifier()])
