@@ -67,6 +67,7 @@ from .path import PRECISIONS, PathPlan
 from .rows import Rows, relative
 from .scores import grouped_ratio
 from .scoring import Scoring
+from .screening import KEPT
 from .targets import check_weight
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ FEW_ROWS = 150
 _ASKED = 0.9
 # of a table in batches, what tells the encoder its levels and medians
 DRAWN_ROWS = 20_000
+# of views of all rows and of a fold, and what trees read: numbers for each cell
+_VIEWS = 16
 # of a table: read, encoded, without the rows of no weight, and those of a part
 _COPIES = 4
 _LANDMARKS = Rule(
@@ -542,6 +545,8 @@ class EvidenceModel(Explained, Estimator):
         self.relevance_ = learned.weights @ np.array([fit.scales.ell for fit in learned.fits])
         self.dimensions_ = list(self.encoder_.dimensions_)
         self.columns_ = list(self.encoder_.report_)
+        if isinstance(learned, Learned):
+            self.columns_ = _told_of_screening(self.columns_, self.dimensions_, learned)
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
@@ -749,6 +754,20 @@ class EvidenceModel(Explained, Estimator):
         return tags
 
 
+def _told_of_screening(
+    plans: Sequence[ColumnPlan], dimensions: Sequence[Dimension], learned: Learned
+) -> list[ColumnPlan]:
+    """Return what was done with each column, with a remark where it has no scale of its own."""
+    sources = np.array([each.source for each in dimensions])
+    away = set(sources[learned.without_scales])
+    away -= set(np.delete(sources, learned.without_scales))
+    said = f"No scale of its own: trees screened away {len(away)} of {len(plans)} columns."
+    return [
+        plan._replace(remark=f"{plan.remark} {said}".strip()) if plan.column in away else plan
+        for plan in plans
+    ]
+
+
 def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:
     """Return whether it is the folds, not groups that they keep whole, that tell of new rows."""
     if rows.groups is None or division.order is not None:
@@ -770,8 +789,10 @@ def _status_of(learned: Learned | LearnedLarge) -> Status:
 def refuse_what_cannot_fit(rows: Rows) -> None:
     """Raise MemoryBudgetError where the matrices of a fit pass the memory limit."""
     n, n_dimensions = len(rows), rows.n_dimensions
+    # of a wide table the other dimensions have views alone
+    own = min(n_dimensions, KEPT[-1])
     require(
-        evidence_bytes(n_dimensions, n, len(rows.targets)),
+        evidence_bytes(own, n, len(rows.targets)) + 8 * _VIEWS * n * (n_dimensions - own),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
         alternative="raise memory_limit or give fewer rows or columns",
     )

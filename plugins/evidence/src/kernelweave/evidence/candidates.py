@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core import Status
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from .objective import start
 from .path import Fit, PathPlan, fit_path
 from .plain import linear_fit, plain_fit
 from .rows import Rows
+from .screening import KEPT, MOST_SCALES
 from .terms import N_TERMS, GaussianTerm, Stopped
 from .views import Views
 
@@ -33,7 +34,8 @@ Starts = Sequence[Sequence[FloatArray]]
 def candidate_precisions(plan: PathPlan, rows: Rows) -> tuple[float, ...]:
     """Return λ of each fit that `fit_candidates` leaves, in their order."""
     smooth = GAUSSIAN_PRECISIONS[-1:] if _asks_for_smooth(plan, rows) else ()
-    return (*plan.precisions, *smooth, *([np.inf] if plan.linear else []), np.inf)
+    n_paths = len(KEPT) if rows.n_dimensions > MOST_SCALES else 1
+    return (*plan.precisions * n_paths, *smooth, *([np.inf] if plan.linear else []), np.inf)
 
 
 def _asks_for_smooth(plan: PathPlan, rows: Rows) -> bool:
@@ -42,29 +44,41 @@ def _asks_for_smooth(plan: PathPlan, rows: Rows) -> bool:
 
 
 def fit_candidates(
-    views: Views, rows: Rows, plan: PathPlan, starts: Starts = (), fits: list[Fit] | None = None
+    views: Views,
+    rows: Rows,
+    plan: PathPlan,
+    starts: Starts = (),
+    fits: list[Fit] | None = None,
+    screened: Sequence[Index] = (),
 ) -> list[Fit]:
     """Return the path, the Gaussian of one scale a dimension and the linear kernel where they may
     pay, and the Gaussian of one scale.
 
     A smooth function asks for the Gaussian term alone, which descent from all terms seldom finds:
     the rough terms take the noise, and then there is little left to gain. So each fit of the path
-    may also start at the Gaussian of one scale a dimension.
+    may also start at the Gaussian of one scale a dimension. Of a wide table there is a path for the
+    dimensions that each of two screens kept.
 
     - `starts`: for each candidate, points to start from
     - `fits` takes each fit as it is made, so that those made before a `Stopped` are known
+    - `screened`: the dimensions of each path of a wide table, as `screen` returns them
 
     Raises Stopped where time is up.
     """
     fits = [] if fits is None else fits
     n_path, last = len(plan.precisions), len(candidate_precisions(plan, rows)) - 1
     plain = plain_fit(views, rows, starts[last] if len(starts) > last else ())
-    if starts:
+    if screened:
+        plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
+        for k, kept in enumerate(screened):
+            own = slice(k * n_path, (k + 1) * n_path)
+            fit_path(views, rows, plan, starts[own], fits, kept=kept)
+    elif starts:
         plan = replace(plan, tol=plan.polish_tol)
         fit_path(views, rows, plan, starts[:n_path], fits)
-        own = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
+        alone = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
         for known in starts[n_path : last - plan.linear]:
-            fits += fit_path(views, rows, own, [known], terms=GaussianTerm)
+            fits += fit_path(views, rows, alone, [known], terms=GaussianTerm)
     elif _asks_for_smooth(plan, rows):
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
         smooth = fit_path(views, rows, chain, [[plain.theta], [], []], terms=GaussianTerm)
@@ -80,7 +94,12 @@ def fit_candidates(
     return fits
 
 
-def coarse_starts(rows: Rows, plan: PathPlan, random_state: np.random.RandomState) -> Starts:
+def coarse_starts(
+    rows: Rows,
+    plan: PathPlan,
+    random_state: np.random.RandomState,
+    screened: Sequence[Index] = (),
+) -> Starts:
     """Return the fits of a part of the rows, to start from; empty where they are few.
 
     Where time is up, those that were done.
@@ -93,7 +112,7 @@ def coarse_starts(rows: Rows, plan: PathPlan, random_state: np.random.RandomStat
     plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
     fits: list[Fit] = []
     with suppress(Stopped):
-        fit_candidates(views, part, plan, fits=fits)
+        fit_candidates(views, part, plan, fits=fits, screened=screened)
     return [[fit.theta] for fit in fits]
 
 

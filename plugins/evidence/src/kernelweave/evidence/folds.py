@@ -11,10 +11,11 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-from .candidates import coarse_starts, fill_up, fit_candidates
+from .candidates import Starts, coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Loss, PathPlan
 from .rows import Rows, Standardised, spread_of
+from .screening import screen
 from .terms import Scales, Stopped
 from .views import Views
 
@@ -95,11 +96,13 @@ def fit_fold(
     """
     own, other = rows.take(training), rows.take(held_out)
     views = own.views(apart=True)
-    starts = coarse_starts(own, plan, random_state)
+    starts: Starts = []
     fits: list[Fit] = []
     whole = True
     try:
-        fit_candidates(views, own, plan, starts, fits)
+        screened = screen(views, own, random_state)
+        starts = coarse_starts(own, plan, random_state, screened)
+        fit_candidates(views, own, plan, starts, fits, screened)
     except Stopped:
         fill_up(views, own, plan, starts, fits)
         whole = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core import Status
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
 from .folds import Fold, PartCount, Split, Tell, fit_folds
@@ -16,6 +16,7 @@ from .objective import start
 from .path import Fit, PathPlan
 from .powers import attempts, choose, powers_of_a_part
 from .rows import Rows
+from .screening import MOST_SCALES, screen
 from .terms import Stopped
 from .views import Views
 
@@ -37,6 +38,7 @@ class Learned:
       where it was not finished
     - `rows`: the training rows, with the words whether numbers and targets are under powers
     - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
+    - `screened`: the dimensions of each path of a wide table
     """
 
     mixture: Mixture
@@ -47,11 +49,21 @@ class Learned:
     held_out: FloatArray
     rows: Rows
     missing: str = ""
+    screened: tuple[Index, ...] = ()
 
     def __str__(self) -> str:
         n = self.mixture.points.n_points
         powers = "; skewed columns under a power" if self.rows.bent else ""
-        return f"metric and predictor from all pairs of {n} rows, {len(self.folds)} folds{powers}"
+        away, p = len(self.without_scales), self.rows.n_dimensions
+        wide = f"; {away} of {p} dimensions screened away by trees" if away else ""
+        folds = f"{len(self.folds)} folds"
+        return f"metric and predictor from all pairs of {n} rows, {folds}{powers}{wide}"
+
+    @property
+    def without_scales(self) -> Index:
+        """The dimensions of a wide table that have no scale of their own."""
+        everything = np.arange(self.rows.n_dimensions if self.screened else 0)
+        return np.setdiff1d(everything, np.concatenate([np.empty(0, np.intp), *self.screened]))
 
 
 def learn(
@@ -86,14 +98,14 @@ def learn(
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))
     views = rows.views()
-    fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
+    screened, fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
     weights = weights / weights.sum()
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
     parts.end()
     missing = _missing(len(splits), folds, polished)
     combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
-    return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
+    return Learned(mixture, fits, weights, errors, folds, combined, rows, missing, screened)
 
 
 def _padded(weights: FloatArray, held_out: FloatArray) -> FloatArray:
@@ -114,23 +126,29 @@ def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:
 
 def _fit_all(
     views: Views, rows: Rows, plan: PathPlan, folds: Sequence[Fold], seed: int
-) -> tuple[list[Fit], bool]:
-    """Return the candidates on all rows, started at those of the folds; whether it was finished."""
-    precisions = candidate_precisions(plan, rows)
+) -> tuple[tuple[Index, ...], list[Fit], bool]:
+    """Return the candidates on all rows, started at those of the folds; whether it was finished.
+
+    First the dimensions of each path, where a table is wide.
+    """
+    precisions, wide = candidate_precisions(plan, rows), rows.n_dimensions > MOST_SCALES
     starts: Starts = [
-        [np.mean(thetas, axis=0), *thetas]
+        thetas if wide else [np.mean(thetas, axis=0), *thetas]
         for k in range(len(precisions) if folds else 0)
         for thetas in [[fold.fits[k].theta for fold in folds]]
     ]
     done: list[Fit] = []
+    screened: tuple[Index, ...] = ()
     try:
         state = np.random.RandomState(seed)
-        fit_candidates(views, rows, plan, starts or coarse_starts(rows, plan, state), done)
+        screened = screen(views, rows, state)
+        starts = starts or coarse_starts(rows, plan, state, screened)
+        fit_candidates(views, rows, plan, starts, done, screened)
     except Stopped:
         guesses = starts or [[start(views.n_dimensions)]]
         done += [
             Fit(precisions[k], guesses[k][0], np.nan, np.inf, 0, Status.MAX_TIME)
             for k in range(len(done), len(guesses))
         ]
-        return done, False
-    return done, True
+        return screened, done, False
+    return screened, done, True

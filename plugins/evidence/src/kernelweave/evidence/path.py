@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core import Status
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from .objective import Evidence, start
 from .rows import Rows, Standardised
+from .screening import embedded, restricted
 from .steps import EvidenceDescent
 from .terms import GaussianTerm, PairTerms, Scales, Stopped
 from .views import Views
@@ -99,27 +100,40 @@ def fit_path(
     starts: Sequence[Sequence[FloatArray]] = (),
     fits: list[Fit] | None = None,
     terms: type[PairTerms | GaussianTerm] = PairTerms,
+    kept: Index | None = None,
 ) -> list[Fit]:
     """Fit the scales for each λ of the plan, on all of the rows, whose views are given.
 
     - `starts`: for each λ, points to start from beside the fit at the λ before; the best is taken
     - `fits` takes each fit as it is made, so that those made before a `Stopped` are known
     - `terms`: `GaussianTerm` leaves the weights of the other terms as they are at the start
+    - `kept`: the dimensions that have scales, where those of the others are to be 0
 
     Raises Stopped where time is up.
     """
-    points = views.points(rows.numeric, rows.codes)
+    points, jump, n = views.points(rows.numeric, rows.codes), views.jump, views.n_dimensions
+    if kept is not None:
+        points, jump = points.among(kept), jump[kept]
     targets = Standardised.of(rows).values
     fits = [] if fits is None else fits
     before: list[FloatArray] = []
     for i, precision in enumerate(plan.precisions):
-        evidence = Evidence(points, views.jump, targets, precision, rows.weight, terms)
-        known = [*before, *(starts[i] if starts else [])] or [start(views.n_dimensions)]
+        evidence = Evidence(points, jump, targets, precision, rows.weight, terms)
+        given = starts[i] if starts else []
+        known = [*before, *(given if kept is None else (restricted(t, kept) for t in given))] or [
+            start(len(jump))
+        ]
         theta = min(known, key=evidence.value) if len(known) > 1 else known[0]
         try:
-            fits.append(fit_scales(evidence, theta, max_iter=plan.max_iter, tol=plan.tol))
+            found = fit_scales(evidence, theta, max_iter=plan.max_iter, tol=plan.tol)
         except Stopped as stop:
-            fits.extend(stop.args)
+            fits.extend(_of_all(each, kept, n) for each in stop.args)
             raise
-        before = [fits[-1].theta]
+        fits.append(_of_all(found, kept, n))
+        before = [found.theta]
     return fits
+
+
+def _of_all(fit: Fit, kept: Index | None, n_dimensions: int) -> Fit:
+    """Return a fit to some dimensions as one to all."""
+    return fit if kept is None else replace(fit, theta=embedded(fit.theta, kept, n_dimensions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core import clock
@@ -235,6 +235,11 @@ def cross_kernel(
     left: Points, right: Points, scales: Scales, jump: FloatArray, rows: slice = slice(None)
 ) -> NDArray[np.float64]:
     """Return the kernel between some rows of ``left`` and all of ``right``."""
+    used = np.flatnonzero((scales.ell > 0.0) | (scales.strength > 0.0))
+    if len(used) < len(jump):
+        # what has no scale changes nothing
+        left, right, jump = left.among(used), right.among(used), jump[used]
+        scales = replace(scales, ell=scales.ell[used], strength=scales.strength[used])
     first, last, _ = rows.indices(left.n_points)
     d2, linear, product = np.empty((3, last - first, right.n_points))
     passes.fill_pairs(

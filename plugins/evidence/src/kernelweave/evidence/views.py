@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from .columns.encoded import Coding, Fills
@@ -38,6 +38,13 @@ class Points(NamedTuple):
     def n_points(self) -> int:
         """Number of rows."""
         return int(self.H.shape[1])
+
+    def among(self, kept: Index) -> Points:
+        """Return the rows as some of the dimensions see them, ascending."""
+        p = len(self.X)
+        numbers = kept[kept < p]
+        levels = self.C[kept[kept >= p] - p]
+        return Points(self.X[numbers], self.U[numbers], self.H[kept], levels)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,0 +1,122 @@
+"""Wide tables: the columns that have scales are chosen inside each fold, and the rest have none."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, candidates
+from kernelweave.evidence import screening as module
+from kernelweave.evidence.candidates import candidate_precisions
+from kernelweave.evidence.folds import fit_fold
+from kernelweave.evidence.mixture import fit_mixture
+from kernelweave.evidence.path import PathPlan, fit_path
+from kernelweave.evidence.rows import Rows
+from kernelweave.evidence.screening import KEPT, embedded, restricted, screen
+from kernelweave.evidence.terms import Scales, Stopped
+from kernelweave.kernels_core import clock
+
+PLAN = PathPlan((5.0,), max_iter=8)
+
+
+def wide(n: int = 90, p: int = 110) -> Rows:
+    """Return rows whose first number and first level decide."""
+    state = np.random.RandomState(0)
+    X, codes = state.randn(n, p), state.randint(0, 2, size=(n, 2))
+    return Rows(X, codes, (3.0 * X[:, 0] + 4.0 * codes[:, 0] + 0.1 * state.randn(n))[None])
+
+
+def random_state() -> np.random.RandomState:
+    return np.random.RandomState(0)
+
+
+def test_columns_that_decide_are_kept() -> None:
+    rows = wide()
+    found = screen(rows.views(), rows, random_state())
+    assert tuple(map(len, found)) == KEPT
+    for kept in found:
+        assert {0, 110} <= set(kept.tolist())
+        assert (np.diff(kept) > 0).all()
+
+
+def test_rows_held_out_do_not_say_which_columns_are_kept() -> None:
+    rows, (training, held_out) = wide(), np.split(np.arange(90), [60])
+    other = wide()
+    for values in (other.numeric, other.codes, other.targets.T):
+        values[held_out] = values[held_out[::-1]]
+    one, two = (fit_fold(each, training, held_out, PLAN, random_state()) for each in (rows, other))
+    for mine, theirs in zip(one.fits, two.fits, strict=True):
+        np.testing.assert_array_equal(mine.theta, theirs.theta)
+    scales = [fit.scales.ell for fit in one.fits]
+    assert [np.count_nonzero(each) for each in scales] == [*KEPT, 112]
+    # and the columns are not those of all rows
+    known = np.flatnonzero(scales[0])
+    assert not np.array_equal(known, screen(rows.views(), rows, random_state())[0])
+
+
+def test_a_path_of_some_columns_is_that_of_a_table_of_these() -> None:
+    rows, kept = wide(40, 70), np.array([0, 3, 20, 71])
+    alone = Rows(rows.numeric[:, kept[:3]].copy(), rows.codes[:, [1]].copy(), rows.targets)
+    (mine,), (theirs,) = (
+        fit_path(rows.views(), rows, PLAN, kept=kept),
+        fit_path(alone.views(), alone, PLAN),
+    )
+    assert mine.value == pytest.approx(theirs.value, rel=1e-10)
+    np.testing.assert_allclose(restricted(mine.theta, kept), theirs.theta, rtol=1e-8)
+    np.testing.assert_allclose(embedded(theirs.theta, kept, 72), mine.theta, rtol=1e-8)
+    predicted = [
+        mixture.predict(mixture.points)
+        for mixture in (
+            fit_mixture(rows.views(), rows, (mine.scales,)),
+            fit_mixture(alone.views(), alone, (Scales.from_vector(restricted(mine.theta, kept)),)),
+        )
+    ]
+    np.testing.assert_allclose(predicted[0], predicted[1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_start_that_lacks_a_column_has_the_mean_scale_for_it() -> None:
+    theta = np.log(np.arange(1.0, 13.0))
+    other = embedded(theta, np.array([0, 1, 3]), 5)
+    found = restricted(other, np.array([1, 2]))
+    mean = np.log([1.0, 2.0, 3.0]).mean(), np.log([4.0, 5.0, 6.0]).mean()
+    expected = [np.log(2.0), mean[0], np.log(5.0), mean[1], *theta[6:]]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_sixty_four_columns_are_learned_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = random_state()
+    X = state.randn(40, 65)
+    y = X[:, 0] + 0.1 * state.randn(40)
+    assert len(candidate_precisions(PLAN, Rows(X, np.empty((40, 0), dtype=np.int64), y[None]))) == 3
+    options = {"precisions": (5.0,), "max_iter": 4}
+    found = EvidenceKernelRegressor(**options).fit(X[:, :64], y)
+    for each in (module, candidates):
+        monkeypatch.setattr(each, "MOST_SCALES", 10**6)
+    expected = EvidenceKernelRegressor(**options).fit(X[:, :64], y)
+    np.testing.assert_array_equal(found.predict(X[:, :64]), expected.predict(X[:, :64]))
+    assert not any("screened" in each.remark for each in found.columns_)
+
+
+def test_a_screened_model_says_so_and_is_the_same_when_it_is_read_again() -> None:
+    state = random_state()
+    X = state.randn(80, 120)
+    y = np.where(X[:, 3] > 0.0, "yes", "no")
+    model = EvidenceKernelClassifier(precisions=(5.0,), max_iter=8).fit(X, y)
+    remarks = [each.remark for each in model.columns_]
+    said = "No scale of its own: trees screened away 24 of 120 columns."
+    assert remarks[3] == "" and remarks.count(said) == 24
+    assert "24 of 120 dimensions screened away by trees" in model.certificate_.work
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    told = model.explain(X[:3])
+    np.testing.assert_allclose(told.predictions, model.decision_function(X[:3]), atol=1e-8)
+    assert int(np.argmax(model.feature_importances_)) == 3
+
+
+def test_the_clock_is_looked_at_between_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, looks = wide(30, 70), [False, False, True]
+    monkeypatch.setattr(clock, "expired", lambda: looks.pop(0))
+    with pytest.raises(Stopped):
+        screen(rows.views(), rows, random_state())
+    assert not looks
