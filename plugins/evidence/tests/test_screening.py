@@ -105,7 +105,8 @@ def test_a_screened_model_says_so_and_is_the_same_when_it_is_read_again() -> Non
     model = EvidenceKernelClassifier(precisions=(5.0,), max_iter=8).fit(X, y)
     remarks = [each.remark for each in model.columns_]
     said = "No scale of its own: trees screened away 24 of 120 columns."
-    assert remarks[3] == "" and remarks.count(said) == 24
+    assert remarks[3] == ""
+    assert remarks.count(said) == 24
     assert "24 of 120 dimensions screened away by trees" in model.certificate_.work
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
