@@ -84,17 +84,18 @@ def test_a_start_that_lacks_a_column_has_the_mean_scale_for_it() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-def test_sixty_four_columns_are_learned_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_columns_are_learned_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     state = random_state()
-    X = state.randn(40, 65)
+    X = state.randn(40, 101)
     y = X[:, 0] + 0.1 * state.randn(40)
-    assert len(candidate_precisions(PLAN, Rows(X, np.empty((40, 0), dtype=np.int64), y[None]))) == 3
+    many = Rows(X, np.empty((40, 0), dtype=np.int64), y[None])
+    assert len(candidate_precisions(PLAN, many)) == 3
     options = {"precisions": (5.0,), "max_iter": 4}
-    found = EvidenceKernelRegressor(**options).fit(X[:, :64], y)
+    found = EvidenceKernelRegressor(**options).fit(X[:, :100], y)
     for each in (module, candidates):
         monkeypatch.setattr(each, "MOST_SCALES", 10**6)
-    expected = EvidenceKernelRegressor(**options).fit(X[:, :64], y)
-    np.testing.assert_array_equal(found.predict(X[:, :64]), expected.predict(X[:, :64]))
+    expected = EvidenceKernelRegressor(**options).fit(X[:, :100], y)
+    np.testing.assert_array_equal(found.predict(X[:, :100]), expected.predict(X[:, :100]))
     assert not any("screened" in each.remark for each in found.columns_)
 
 
@@ -116,7 +117,7 @@ def test_a_screened_model_says_so_and_is_the_same_when_it_is_read_again() -> Non
 
 
 def test_the_clock_is_looked_at_between_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, looks = wide(30, 70), [False, False, True]
+    rows, looks = wide(30, 110), [False, False, True]
     monkeypatch.setattr(clock, "expired", lambda: looks.pop(0))
     with pytest.raises(Stopped):
         screen(rows.views(), rows, random_state())

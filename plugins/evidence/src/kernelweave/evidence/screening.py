@@ -10,7 +10,7 @@ from .rows import Rows, Standardised
 from .terms import N_TERMS, Stopped
 from .views import Views
 
-MOST_SCALES = 64
+MOST_SCALES = 100
 """More dimensions than these are screened."""
 # How many of them each path has a scale for. Which is better differs from table to table.
 KEPT = (48, 96)
