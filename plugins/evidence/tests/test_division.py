@@ -232,9 +232,9 @@ def test_groups_are_routed() -> None:
 def test_what_cannot_be_obeyed_is_refused() -> None:
     X, y = patients(0, 15)
     model = EvidenceKernelRegressor(**QUICK)
-    with pytest.raises(ValueError, match=r"got 'patiend', did you mean 'patient'\?"):
+    with pytest.raises(ValueError, match=r"got 'patiend': did you mean 'patient'\?"):
         model.fit(X, y, groups="patiend")
-    with pytest.raises(ValueError, match="groups must be a column's name or one value a row"):
+    with pytest.raises(ValueError, match="groups must be a column's name or one value a sample"):
         model.fit(X, y, groups=[1, 2])
     with pytest.raises(ValueError, match="give groups or order, not both"):
         model.fit(X, y, groups="patient", order="a")

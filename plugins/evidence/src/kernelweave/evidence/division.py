@@ -6,15 +6,14 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.kernels_core.estimators.classes import column_of
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.validation import _num_samples
 
@@ -122,14 +121,14 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
     if custom is not None and not hasattr(custom, "split"):
         custom = list(custom)
     if groups is not None:
-        name, values = _column(X, groups, "groups", n_rows)
+        name, values = _name_of(groups), column_of(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"
         said = f"rows of a new {name!r}" if name else "rows of new groups"
         return Division(
             _codes(values), None, custom, Kind(new, said, f"groups={name!r}"), targets, name
         )
     if order is not None:
-        name, values = _column(X, order, "order", n_rows)
+        name, values = _name_of(order), column_of(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"
         said = f"rows that are later by {name!r}" if name else "later rows"
         argument = f"order={name!r}" if name else "order=np.arange(len(X))"
@@ -159,24 +158,8 @@ def hold_out(rows: Rows, owner: Index, splits: list[Split]) -> list[Split]:
     return found
 
 
-def _column(X: Any, given: object, argument: str, n_rows: int) -> tuple[str, Labels]:
-    """Return the name, empty if none, and the values of a column of X or of an array."""
-    if not isinstance(given, str):
-        values = np.asarray(given)
-        if values.shape != (n_rows,):
-            raise ValueError(
-                f"{argument} must be a column's name or one value a row, shape ({n_rows},), got "
-                f"shape {values.shape}"
-            )
-        return "", values
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    names = [str(each) for each in frame.columns] if hasattr(frame, "columns") else []
-    if given not in names:
-        near = get_close_matches(given, names, 1)
-        known = f"; X has {', '.join(names)}" if names else "; X has no names"
-        hint = f", did you mean {near[0]!r}?" if near else known
-        raise ValueError(f"{argument} must name a column of X, got {given!r}{hint}")
-    return given, np.asarray(frame[given].to_numpy())
+def _name_of(given: object) -> str:
+    return given if isinstance(given, str) else ""
 
 
 def _codes(values: Labels) -> Index:

@@ -207,28 +207,37 @@ def class_weights(
     return factors
 
 
+def column_of(X: object, given: object, argument: str, n_samples: int) -> Labels:
+    """Return the values of a column of X, shape (n_samples,), or those given.
+
+    `given`: the column's name, or a value a sample; `argument`: what the user calls it. Raises
+    ValueError if there is no such column, or another number of values.
+    """
+    if isinstance(given, str):
+        names = _get_feature_names(X)
+        if names is None or given not in names:
+            near = get_close_matches(given, [] if names is None else names, 1)
+            known = "X has no names" if names is None else f"X has {', '.join(names)}"
+            hint = f"did you mean {near[0]!r}?" if near else known
+            raise ValueError(f"{argument} must name a column of X, got {given!r}: {hint}")
+        given = _safe_indexing(X, given, axis=1)
+    values = np.asarray(given)
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"{argument} must be a column's name or one value a sample, shape ({n_samples},), got "
+            f"shape {values.shape}"
+        )
+    return values
+
+
 def group_codes(groups: object, X: object, n_samples: int) -> npt.NDArray[np.intp] | None:
     """Return a number for the group of each sample, ascending with the groups; None without any.
 
-    `groups`: a name of a column of X, or a value a sample; a gap is a group of its own. Raises
-    ValueError if there is no such column, or another number of values.
+    `groups`: a name of a column of X, or a value a sample; a gap is a group of its own.
     """
     if groups is None:
         return None
-    if isinstance(groups, str):
-        names = _get_feature_names(X)
-        if names is None or groups not in names:
-            near = get_close_matches(groups, [] if names is None else names, 1)
-            known = "X has no names" if names is None else f"X has {', '.join(names)}"
-            hint = f"did you mean {near[0]!r}?" if near else known
-            raise ValueError(f"groups must name a column of X, got {groups!r}: {hint}")
-        groups = _safe_indexing(X, groups, axis=1)
-    values = np.asarray(groups)
-    if values.shape != (n_samples,):
-        raise ValueError(
-            f"groups must be a column's name or one value a sample, shape ({n_samples},), got "
-            f"shape {values.shape}"
-        )
+    values = column_of(X, groups, "groups", n_samples)
     gaps = np.array([each is None or (each == each) is not True for each in values.tolist()])
     codes = np.empty(n_samples, dtype=np.intp)
     known_groups, codes[~gaps] = np.unique(values[~gaps], return_inverse=True)

@@ -134,6 +134,62 @@ class KernelEstimator(Estimator):
     def formula(self, samples: Samples) -> Formula:
         """Return the problem to solve, of merged samples, and what solves it."""
 
+    def fit(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+    ) -> Self:
+        """Learn the kernel and the functions that predict with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
+            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite targets, several where the estimator takes them (`RidgeMKLRegressor`), or labels
+            of any kind, two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
+        groups : str or array-like of shape (n_samples,), optional
+            The name of a column of X, or which samples go together, such as the visits of a
+            patient: where folds hold samples out, they hold out whole groups.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
+        """
+        self._check_parameters()
+        with assigned_last(self) as draft:
+            data, truth = draft._read_data(X, y, sample_weight, groups)
+            fit = draft._fit(data, truth)
+            draft.__dict__.update(fit.attributes)
+            if fit.stopped is None:
+                given = X if data.grams is None else data.grams
+                warn_if_underfit(draft, given, truth, data.weight)
+        if fit.stopped is not None:
+            raise fit.stopped
+        return self
+
+    def _read_data(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
+    ) -> tuple[Data, Labels]:
+        """Return what a fit is given, checked, and the targets or classes that it is judged by."""
+        raise NotImplementedError
+
+    def _fit(self, data: Data, truth: Any) -> FitResult:
+        """Return what a fit finds, the parts and probabilities of classes included."""
+        return self._learn(data)
+
     @staticmethod
     def check_grams(X: Rows) -> PrecomputedGrams:
         """Return square Gram matrices, none of them indefinite, that need no further check."""
@@ -209,57 +265,17 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = self._multi_output
         return tags
 
-    def fit(
-        self,
-        X: Rows,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: str | ArrayLike | None = None,
-    ) -> Self:
-        """Learn the kernel and the regression function.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
-            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets, several where the estimator takes them (`RidgeMKLRegressor`).
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
-        groups : str or array-like of shape (n_samples,), optional
-            The name of a column of X, or which samples go together, such as the visits of a
-            patient: where folds hold samples out, they hold out whole groups.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        NotPSDError
-            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
-        """
-        self._check_parameters()
+    def _read_data(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
+    ) -> tuple[Data, Labels]:
         if is_sparse(y):
             raise TypeError("y is sparse, and targets are dense: use y.toarray()")
-        with assigned_last(self) as draft:
-            points, targets, grams = draft._read(
-                X, y, y_numeric=True, multi_output=self._multi_output
-            )
-            weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
-            targets = np.asarray(targets, dtype=np.float64)
-            draft._is_flat = targets.ndim == 1
-            codes = group_codes(groups, X, len(weight))
-            fit = draft._learn(Data(points, np.atleast_2d(targets.T), weight, grams, codes))
-            draft.__dict__.update(fit.attributes)
-            if fit.stopped is None:
-                warn_if_underfit(draft, X if grams is None else grams, targets, weight)
-        if fit.stopped is not None:
-            raise fit.stopped
-        return self
+        points, found, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
+        weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+        targets = np.asarray(found, dtype=np.float64)
+        self._is_flat = targets.ndim == 1
+        codes = group_codes(groups, X, len(weight))
+        return Data(points, np.atleast_2d(targets.T), weight, grams, codes), targets
 
     def predict(self, X: Rows) -> FloatArray:
         """Return predictions.
@@ -316,53 +332,30 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
     )
 
-    def fit(
-        self,
-        X: Rows,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: str | ArrayLike | None = None,
-    ) -> Self:
-        """Learn the kernel and the decision functions.
+    def _read_data(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
+    ) -> tuple[Data, Labels]:
+        points, labels, grams = self._read(X, y)
+        weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+        codes, weight = encode_classes(self, labels, weight)
+        targets = one_vs_rest(codes, len(self.classes_))
+        return Data(points, targets, weight, grams, group_codes(groups, X, len(weight))), codes
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
-            shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
-        y : array-like of shape (n_samples,)
-            Labels of any kind, two classes or more.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
-        groups : str or array-like of shape (n_samples,), optional
-            The name of a column of X, or which samples go together, such as the visits of a
-            patient: where folds hold samples out, they hold out whole groups.
+    def _fit(self, data: Data, codes: Index) -> FitResult:
+        """Fit all classes together or in parts, and what makes probabilities if asked for.
 
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        NotPSDError
-            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
+        `codes` of shape (n_samples,): places in ``classes_``.
         """
-        self._check_parameters()
-        with assigned_last(self) as draft:
-            points, labels, grams = draft._read(X, y)
-            weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
-            codes, weight = encode_classes(draft, labels, weight)
-            data = Data(points, one_vs_rest(codes, len(draft.classes_)), weight, grams)
-            data = replace(data, groups=group_codes(groups, X, len(weight)))
-            fit = _fit_classes(draft, data, codes)
-            draft.__dict__.update(fit.attributes)
-            if fit.stopped is None:
-                warn_if_underfit(draft, X if grams is None else grams, codes, weight)
-        if fit.stopped is not None:
-            raise fit.stopped
-        return self
+        given, weight, groups = data.given, data.weight, data.groups
+        if self.probability:
+            refuse_rare(self.classes_, codes, weight)
+        # all fits together; one alone looks at the clock itself
+        with time_limit(self.max_time if self.probability else None):
+            if self.multiclass == "shared" or len(self.classes_) == 2:
+                fit = self._learn(data)
+            else:
+                fit = FitResult(fit_parts(self, given, codes, weight, groups))
+            return with_probabilities(fit, self, given, codes, weight, groups)
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.
@@ -379,20 +372,3 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         """
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
-
-
-def _fit_classes(draft: KernelClassifier, data: Data, codes: Index) -> FitResult:
-    """Fit all classes together or in parts, and what makes probabilities if that is asked for.
-
-    `draft`: with ``classes_``; `codes` of shape (n_samples,): places in them.
-    """
-    given, weight, groups = data.given, data.weight, data.groups
-    if draft.probability:
-        refuse_rare(draft.classes_, codes, weight)
-    # all fits together; one alone looks at the clock itself
-    with time_limit(draft.max_time if draft.probability else None):
-        if draft.multiclass == "shared" or len(draft.classes_) == 2:
-            fit = draft._learn(data)
-        else:
-            fit = FitResult(fit_parts(draft, given, codes, weight, groups))
-        return with_probabilities(fit, draft, given, codes, weight, groups)

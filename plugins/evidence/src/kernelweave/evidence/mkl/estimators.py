@@ -163,7 +163,7 @@ class EvidenceWeights(WeightedKernels):
         words = [] if result.status.success else [result.message]
         words += [f"{n_missing} folds were not reached"] if n_missing else []
         if words:
-            warnings.warn("; ".join(words), ConvergenceWarning, stacklevel=3)
+            warnings.warn("; ".join(words), ConvergenceWarning, stacklevel=4)
         return FitResult(found)
 
     def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray]:
