@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core import Progress, clock, watch
 
 from .console import err, say
 from .diagnosis import is_compiled
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import ProgressColumn
 
 
 def fraction(first: float, gap: float, tol: float) -> float:
@@ -157,24 +162,16 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
     `title`: what is going on; `works`: how much work each fit is, in any unit. Yields: called when
     one has ended.
     """
-    console = err()
-    if not console.is_terminal:
+    if not err().is_terminal:
         yield lambda: None
         return
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[left]}"),
-        TextColumn("{task.fields[state]}"),
-    )
     if not is_compiled():
         say("note", "the first fit compiles code for this computer, once (about half a minute)")
     course = Course(works)
-    with Bar(*columns, console=console, transient=True) as bar:
+    shown = ("{task.description}", None, "{task.fields[left]}", "{task.fields[state]}")
+    with _bar(SpinnerColumn(), *shown) as bar:
         task = bar.add_task(title, total=1.0, state=course.state, left="")
 
         def update(progress: Progress) -> None:
@@ -192,20 +189,20 @@ def count_bar(what: str, total: int) -> Iterator[Callable[[str], None]]:
 
     `what`: in the plural. Yields: called with the name of each that is done.
     """
-    console = err()
-    if not console.is_terminal or total == 0:
+    if not err().is_terminal or total == 0:
         yield lambda _: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
-    columns = (
-        MofNCompleteColumn(),
-        TextColumn(what),
-        BarColumn(bar_width=24),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
+    with _bar(MofNCompleteColumn(), what, None, TimeRemainingColumn(), "{task.description}") as bar:
         task = bar.add_task("", total=total)
         yield lambda name: bar.update(task, advance=1, description=name)
+
+
+def _bar(*columns: ProgressColumn | str | None) -> Bar:
+    """Return a bar with these columns; ``None`` is the bar itself."""
+    from rich.progress import BarColumn
+    from rich.progress import Progress as Bar
+
+    shown = [BarColumn(bar_width=24) if each is None else each for each in columns]
+    return Bar(*shown, console=err(), transient=True)

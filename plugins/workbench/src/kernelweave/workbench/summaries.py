@@ -17,11 +17,13 @@ from .scoring import (
     HeldOut,
     Metric,
     Ranking,
+    Row,
     Score,
     also_scored,
     has_rare_class,
     measure_name,
     ranking_of,
+    verdict,
 )
 
 # a relative gap, in per cent, that proves nothing worth saying
@@ -39,7 +41,7 @@ def summary(model: Model) -> dict[str, Any]:
     result, held_out = machine.result_, model.held_out
     settings = machine.get_params(deep=False)
     usual = measure_name(header.task, weighted=settings.get("class_weight") is not None)
-    found = {
+    found: dict[str, Any] = {
         "data": header.source,
         "n_samples": header.n_samples,
         "n_features": len(header.columns),
@@ -74,6 +76,8 @@ def summary(model: Model) -> dict[str, Any]:
         "n_iter": result.n_iter,
     }
     ranking = None if held_out is None else ranking_of(held_out)
+    rows = [Row.from_json(row) for row in header.comparison.get("rows", [])]
+    found["verdict"] = verdict(header.comparison.get("ours", ""), rows, found["measure"], ranking)
     if held_out is not None:
         scored = _scored(held_out, Metric(header.metric), ranking)
         # of whole groups the model itself knows the error, which is larger than that over rows

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
 from kernelweave.kernels_core import config_context
 
 from .. import console
-
-_Flag = Parameter(negative=())
+from .options import Json, MemoryLimit, NoHeader
 
 
 def certify_command(
@@ -23,10 +21,10 @@ def certify_command(
     tol: float = 1e-6,
     max_iter: int | None = None,
     max_time: float | None = None,
-    memory_limit: float | None = None,
+    memory_limit: MemoryLimit = None,
     proof: Path | None = None,
-    no_header: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    no_header: NoHeader = False,
+    json: Json = False,
 ) -> None:
     """Check how far a saved model is from the optimum for its data.
 
@@ -52,15 +50,9 @@ def certify_command(
         Maximum number of iterations. Default: as many as the fit had.
     max_time : float
         Time limit in seconds; the bounds reached by then are valid too.
-    memory_limit : float
-        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     proof : Path
         File for a proof of the optimum of sparse weights, which `kernelweave-check` verifies
         without this program.
-    no_header : bool
-        The first line of the CSV is data; columns are named 0, 1, ...
-    json : bool
-        Print the result as JSON.
     """
     from kernelweave.tables import choose_target, read_table, split_by_target
 

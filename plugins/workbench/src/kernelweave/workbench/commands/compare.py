@@ -11,8 +11,7 @@ from kernelweave.kernels_core import config_context
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
-
-_Flag = Parameter(negative=())
+from .options import Drop, Groups, Json, MemoryLimit, Metric, NoHeader, Order, Task, Weights
 
 
 def compare_command(
@@ -20,19 +19,19 @@ def compare_command(
     /,
     *,
     target: str | None = None,
-    task: Literal["auto", "classification", "regression"] = "auto",
+    task: Task = "auto",
     models: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     cv: int | Literal["group", "time"] | None = None,
-    metric: str | None = None,
-    groups: str | None = None,
-    order: str | None = None,
-    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
-    weights: str | None = None,
+    metric: Metric = None,
+    groups: Groups = None,
+    order: Order = None,
+    drop: Drop = None,
+    weights: Weights = None,
     max_time: float | None = None,
-    memory_limit: float | None = None,
+    memory_limit: MemoryLimit = None,
     seed: int = 0,
-    no_header: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    no_header: NoHeader = False,
+    json: Json = False,
 ) -> None:
     """Cross-validate all models on the same folds of a table, best first.
 
@@ -46,34 +45,16 @@ def compare_command(
         A table, as for `kernelweave fit`.
     target : str
         Column to predict, by name or 0-based index.
-    task : str
-        As for `kernelweave fit`.
     models : str
         Names of models, as in the last column of the output; separated by blanks or commas.
         Default: all.
     cv : int
         As for `kernelweave fit`.
-    metric : str
-        As for `kernelweave fit`.
-    groups : str
-        As for `kernelweave fit`.
-    order : str
-        As for `kernelweave fit`.
-    drop : str
-        Column to leave out; may be repeated.
-    weights : str
-        Column of sample weights; it is not a feature.
     max_time : float
         Time limit of a fit in seconds: ours keep the best model so far; a model of another library
         that takes longer is skipped.
-    memory_limit : float
-        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     seed : int
         Random seed, also of the folds.
-    no_header : bool
-        The first line is data; columns are named 0, 1, ...
-    json : bool
-        Print the result as JSON.
     """
     from kernelweave.tables import choose_target, read_table, read_target, split_by_target
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import CommandError
 from ..files import check_output, replacing
+from .options import Force, Json
 
 if TYPE_CHECKING:
     from ..demonstration import Demonstration
 
 DEFAULT_PICTURE = Path("kernelweave-demo.png")
 DEFAULT_DATASET = "airfoil"
-_Flag = Parameter(negative=())
 
 
 def demo_command(
     *,
     dataset: str = DEFAULT_DATASET,
     out: Path | None = None,
-    force: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Fit a model to a real data set and compare it with an RBF SVM and boosted trees.
 
@@ -38,10 +36,6 @@ def demo_command(
         `kernelweave list --kind datasets`.
     out : Path
         PNG file to write. Default: kernelweave-demo.png, which a later demo may overwrite.
-    force : bool
-        Overwrite an existing file.
-    json : bool
-        Print the result as JSON.
     """
     path = DEFAULT_PICTURE if out is None else out
     check_picture(path, force=force, chosen=out is not None)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
 from kernelweave.kernels_core.registry import plugins
 
 from .. import console
@@ -12,7 +11,7 @@ from .. import console
 _GIB = 2.0**30
 
 
-def doctor_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+def doctor_command(*, json: bool = False) -> None:
     """Show versions, threads, memory, caches, licences and problems.
 
     Parameters

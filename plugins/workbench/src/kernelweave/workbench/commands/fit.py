@@ -19,19 +19,32 @@ from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output, replacing
+from .options import (
+    Drop,
+    Encoding,
+    Force,
+    Groups,
+    Json,
+    MemoryLimit,
+    Metric,
+    NoHeader,
+    Order,
+    Sheet,
+    Task,
+    Weights,
+)
 
 if TYPE_CHECKING:
     from kernelweave.tables import Table
     from rich.console import Console
 
-    from ..fitting import Choices, FitOutcome
+    from ..fitting import Choices
     from ..models import Model
 
 
 ModelName = Literal[
     "evidence", "tkl", "sparse", "ridge", "gmkl", "average", "cka", "easy", "pwmk", "simple"
 ]
-_Flag = Parameter(negative=())
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
 _OTHERS = Parameter(group=Group("Model parameters", sort_key=1))
@@ -42,36 +55,36 @@ def fit_command(
     /,
     *,
     target: str | None = None,
-    task: Literal["auto", "classification", "regression"] = "auto",
+    task: Task = "auto",
     out: Path | None = None,
     test: str | None = None,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
     cv: int | Literal["group", "time"] | None = None,
-    metric: str | None = None,
-    groups: str | None = None,
-    order: str | None = None,
-    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
-    categorical: Annotated[list[str] | None, Parameter(negative=())] = None,
-    text: Annotated[list[str] | None, Parameter(negative=())] = None,
-    numeric: Annotated[list[str] | None, Parameter(negative=())] = None,
-    date: Annotated[list[str] | None, Parameter(negative=())] = None,
-    weights: str | None = None,
+    metric: Metric = None,
+    groups: Groups = None,
+    order: Order = None,
+    drop: Drop = None,
+    categorical: list[str] | None = None,
+    text: list[str] | None = None,
+    numeric: list[str] | None = None,
+    date: list[str] | None = None,
+    weights: Weights = None,
     predictions: Path | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     class_weight: Literal["balanced"] | None = None,
     max_time: float | None = None,
-    memory_limit: float | None = None,
+    memory_limit: MemoryLimit = None,
     seed: int = 0,
-    no_header: Annotated[bool, _Flag] = False,
-    force: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    no_header: NoHeader = False,
+    force: Force = False,
+    json: Json = False,
     model: ModelName | None = None,
     algorithm: Annotated[str | None, _OTHERS] = None,
     tol: Annotated[float | None, _OTHERS] = None,
     max_iter: Annotated[int | None, _OTHERS] = None,
     views: Annotated[Path | None, _OTHERS] = None,
-    set: Annotated[list[str] | None, _OTHERS, Parameter(negative=())] = None,
+    set: Annotated[list[str] | None, _OTHERS] = None,
 ) -> None:
     """Fit a model to a table and estimate how well it predicts new rows.
 
@@ -86,9 +99,6 @@ def fit_command(
     target : str
         Column to predict, by name or 0-based index. LIBSVM files and named data sets have their
         own.
-    task : str
-        auto: text, two distinct values, or whole numbers counted from 0 or 1 are classes; anything
-        else is a regression.
     out : Path
         File to save the model to.
     test : str
@@ -100,16 +110,6 @@ def fit_command(
         Number of cross-validation folds (default: 3); group: folds of whole groups, by the column
         --groups; time: later rows, by the column --order or, without one, by the order of the file.
         Above 2000 rows the evidence kernel is validated on one part of the rows.
-    metric : str
-        Scikit-learn scorer that models are chosen and compared by, such as roc_auc, neg_log_loss
-        or neg_mean_absolute_error; greater is better. Default: R² or accuracy.
-    groups : str
-        Column of groups, such as patients: whole groups are held out, so that the score is one for
-        new groups. The column may be left out of the features with --drop.
-    order : str
-        Column of times: later rows are held out, so that the score is one for later rows.
-    drop : str
-        Column to leave out; may be repeated.
     categorical : str
         Column whose numbers are categories, such as department codes; may be repeated.
     text : str
@@ -118,30 +118,16 @@ def fit_command(
         Column to read as numbers, whatever else it contains; may be repeated.
     date : str
         Column to read as dates; may be repeated.
-    weights : str
-        Column of sample weights; it is not a feature.
     predictions : Path
         CSV file for predictions of the rows of DATA whose target is missing. These rows are never
         used for fitting.
-    encoding : str
-        Character encoding of a text file, such as shift_jis or cp1252. Default: detected.
-    sheet : str
-        Sheet of an Excel file. Default: the first one with rows.
     class_weight : str
         balanced: all classes get the same total weight.
     max_time : float
         Time limit of a fit in seconds: the best model so far is kept. A baseline that takes longer
         is skipped.
-    memory_limit : float
-        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     seed : int
         Random seed: the same command writes the same file.
-    no_header : bool
-        The first line is data; columns are named 0, 1, ...
-    force : bool
-        Overwrite existing files.
-    json : bool
-        Print the result as JSON.
     model : str
         Model to fit: evidence (the default), tkl (kernels over positive matrices, with a proof),
         sparse (few kernels of many), ridge, gmkl (like ridge with margins, for classes), average,
@@ -283,7 +269,6 @@ def _fit(
         "certificate": closing_sentences(found),
         "task_reason": target.reason,
         "notes": [*notes, *outcome.model.header.notes],
-        "verdict": _verdict(outcome, found["measure"]),
         "seconds": outcome.seconds,
         "interrupted": outcome.interrupted,
         "file": None if path is None else str(path),
@@ -352,15 +337,6 @@ def _strongest(importance: Sequence[dict[str, Any]]) -> str:
     """Return the columns whose worth is above two errors, and above what is printed as 0.000."""
     strong = [row for row in importance if row["value"] > max(2.0 * row["error"], _LEAST_SHOWN)]
     return ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
-
-
-def _verdict(outcome: FitOutcome, measure: str) -> str:
-    from ..scoring import ranking_of, verdict
-    from ..zoo import title_of
-
-    held_out = outcome.model.held_out
-    ranking = None if held_out is None else ranking_of(held_out)
-    return verdict(title_of(outcome.model.header.model), outcome.rows, measure, ranking)
 
 
 def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] | None:

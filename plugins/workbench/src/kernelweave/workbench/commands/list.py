@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from cyclopts import Parameter
 from kernelweave.kernels_core import (
     AlgorithmSpec,
     ComponentSpec,
@@ -31,8 +30,8 @@ KINDS: tuple[str, ...] = get_args(_Kind)
 def list_command(
     *,
     kind: _Kind | None = None,
-    matrix: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    matrix: bool = False,
+    json: bool = False,
 ) -> None:
     """List algorithms, kernels, data sets and everything else that is registered.
 

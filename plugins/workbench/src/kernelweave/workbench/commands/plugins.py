@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import Annotated
 
-from cyclopts import Parameter
 from kernelweave.kernels_core import PluginRecord
 from kernelweave.kernels_core.registry import plugins
 
@@ -15,7 +13,7 @@ from .. import console
 STYLES = {"loaded": "green", "blocked": "yellow"}
 
 
-def plugins_command(*, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+def plugins_command(*, json: bool = False) -> None:
     """Show which plugins are loaded, and why others are not.
 
     Parameters

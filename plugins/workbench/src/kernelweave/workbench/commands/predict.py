@@ -13,8 +13,7 @@ from cyclopts import Parameter
 from .. import console
 from ..errors import CommandError
 from ..files import check_output, replacing
-
-_Flag = Parameter(negative=())
+from .options import Encoding, Force, NoHeader, Sheet
 
 
 def predict_command(
@@ -26,13 +25,13 @@ def predict_command(
     interval: float | None = None,
     quantiles: str | None = None,
     sets: Annotated[float | None, Parameter(name="--set")] = None,
-    proba: Annotated[bool, _Flag] = False,
+    proba: bool = False,
     explain: int | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    no_header: Annotated[bool, _Flag] = False,
-    force: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    no_header: NoHeader = False,
+    force: Force = False,
+    json: bool = False,
 ) -> None:
     """Predict the rows of a table with a saved model.
 
@@ -61,14 +60,6 @@ def predict_command(
     explain : int
         Add this number of columns `reason_1`, ...: the columns that change the prediction, or the
         probability of its class, most from its mean, with their values, as in age = 63: +1.2.
-    encoding : str
-        Character encoding of a text file, such as shift_jis or cp1252. Default: detected.
-    sheet : str
-        Sheet of an Excel file. Default: the first one with rows.
-    no_header : bool
-        The first line of the CSV is data; columns are named 0, 1, ...
-    force : bool
-        Overwrite an existing file.
     json : bool
         Print the predictions as a JSON list; with --out, the name of the file.
     """

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from .. import console
 from ..files import check_output, replacing
-
-_Flag = Parameter(negative=())
+from .options import Force, NoHeader
 
 
 def report_command(
@@ -21,9 +17,9 @@ def report_command(
     *,
     target: str | None = None,
     out: Path | None = None,
-    no_header: Annotated[bool, _Flag] = False,
-    force: Annotated[bool, _Flag] = False,
-    json: Annotated[bool, _Flag] = False,
+    no_header: NoHeader = False,
+    force: Force = False,
+    json: bool = False,
 ) -> None:
     """Write an HTML report on a saved model: scores, plots, columns, proof.
 
@@ -40,10 +36,6 @@ def report_command(
         Column of the targets. Default: the one the model was fitted to.
     out : Path
         HTML file to write. Default: the model's name with the extension .html.
-    no_header : bool
-        The first line of the CSV is data; columns are named 0, 1, ...
-    force : bool
-        Overwrite an existing file.
     json : bool
         Print the file name, the summary of the fit and the scores on DATA as JSON.
     """

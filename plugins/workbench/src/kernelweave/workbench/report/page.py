@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..models import Model
 from ..pages import render
-from ..scoring import Ranking, Row, Score, ranking_of, verdict
+from ..scoring import Score
 from ..summaries import bounds_rows, other_rows, summary
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
 from .pictures import (
@@ -39,7 +39,6 @@ def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) ->
         source=Path(about["data"]).name,
         facts=_facts(about, found, same),
         models=_models(about),
-        verdict=_verdict(about, None if model.held_out is None else ranking_of(model.held_out)),
         notes=header.notes,
         new_rows=new_rows_picture(about),
         chapters=_chapters(model, found, same),
@@ -99,11 +98,6 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
         }
         for row in rows
     ]
-
-
-def _verdict(about: dict[str, Any], ranking: Ranking | None) -> str:
-    rows = [Row.from_json(row) for row in about["comparison"].get("rows", [])]
-    return verdict(about["comparison"].get("ours", ""), rows, about["measure"], ranking)
 
 
 def _facts(

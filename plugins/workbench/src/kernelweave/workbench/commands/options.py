@@ -1,0 +1,52 @@
+"""Options that several commands have, each with its help."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def _help(text: str) -> Parameter:
+    return Parameter(help=text)
+
+
+Task = Annotated[
+    Literal["auto", "classification", "regression"],
+    _help(
+        "auto: text, two distinct values, or whole numbers counted from 0 or 1 are classes; "
+        "anything else is a regression."
+    ),
+]
+Metric = Annotated[
+    str | None,
+    _help(
+        "Scikit-learn scorer that models are chosen and compared by, such as roc_auc, neg_log_loss "
+        "or neg_mean_absolute_error; greater is better. Default: R² or accuracy."
+    ),
+]
+Groups = Annotated[
+    str | None,
+    _help(
+        "Column of groups, such as patients: whole groups are held out, so that the score is one "
+        "for new groups. The column may be left out of the features with --drop."
+    ),
+]
+Order = Annotated[
+    str | None,
+    _help("Column of times: later rows are held out, so that the score is one for later rows."),
+]
+Drop = Annotated[list[str] | None, _help("Column to leave out; may be repeated.")]
+Weights = Annotated[str | None, _help("Column of sample weights; it is not a feature.")]
+MemoryLimit = Annotated[
+    float | None,
+    _help("Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory."),
+]
+Encoding = Annotated[
+    str | None,
+    _help("Character encoding of a text file, such as shift_jis or cp1252. Default: detected."),
+]
+Sheet = Annotated[str | None, _help("Sheet of an Excel file. Default: the first one with rows.")]
+NoHeader = Annotated[bool, _help("The first line is data; columns are named 0, 1, ...")]
+Force = Annotated[bool, _help("Overwrite existing files.")]
+Json = Annotated[bool, _help("Print the result as JSON.")]
