@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernelweave.qp_smo import _njit_gram, _njit_smo, point, smo
+from kernelweave.qp_smo import _njit_smo, point, smo
 from kernelweave.qp_smo.newton import newton_steps
 from kernelweave.qp_smo.problem import BoxProblem
 from svm_problems import rbf, real_targets, two_classes, violation
@@ -118,7 +118,7 @@ def test_sub_gram():
     K.flags.writeable = False
     index = np.array([7, 1, 4])
     out = np.empty((3, 3))
-    _njit_gram.sub_gram(K, index, out)
+    _njit_smo.sub_gram(K, index, out)
     np.testing.assert_array_equal(out, K[np.ix_(index, index)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core.grams import _njit_stored, as_gram
+from kernelweave.kernels_core.grams import _njit_grams, as_gram
 
 
 def test_a_contiguous_gram_is_not_copied():
@@ -22,7 +22,7 @@ def test_scan_matches_numpy(n):
     rng = np.random.default_rng(n)
     K = rng.normal(size=(n, n))
     K.flags.writeable = False
-    largest, skew, finite, _ = _njit_stored.scan_gram(K, np.ones(n))
+    largest, skew, finite, _ = _njit_grams.scan_gram(K, np.ones(n))
     upper = np.abs(np.triu(K)).max()
     assert upper <= largest <= np.abs(K).max()
     assert skew == np.abs(K - K.T).max()
@@ -35,8 +35,8 @@ def test_scan_compares_with_the_diagonal(n):
     A = rng.normal(size=(n, n))
     K, reach = A + A.T, np.abs(rng.normal(size=n)) + 0.5
     needed = reach * np.sqrt((np.abs(K) / np.outer(reach, reach)).max())
-    assert _njit_stored.scan_gram(K, needed * (1.0 + 1e-12))[3]
-    assert not _njit_stored.scan_gram(K, needed * (1.0 - 1e-12))[3]
+    assert _njit_grams.scan_gram(K, needed * (1.0 + 1e-12))[3]
+    assert not _njit_grams.scan_gram(K, needed * (1.0 - 1e-12))[3]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -57,8 +57,8 @@ def test_the_quick_answer_is_that_of_the_scan(n, dtype):
             cases.append(both)
     answers = []
     for K in cases:
-        _, skew, finite, within = _njit_stored.scan_gram(K, reach)
-        answers.append(_njit_stored.is_sound(K, reach))
+        _, skew, finite, within = _njit_grams.scan_gram(K, reach)
+        answers.append(_njit_grams.is_sound(K, reach))
         assert answers[-1] == (skew == 0.0 and finite and within)
     assert answers[0]
     assert not all(answers)

@@ -1,8 +1,7 @@
-from .best_response import BestResponseRun, Ending
+from .best_response import BestResponseRun, Ending, project_sparse_simplex
 from .constraint import SparseSimplex
 from .estimators import SparseMKLClassifier, SparseMKLRegressor
 from .paths import PathPoint, SparseMKLPath, sparse_mkl_path
-from .projection import project_sparse_simplex
 from .settings import BestResponse
 
 __all__ = [

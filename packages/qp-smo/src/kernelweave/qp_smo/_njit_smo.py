@@ -182,3 +182,13 @@ def smo_steps(K, diag, u, g, lo, hi, up, dn, score, eps, tol, tau, n_steps, i, t
         _set_offsets(j, u, lo, hi, up, dn, eps)
         i, top, bottom = _update(K, g, up, dn, i, j, t_i, t_j)
     return n_steps, top, bottom, False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sub_gram(K, index, out):
+    """Copy ``K[index][:, index]`` into ``out``: m² loads."""
+    m = index.size
+    for r in range(m):
+        row = K[index[r]]
+        for c in range(m):
+            out[r, c] = row[index[c]]

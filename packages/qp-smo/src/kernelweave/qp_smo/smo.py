@@ -9,7 +9,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.formula.learner import SolveStatus
 from kernelweave.kernels_core.grams import KernelArray
 
-from . import _njit_gram, _njit_smo
+from . import _njit_smo
 from .bounds import function_values
 from .problem import BoxProblem, Budget
 
@@ -87,7 +87,7 @@ class Workspace:
             return None
         local = np.flatnonzero(keep)
         sub = np.empty((n_keep, n_keep), dtype=self.K.dtype)
-        _njit_gram.sub_gram(self.K, local, sub)
+        _njit_smo.sub_gram(self.K, local, sub)
         sub.flags.writeable = False
         return Workspace(
             sub,

@@ -1,4 +1,3 @@
-from .low_rank import LowRankOperator, LowRankStack, fit_family, stack_of
 from .precomputed import (
     PrecomputedDictionary,
     PrecomputedGrams,
@@ -7,8 +6,8 @@ from .precomputed import (
     check_once,
 )
 from .psd import KernelArray, Spectrum, as_gram, check_gram, require_psd
-from .stack import GramStack, Stack, as_stack
-from .unstored import Gram, Operator, UnstoredKernel, largest_block
+from .stack import GramStack, LowRankStack, Stack, as_stack, fit_family, stack_of
+from .unstored import Gram, LowRankOperator, Operator, UnstoredKernel, largest_block
 
 __all__ = [
     "Gram",

@@ -229,7 +229,7 @@ def check_gram(K: KernelArray) -> float:
     asymmetry is more than 1e-6 times the largest entry; NotPSDError if two rows and columns show a
     negative eigenvalue.
     """
-    from ._njit_stored import is_sound, scan_gram
+    from ._njit_grams import is_sound, scan_gram
 
     diagonal = np.diagonal(K).astype(np.float64)
     with np.errstate(invalid="ignore"):

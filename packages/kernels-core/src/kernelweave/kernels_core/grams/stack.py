@@ -1,25 +1,28 @@
-"""A stack of Gram matrices: weighted sums of them and quadratic forms in each, with margins."""
+"""Stacks of Gram matrices, stored or low-rank: weighted sums and quadratic forms, with margins."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import FloatArray, Index
+from ..arrays import FloatArray, Index, Rows
 from ..config import run_blocks
 from ..exceptions import NotPSDError
 from ..rounding import UNIT
-from . import _njit_stack
+from . import _njit_grams
 from .psd import KernelArray, as_gram, check_gram, require_psd
+from .unstored import LowRankOperator, UnstoredKernel
 
 # Bytes of the rows that are worked on at a time: they stay in cache while the matrices pass by.
 _BLOCK_BYTES = 1 << 18
 # Matrices that one compiled pass adds.
 _AT_ONCE = 4
+# of the part of K over the samples that descent leaves to blocks: some 4,000 of them
+_DESCENT_BYTES = 1 << 27
 # Parts of a stack that threads share out: one for each matrix costs more than its form.
 _BLOCKS = 16
 
@@ -180,10 +183,10 @@ class GramStack(Stack):
             for some in groups:
                 parts = [self.matrices[j][start:stop] for j in some]
                 if len(some) == _AT_ONCE and len({K.dtype for K in parts}) == 1:
-                    _njit_stack.add_four(*parts, tuple(weights[some].tolist()), block)
+                    _njit_grams.add_four(*parts, tuple(weights[some].tolist()), block)
                     continue
                 for j, K in zip(some, parts, strict=True):
-                    _njit_stack.add_rows(K, float(weights[j]), block)
+                    _njit_grams.add_rows(K, float(weights[j]), block)
 
         bounds = [(start, min(start + step, n)) for start in range(0, n, step)]
         run_blocks(fill, bounds, 2.0 * n * n * len(used))
@@ -199,7 +202,7 @@ class GramStack(Stack):
         rows = np.flatnonzero(u)
 
         def forms(start: int, stop: int) -> list[tuple[float, float]]:
-            return [_njit_stack.quadratic_form(K, rows, u) for K in self.matrices[start:stop]]
+            return [_njit_grams.quadratic_form(K, rows, u) for K in self.matrices[start:stop]]
 
         step = -(-len(self) // _BLOCKS)
         bounds = [(j, min(j + step, len(self))) for j in range(0, len(self), step)]
@@ -222,3 +225,105 @@ class GramStack(Stack):
         roots = np.sqrt(np.maximum(self.diagonals[kernels], 0.0))
         size = (np.abs(points) @ roots.T) ** 2
         return np.asarray(forms + 1.01 * (2 * self.n_samples + 8) * UNIT * size)
+
+
+class LowRankStack(Stack):
+    """``Kⱼ = ZⱼZⱼᵀ`` for q factors of n rows: weighted sums and quadratic forms, never a matrix.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n, r)
+        Z₁ … Z_q side by side, finite; never copied where it is C-contiguous.
+    ends : array-like of int, shape (q + 1,)
+        The columns of Zⱼ are those from ``ends[j]`` to ``ends[j + 1]``.
+
+    Raises
+    ------
+    ValueError
+        If there is no kernel, or the columns do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.grams import LowRankStack
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> stack = LowRankStack(np.stack([x, x**2], axis=1), [0, 1, 2])
+    >>> stack.quadratic_forms(np.sign(x)).round(9)
+    array([36.,  0.])
+    """
+
+    def __init__(self, factors: ArrayLike, ends: ArrayLike) -> None:
+        self._factors = np.ascontiguousarray(factors, dtype=np.float64)
+        self._ends = np.asarray(ends, dtype=np.intp)
+        n_columns = self._factors.shape[1] if self._factors.ndim == 2 else None
+        fits = self._ends.ndim == 1 and self._ends.size > 1 and self._ends[0] == 0
+        if not fits or self._ends[-1] != n_columns or (np.diff(self._ends) < 0).any():
+            raise ValueError(
+                f"ends must rise from 0 to the columns of factors, got {ends!r} for factors of "
+                f"shape {self._factors.shape}"
+            )
+        self._diagonals = np.array([np.einsum("ir,ir->i", Z, Z) for Z in self._each()])
+
+    def _each(self) -> list[FloatArray]:
+        """Return Z₁ … Z_q."""
+        return np.split(self._factors, self._ends[1:-1], axis=1)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @property
+    def factors(self) -> FloatArray:
+        """Return Z₁ … Z_q side by side, shape (n, r)."""
+        return self._factors
+
+    @property
+    def n_samples(self) -> int:
+        """Return n."""
+        return len(self._factors)
+
+    @property
+    def diagonals(self) -> FloatArray:
+        """Return the diagonal of each matrix, shape (q, n)."""
+        return self._diagonals
+
+    @property
+    def largest(self) -> FloatArray:
+        """Return the largest diagonal entry of each matrix, shape (q,): no entry is larger."""
+        return np.asarray(self._diagonals.max(axis=1))
+
+    @property
+    def matrices(self) -> NoReturn:
+        """Refuse."""
+        raise ValueError(
+            "this needs Gram matrices, and the kernels are approximated by low-rank factors: set "
+            "approximation=None"
+        )
+
+    def combine(self, weights: FloatArray) -> UnstoredKernel:
+        """Return ``Σ βⱼZⱼZⱼᵀ``; nothing is computed."""
+        entries = LowRankOperator(self._factors, self._ends, weights, self._diagonals)
+        return UnstoredKernel(entries, _DESCENT_BYTES)
+
+    def quadratic_forms(self, u: FloatArray) -> FloatArray:
+        """Return ``‖Zⱼᵀu‖²`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
+        return np.asarray(self.forms_of(u[None], np.arange(len(self)))[0])
+
+    def forms_of(self, points: FloatArray, kernels: Index) -> FloatArray:
+        """Return ``‖Zⱼᵀu‖²`` of some matrices, rounded up, shape (b, k), for points (b, n)."""
+        parts = [self._factors[:, self._ends[j] : self._ends[j + 1]] for j in kernels]
+        forms = np.array([np.sum((points @ Z) ** 2, axis=1) for Z in parts]).T
+        size = (np.abs(points) @ np.sqrt(self._diagonals[kernels]).T) ** 2
+        count = 2 * self.n_samples + max(np.diff(self._ends)) + 8
+        return np.asarray(forms + 1.01 * count * UNIT * size)
+
+
+def fit_family(family: Any, X: Rows) -> Any:
+    """Return the fitted dictionary of a family: with factors where it has them, else matrices."""
+    return family.fit_factors(X) if hasattr(family, "fit_factors") else family.fit_grams(X)
+
+
+def stack_of(fitted: Any) -> Stack:
+    """Return the stack of what `fit_family` returned."""
+    if hasattr(fitted, "factors"):
+        return LowRankStack(fitted.factors, fitted.ends)
+    return GramStack(fitted.grams, check=False)

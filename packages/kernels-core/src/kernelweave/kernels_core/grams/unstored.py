@@ -63,6 +63,85 @@ class Operator(ABC):
         return np.asarray(gamma * root.max() * (np.abs(W) @ root))
 
 
+class LowRankOperator(Operator):
+    """``Σⱼ βⱼZⱼZⱼᵀ`` as entries of an `UnstoredKernel`.
+
+    - `factors` of shape (n, r): Z₁ … Z_q side by side, C-contiguous
+    - `ends` of shape (q + 1,): the columns of Zⱼ are those from ``ends[j]`` to ``ends[j + 1]``
+    - `weights` of shape (q,): β ≥ 0
+    - `diagonals` of shape (q, n): of each ``ZⱼZⱼᵀ``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core.grams import LowRankOperator
+    >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> K = LowRankOperator(x, np.array([0, 1]), np.ones(1), (x**2).T)
+    >>> K.product(np.array([[1.0, 0, 0, 1]]))
+    array([[0., 0., 0., 0.]])
+    """
+
+    def __init__(
+        self, factors: FloatArray, ends: Index, weights: FloatArray, diagonals: FloatArray
+    ) -> None:
+        self.factors, self.weights = factors, weights
+        self.n_samples = len(factors)
+        self._diagonals = diagonals
+        self.used = np.flatnonzero(weights)
+        self.begin, self.end = ends[:-1][self.used], ends[1:][self.used]
+
+    @cached_property
+    def columns(self) -> Index:
+        """Return the columns of kernels with a positive weight."""
+        spans = zip(self.begin, self.end, strict=True)
+        return np.concatenate([np.arange(a, b) for a, b in spans])
+
+    @cached_property
+    def column_weights(self) -> FloatArray:
+        """Return the weight of each column, 0 of those that are not used, shape (r,)."""
+        out = np.zeros(self.factors.shape[1])
+        for j, a, b in zip(self.used, self.begin, self.end, strict=True):
+            out[a:b] = self.weights[j]
+        return out
+
+    def block(self, rows: Index, columns: Index | slice, out: RealArray) -> None:
+        """Write the entries of some rows and columns."""
+        at = self.columns
+        left = self.factors[rows][:, at] * self.column_weights[at]
+        out[:] = left @ self.factors[columns][:, at].T
+
+    def sums(self, u: FloatArray) -> FloatArray:
+        """Return ``βⱼZⱼᵀu`` of all kernels, shape (r,)."""
+        out = np.zeros(self.factors.shape[1])
+        for j, a, b in zip(self.used, self.begin, self.end, strict=True):
+            out[a:b] = self.weights[j] * (u @ self.factors[:, a:b])
+        return out
+
+    def values(self, sums: FloatArray) -> FloatArray:
+        """Return ``Σⱼ Zⱼ sumsⱼ`` of the kernels with a positive weight, shape (n,)."""
+        out = np.zeros(self.n_samples)
+        for a, b in zip(self.begin, self.end, strict=True):
+            out += self.factors[:, a:b] @ sums[a:b]
+        return out
+
+    def product(self, W: FloatArray) -> FloatArray:
+        """Return ``K Wₜ``, shape (t, n)."""
+        return np.array([self.values(self.sums(row)) for row in W])
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal, shape (n,)."""
+        return np.asarray(self.weights @ self._diagonals)
+
+    def product_error(self, W: FloatArray) -> FloatArray:
+        """Return bounds, shape (t,), on the rounding of `product`.
+
+        ``γ max√Kᵢᵢ Σₗ √Kₗₗ|Wₗ|`` with n + r + 4 roundings, by Cauchy and Schwarz.
+        """
+        root = np.sqrt(self.diagonal())
+        count = (sum(self.factors.shape) + 8.0) * UNIT
+        return np.asarray(1.01 * count * root.max() * (np.abs(W) @ root))
+
+
 @dataclass(frozen=True)
 class UnstoredKernel:
     """A Gram matrix that is computed where it is asked for.
