@@ -48,18 +48,15 @@ def factors_are_cheaper(box: Box, rank: int) -> bool:
 
 
 def fill_rectangle(
-    box: Box, X: Float, Y: Float, P: Float | None, factors: Float | None, out: Float
+    box: Box, X: Float, Y: Float, P: Float, factors: Float | None, out: Float
 ) -> None:
-    """Write ``⟨P, G(xₖ, yₗ)⟩`` by P's factors where they are given and cheaper, or P is not."""
-    few = factors is not None and (P is None or factors_are_cheaper(box, len(factors)))
-    if factors is not None and few and _affine.is_affine(box.tables):
+    """Write ``⟨P, G(xₖ, yₗ)⟩``, by P's factors where it has any and they are cheaper."""
+    if factors is None or not factors_are_cheaper(box, len(factors)):
+        _general.gram_general(box, X, Y, P, out)
+    elif _affine.is_affine(box.tables):
         _affine_sum.gram_rectangular(box, X, Y, factors, out)
-    elif factors is not None and few and _general.is_quadratic(box.tables):
-        _general.gram_quadratic(box, X, Y, factors, out)
     else:
-        whole = factors.T @ factors if P is None and factors is not None else P
-        assert whole is not None
-        _general.gram_general(box, X, Y, whole, out)
+        _general.gram_quadratic(box, X, Y, factors, out)
 
 
 class GeneralOperator(Operator):

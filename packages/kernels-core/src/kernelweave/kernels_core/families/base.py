@@ -119,14 +119,6 @@ class Family(Protocol):
         """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y)."""
         ...
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y)."""
-        ...
-
-    def moment(self, X: ArrayLike, w: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
-        ...
-
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,)."""
         ...

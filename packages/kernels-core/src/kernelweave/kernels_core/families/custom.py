@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
@@ -13,14 +12,13 @@ from ..arrays import RealArray
 from ..checks import COUNT, real_dtype
 from ..rounding import UNIT
 from ._arguments import BoundSamples, matrix, output, rows, samples, vector
-from .base import PreparedFamily
 
 Float = NDArray[np.float64]
 Block = Callable[[Float, Float], ArrayLike]
 
 
 class OwnFamily:
-    """A family given by a function: its name, the side of P, and D by way of `prepare`."""
+    """A family given by a function: its name and the side of P."""
 
     def __init__(self, function: Callable[..., ArrayLike], n_P: int, name: str) -> None:
         COUNT.check("n_P", n_P)
@@ -38,14 +36,6 @@ class OwnFamily:
     def trace(self) -> float:
         """The trace that P is normalised to, n_P."""
         return float(self._n_P)
-
-    def prepare(self, X: ArrayLike) -> PreparedFamily:
-        """Bind the family to samples."""
-        raise NotImplementedError
-
-    def moment(self, X: ArrayLike, w: ArrayLike) -> FloatArray:
-        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
-        return self.prepare(X).moment(w)
 
 
 class CallableFamily(OwnFamily):
@@ -122,11 +112,6 @@ class CallableFamily(OwnFamily):
             for l, y in enumerate(right):
                 out[k, l] = np.vdot(P, self.block(x, y))
         return 0.5 * (out + out.T) if Y is None else out
-
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
-        u = vector(v, self._n_P, "v")
-        return self.gram(X, np.outer(u, u), Y)
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> Float:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""

@@ -182,12 +182,6 @@ class IntegralFamily(OwnFamily):
         out = (left @ matrix(P, self._n_P)).reshape(len(left), -1) @ right.reshape(len(right), -1).T
         return 0.5 * (out + out.T) if Y is None else np.asarray(out)
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``vᵀ G(xₖ, yₗ) v``, shape (n_x, n_y), float64; Y is X if not given."""
-        u = vector(v, self._n_P, "v")
-        left = self.features(X) @ u
-        return np.asarray(left @ (left if Y is None else self.features(Y) @ u).T)
-
     def diag(self, X: ArrayLike, P: ArrayLike) -> Float:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
         F = self.features(X)

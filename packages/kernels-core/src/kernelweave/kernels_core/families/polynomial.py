@@ -232,18 +232,6 @@ class PolynomialFamily:
         left = self._features(X)
         return np.asarray(left @ matrix(P, left.shape[1]) @ self._features(Y, "Y").T)
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``(Z_d(X) v)(Z_d(Y) v)ᵀ``, shape (n_x, n_y), float64; Y is X if not given."""
-        if Y is None:
-            return self.prepare(X).gram_rank_one(v)
-        left = self._features(X)
-        u = vector(v, left.shape[1], "v")
-        return np.outer(left @ u, self._features(Y, "Y") @ u)
-
-    def moment(self, X: ArrayLike, w: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``, shape (n_P, n_P)."""
-        return self.prepare(X).moment(w)
-
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``Z_d(xₖ)ᵀ P Z_d(xₖ)``, shape (n_x,), float64."""
         F = self._features(X)

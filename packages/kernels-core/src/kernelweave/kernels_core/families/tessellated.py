@@ -12,7 +12,7 @@ from .. import memory
 from ..arrays import RealArray
 from ..checks import real_dtype
 from . import _affine, _box, _general, _sub_boxes
-from ._arguments import in_box, matrix, samples, vector
+from ._arguments import in_box, matrix, samples
 from ._box import TessellatedTables, count_tessellated, tessellated_tables
 from ._groups import Order, order_of, program
 from ._prepared import PreparedAffine, PreparedTessellated, factors_of, fill_rectangle
@@ -226,25 +226,6 @@ class TessellatedFamily:
         fast = PreparedAffine if _affine.is_affine(self._tables) else PreparedTessellated
         return fast(self._box, points, kind)
 
-    def gram_rank_one(self, X: ArrayLike, v: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``vᵀ G(xₖ, yₗ) v``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_x, n_features), inside the box
-        v : array-like of shape (n_P,)
-        Y : array-like of shape (n_y, n_features), inside the box, optional
-            X if not given.
-
-        Returns
-        -------
-        ndarray of shape (n_x, n_y), float64
-        """
-        if Y is None:
-            return self.prepare(X).gram_rank_one(v)
-        v = vector(v, self.n_P, "v")
-        return self._rectangular(X, Y, None, v[None, :])
-
     def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
         """Return ``⟨P, G(xₖ, yₗ)⟩``.
 
@@ -261,17 +242,7 @@ class TessellatedFamily:
         """
         if Y is None:
             return self.prepare(X).gram(P)
-        P = matrix(P, self.n_P)
-        return self._rectangular(X, Y, P, factors_of(P) if self.order is None else None)
-
-    def _rectangular(
-        self,
-        X: ArrayLike,
-        Y: ArrayLike,
-        P: NDArray[np.float64] | None,
-        factors: NDArray[np.float64] | None,
-    ) -> NDArray[np.float64]:
-        left, right = self._points(X, "X"), self._points(Y, "Y")
+        left, right, P = self._points(X, "X"), self._points(Y, "Y"), matrix(P, self.n_P)
         memory.require(
             8 * len(left) * len(right),
             f"a Gram matrix of {len(left)} x {len(right)} samples",
@@ -279,26 +250,10 @@ class TessellatedFamily:
         )
         boxes = self._boxes
         if boxes is not None:
-            whole = factors.T @ factors if P is None and factors is not None else P
-            assert whole is not None
-            return _sub_boxes.gram_rectangular(boxes, left, right, whole)
+            return _sub_boxes.gram_rectangular(boxes, left, right, P)
         out = np.empty((len(left), len(right)))
-        fill_rectangle(self._box, left, right, P, factors, out)
+        fill_rectangle(self._box, left, right, P, factors_of(P), out)
         return out
-
-    def moment(self, X: ArrayLike, w: ArrayLike) -> NDArray[np.float64]:
-        """Return ``D(w) = Σₖₗ wₖ wₗ G(xₖ, xₗ)``.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n_features), inside the box
-        w : array-like of shape (m,), or (t, m) for the sum over t rows
-
-        Returns
-        -------
-        ndarray of shape (n_P, n_P), float64
-        """
-        return self.prepare(X).moment(w)
 
     def diag(self, X: ArrayLike, P: ArrayLike) -> NDArray[np.float64]:
         """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (n_x,), float64."""
