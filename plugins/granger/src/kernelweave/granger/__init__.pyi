@@ -1,5 +1,5 @@
 from .displays import CausalGraphDisplay
-from .forecasting import Forecast
+from .fitted_graph import Forecast
 from .graph import GrangerGraph
 from .linear import LassoVAR, lasso_var
 from .page import graph_page, plot_effect, plot_output_kernel, plot_weights

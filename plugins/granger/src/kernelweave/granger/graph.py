@@ -17,10 +17,9 @@ from kernelweave.vv_rkhs.penalties import as_penalty
 from sklearn.utils import check_random_state
 
 from .draws import Mixed, null_weights
-from .forecasting import left_out_errors
+from .fitted_graph import FittedGraph, left_out_errors
 from .frames import stack_replicates, warn_of_draws, warn_of_series, warn_of_times
-from .graph_parameters import LAMS, LENGTHS, GraphParameters, history_dictionary
-from .graph_use import GraphUse
+from .graph_parameters import LAMS, LENGTHS, history_dictionary
 from .roles import Pair, Roles, choose_pairs, make_roles, shares, takes_all
 from .selection import choose, held_out_errors, make_folds, search, warn_of_ends
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
@@ -39,7 +38,7 @@ from .together import fit_together, goes_together
 T = TypeVar("T")
 
 
-class GrangerGraph(GraphUse, GraphParameters):
+class GrangerGraph(FittedGraph):
     """Which series help to predict which others, by nonlinear Granger causality (V, section 4.1).
 
     For every target group i, x_t^i = f^i(histories of all groups, t − 1 to t − lags) with

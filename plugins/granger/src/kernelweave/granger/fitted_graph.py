@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Matrix, RandomState, Rows
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Rows
 from kernelweave.kernels_core.checks import COUNT, check_magnitude, number
 from kernelweave.kernels_core.kernels import FittedDictionary
+from kernelweave.kernels_core.parameters import fitted
+from kernelweave.vv_rkhs import PrecomputedFamily
+from kernelweave.vv_rkhs.leave_one_out import LeaveOneOut
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .forecasting import Forecast, draw_paths, summarise
 from .frames import as_frame, future_rows, is_frame, later
+from .graph_parameters import GraphParameters
 from .roles import Roles
-from .series import Lags, lag_list
+from .series import lag_list
 from .target import Effects, TargetFit
 
 if TYPE_CHECKING:
@@ -24,25 +28,38 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class GraphUse:
-    """Methods of a fitted `GrangerGraph`, which has what is listed here."""
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What comes next.
 
-    lags: Lags
+    Attributes
+    ----------
+    mean : ndarray or DataFrame of shape (steps, n_nodes)
+        Mean over the paths.
+    lower, upper : ndarray or DataFrame of shape (steps, n_nodes)
+        Ends of the interval that holds a share ``level`` of the paths.
+    level : float
+        That share.
+    """
+
+    mean: Any
+    lower: Any
+    upper: Any
     level: float
-    gaps: str
-    random_state: RandomState
-    lags_: tuple[int, ...]
-    graph_: Matrix
-    group_names_: list[str]
-    effects_: Effects
-    _mean: npt.NDArray[np.float64]
-    _scale: npt.NDArray[np.float64]
-    _errors: Matrix
-    _dictionary: FittedDictionary
-    _roles: Roles
-    _by_lag: npt.NDArray[np.float64]
-    _row_p_values: tuple[Matrix | None, Matrix | None]
-    _models: dict[int, tuple[npt.NDArray[np.intp], TargetFit]]
+
+
+class FittedGraph(GraphParameters):
+    """Methods of a fitted `GrangerGraph`."""
+
+    if TYPE_CHECKING:
+        _mean: npt.NDArray[np.float64] = fitted("", "")
+        _scale: npt.NDArray[np.float64] = fitted("", "")
+        _errors: Matrix = fitted("", "")
+        _dictionary: FittedDictionary = fitted("", "")
+        _roles: Roles = fitted("", "")
+        _by_lag: npt.NDArray[np.float64] = fitted("", "")
+        _row_p_values: tuple[Matrix | None, Matrix | None] = fitted("", "")
+        _models: dict[int, tuple[Index, TargetFit]] = fitted("", "")
 
     @property
     def edges_(self) -> pd.DataFrame:
@@ -129,14 +146,13 @@ class GraphUse:
             int(n_paths),
             check_random_state(self.random_state),
         )
-        found = summarise(paths * self._scale + self._mean, float(level))
-        if not is_frame(X):
-            return found
-        index = later(X.index, int(steps))
-        mean, lower, upper = (
-            as_frame(each, X, index) for each in (found.mean, found.lower, found.upper)
-        )
-        return Forecast(mean, lower, upper, found.level)
+        paths = paths * self._scale + self._mean
+        ends = np.quantile(paths, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
+        found = [paths.mean(axis=0), *ends]
+        if is_frame(X):
+            index = later(X.index, int(steps))
+            found = [as_frame(each, X, index) for each in found]
+        return Forecast(found[0], found[1], found[2], float(level))
 
     def score(self, X: Rows, y: ArrayLike | None = None) -> float:
         """Return the mean R² of one-step predictions of the nodes that have a model.
@@ -181,7 +197,15 @@ class GraphUse:
         networkx.MultiDiGraph
             Keys are lags; the columns of ``edges_`` are attributes.
         """
-        return as_networkx(self._kept(passing), self.group_names_, np.diag(self.graph_))
+        import networkx as nx
+
+        graph = nx.MultiDiGraph()
+        for name, weight in zip(self.group_names_, np.diag(self.graph_).tolist(), strict=True):
+            graph.add_node(name, self_weight=weight)
+        for row in self._kept(passing):
+            source, target = row.pop("source"), row.pop("target")
+            graph.add_edge(source, target, key=int(row["lag"]), **row)
+        return graph
 
     def to_dot(self, *, passing: bool = True) -> str:
         """Return the graph in the DOT language of Graphviz.
@@ -196,11 +220,20 @@ class GraphUse:
         str
             A digraph.
         """
-        return as_dot(self._kept(passing), self.group_names_)
+        rows = self._kept(passing)
+        heaviest = max((row["weight"] for row in rows), default=1.0)
+        lines = ["digraph {", *(f"  {_quoted(name)};" for name in self.group_names_)]
+        for row in rows:
+            label = f"{row['lag']} {row['effect']}".strip()
+            width = 0.5 + 3.0 * row["weight"] / heaviest
+            ends = f"{_quoted(row['source'])} -> {_quoted(row['target'])}"
+            lines.append(f"  {ends} [label={_quoted(label)}, penwidth={width:.2f}];")
+        return "\n".join([*lines, "}"]) + "\n"
 
-    def _kept(self, passing: bool) -> pd.DataFrame:
+    def _kept(self, passing: bool) -> list[dict[str, Any]]:
         edges = self.edges_
-        return edges[edges["passes"]] if passing and "passes" in edges else edges
+        kept = edges[edges["passes"]] if passing and "passes" in edges else edges
+        return [{str(k): value for k, value in row.items()} for row in kept.to_dict("records")]
 
     def _read(self, X: object, *, reset: bool = False) -> Matrix:
         """Return a checked table."""
@@ -295,43 +328,61 @@ def edge_table(
     return table.sort_values(order, ascending=ascending, kind="stable", ignore_index=True)
 
 
-def as_networkx(table: pd.DataFrame, names: list[str], self_weights: Matrix) -> nx.MultiDiGraph:
-    """Return a directed multigraph of the edges of a table, keyed by lag.
+def left_out_errors(grams: RealArray, fit: TargetFit, Y: Matrix, lam: float) -> Matrix:
+    """Return what the model of a target misses at each sample when it is fitted without it.
 
-    `table`: rows of `edge_table`; `names`: nodes; `self_weights` of shape (n_groups,): how much
-    each drives itself. With the columns of the table as attributes of the edges, which all formats
-    can write.
+    Weights and output kernel are those of all samples.
+
+    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
+    - `fit`: the fitted model
+    - `Y` of shape (n_samples, n_outputs): targets
+    - `lam`: λ
+
+    Returns shape (n_samples, n_outputs): target minus prediction.
     """
-    import networkx as nx
-
-    graph = nx.MultiDiGraph()
-    for name, weight in zip(names, self_weights.tolist(), strict=True):
-        graph.add_node(name, self_weight=weight)
-    for row in table.to_dict("records"):
-        given = {str(name): value for name, value in row.items() if name not in _ENDS}
-        graph.add_edge(row["source"], row["target"], key=int(row["lag"]), **given)
-    return graph
+    K = PrecomputedFamily(grams, check=False).combine(fit.weights)
+    return LeaveOneOut(K).errors(Y - fit.mean, lam * len(Y), fit.output_kernel)
 
 
-def as_dot(table: pd.DataFrame, names: list[str]) -> str:
-    """Return the edges of a table as text in the DOT language of Graphviz.
+def draw_paths(
+    past: Matrix,
+    lags: tuple[int, ...],
+    dictionary: FittedDictionary,
+    models: list[tuple[Index, TargetFit]],
+    errors: Matrix,
+    future: Matrix,
+    n_paths: int,
+    rng: np.random.RandomState,
+) -> npt.NDArray[np.float64]:
+    """Return paths of all columns in standardised units, shape (n_paths, steps, n_columns).
 
-    `table`: rows of `edge_table`; `names`: nodes. A digraph; labels hold lag and sign, widths
-    follow weights.
+    - `past` of shape (>= max(lags), n_columns): the last rows
+    - `lags`: of a history
+    - `dictionary`: kernels of all histories
+    - `models`: columns that each model predicts, and the model
+    - `errors` of shape (n_samples, n_columns): rows are drawn from these together, so that nodes
+      err together as they did
+    - `future` of shape (steps, n_columns): values of the columns that have no model
+    - `n_paths`: how many
+    - `rng`: draws
+
+    Returns shape (n_paths, steps, n_columns): the paths.
     """
-    heaviest = max(table["weight"], default=1.0)
-    lines = ["digraph {", *(f"  {_quoted(name)};" for name in names)]
-    for row in table.to_dict("records"):
-        label = f"{row['lag']} {row['effect']}".strip()
-        width = 0.5 + 3.0 * row["weight"] / heaviest
-        ends = f"{_quoted(row['source'])} -> {_quoted(row['target'])}"
-        lines.append(f"  {ends} [label={_quoted(label)}, penwidth={width:.2f}];")
-    return "\n".join([*lines, "}"]) + "\n"
+    steps, n_columns = future.shape
+    longest = max(lags)
+    path = np.empty((n_paths, longest + steps, n_columns))
+    path[:, :longest] = past[len(past) - longest :]
+    for step in range(steps):
+        now = longest + step
+        history = np.stack([path[:, now - lag] for lag in lags], axis=2).reshape(n_paths, -1)
+        cross = dictionary.cross(history)
+        path[:, now] = future[step]
+        noise = errors[rng.randint(len(errors), size=n_paths)]
+        for columns, fit in models:
+            path[:, now, columns] = fit.predict(cross) + noise[:, columns]
+    return path[:, longest:]
 
 
 def _quoted(text: object) -> str:
     escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{escaped}"'
-
-
-_ENDS = ("source", "target")
