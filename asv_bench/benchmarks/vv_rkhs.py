@@ -185,9 +185,9 @@ class Rival:
 def classes() -> tuple[np.ndarray, np.ndarray]:
     """Return ten Gram matrices and centred one-hot targets."""
     from kernelweave.kernels_core import RBF
-    from kernelweave.papers.matrix_valued import inexactness
+    from kernelweave.papers.matrix_valued import paper
 
-    X, labels, _, _ = inexactness.classes(102, 1)
+    X, labels, _, _ = paper.classes(102, 1)
     kernels = [RBF(gamma=1.0 / 16.0).on(list(range(4 * k, 4 * k + 4))) for k in range(10)]
     Y = np.eye(102)[labels]
     return np.stack([kernel(X) for kernel in kernels]), Y - Y.mean(axis=0)
