@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kernelweave.evidence import path, steps
+from kernelweave.evidence import path
 from kernelweave.evidence.candidates import (
     GAUSSIAN_PRECISIONS,
     candidate_precisions,
@@ -76,11 +76,11 @@ def test_a_short_step_on_a_slope_is_not_taken_for_the_end(monkeypatch: pytest.Mo
     views = Views.of(rows.numeric, rows.codes, rows.weight)
     points = views.points(rows.numeric, rows.codes)
     targets = Standardised.of(rows).values
-    monkeypatch.setattr(steps, "_REACH", 0.01)
+    monkeypatch.setattr(path, "_REACH", 0.01)
     begin = start(views.n_dimensions)
     found = []
     for steep in (1.0, np.inf):
-        monkeypatch.setattr(steps, "STEEP", steep)
+        monkeypatch.setattr(path, "STEEP", steep)
         evidence = Evidence(points, views.jump, targets, 0.5)
         found.append(path.fit_scales(evidence, begin, max_iter=40, tol=0.1))
     patient, hasty = found
@@ -109,11 +109,11 @@ def test_a_corrected_curvature_explains_the_step_and_stays_positive(bend: float)
     root, step = rng.normal(size=(4, 4)), rng.normal(size=4)
     curvature = root @ root.T
     change = bend * step
-    found = steps.corrected(curvature, step, change)
+    found = path.corrected(curvature, step, change)
     assert np.linalg.eigvalsh(found)[0] > 0.0
     if bend == 3.0:
         np.testing.assert_allclose(found @ step, change)
-    np.testing.assert_array_equal(steps.corrected(curvature, 0.0 * step, change), curvature)
+    np.testing.assert_array_equal(path.corrected(curvature, 0.0 * step, change), curvature)
 
 
 def test_classes_and_wide_tables_do_without_a_scale_for_each_column() -> None:

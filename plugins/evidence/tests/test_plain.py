@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+from kernelweave.evidence.candidates import RIDGES, WIDTHS, left_out_errors, linear_fit, plain_fit
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.plain import RIDGES, WIDTHS, left_out_errors, linear_fit, plain_fit
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
 from sklearn.kernel_ridge import KernelRidge

@@ -18,9 +18,8 @@ from kernelweave.evidence.objective import (
     prior_curvature,
     start,
 )
-from kernelweave.evidence.path import PathPlan, fit_path
+from kernelweave.evidence.path import EvidenceDescent, PathPlan, fit_path
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.steps import EvidenceDescent
 from kernelweave.evidence.terms import GaussianTerm, PairTerms, Stopped
 from kernelweave.kernels_core import clock, config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError

@@ -49,7 +49,6 @@ from .columns import ColumnEncoder, Dimension, Encoded
 from .division import Division, division_of, hold_out
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
-from .folds import Split
 from .kernel import EvidenceKernel
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
@@ -64,7 +63,7 @@ from .learn import Learned, learn
 from .new_rows import Closed, Expectation, HeldOutWarning, Kind, LeavesOut, expected, kinds_of
 from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
-from .rows import Rows, relative
+from .rows import Rows, Split, relative
 from .scores import grouped_ratio
 from .scoring import Scoring
 from .screening import KEPT

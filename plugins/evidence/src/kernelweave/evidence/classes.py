@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from .folds import Split
+from .rows import Split
 from .scores import accuracy_with_error
 
 # A slope beyond these makes all rows alike or a step of the sigmoid: rounding would choose it.

@@ -18,9 +18,8 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
-from .folds import Split
 from .new_rows import Kind
-from .rows import Rows
+from .rows import Rows, Split
 
 
 @dataclass(frozen=True)

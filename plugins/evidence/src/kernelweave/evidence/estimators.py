@@ -24,14 +24,13 @@ from .base import EXACT_ROWS, EvidenceModel
 from .classes import Calibration, class_codes, class_folds, crossed_logits, judge_classes, per_class
 from .distribution import OPEN_SHARE, PredictiveDistribution
 from .exact import ExactPredictor
-from .folds import Split
 from .intervals import Range, conformal
 from .large.dask_parts import by_parts
 from .large.reading import ClassTargets, NumberTargets
 from .last_step import with_likelihood
 from .mixture import blocks
 from .probabilities import CalibratedClasses
-from .rows import Rows, to_original_rows
+from .rows import Rows, Split, to_original_rows
 from .scores import judge_numbers, squared_losses
 from .targets import check_classes, check_numbers
 

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from .candidates import Starts, coarse_starts, fill_up, fit_candidates
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Loss, PathPlan
-from .rows import Rows, Standardised, spread_of
+from .rows import Rows, Split, Standardised, spread_of
 from .screening import screen
 from .terms import Scales, Stopped
 from .views import Views
 
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Tell = Callable[[int, int], None]
 
 

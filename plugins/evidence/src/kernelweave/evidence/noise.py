@@ -11,11 +11,10 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from .folds import Split
 from .learn import learn
 from .mixture import Mixture
 from .path import PathPlan
-from .rows import Rows
+from .rows import Rows, Split
 
 # one λ, roughly: a third of the time of a path, and held-out errors no larger than by four
 _PLAN = PathPlan((5.0,), tol=1e-4, polish_tol=1e-4)

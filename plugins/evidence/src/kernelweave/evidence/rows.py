@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -14,6 +15,8 @@ from .copies import copy_groups
 from .views import Views
 from .warp import MASS, NODES, Warp, cut_far
 
+# training and held-out places
+Split: TypeAlias = tuple[Index, Index]
 FEW_VALUES = 12
 """Numbers that take more values than these in training will take others elsewhere."""
 

@@ -16,9 +16,10 @@ from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import Scales, Stopped
+from .batches import BLOCK
 from .features import Landmarks
 from .held_out import RowRoles, Share
-from .plan import BLOCK, LargePlan
+from .plan import LargePlan
 from .posterior import root_of
 from .row_equations import RowEquations
 from .solution import LandmarkSolution, RidgeJudge, Trial

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..classes import class_codes
 from ..copies import Known, Line
-from ..folds import Split
-from ..rows import Rows, Standardised
+from ..rows import Rows, Split, Standardised
 from .plan import LargePlan
 from .source import Source
 from .survey import Survey

@@ -13,11 +13,10 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
-from ..folds import Split
+from ..learn import has_long_tails, is_bent
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
-from ..powers import has_long_tails, is_bent
-from ..rows import Rows, Standardised
+from ..rows import Rows, Split, Standardised
 from ..terms import Stopped
 from .doubling import Doubling, Doublings, Told, blocks_of
 from .held_out import RowRoles

@@ -9,9 +9,6 @@ from numpy.typing import DTypeLike
 
 from ..path import PathPlan
 
-# Rows that are read and summed over at a time: with 2000 landmarks, 33 million kernel values.
-BLOCK = 16_384
-
 
 @dataclass(frozen=True)
 class LargePlan:

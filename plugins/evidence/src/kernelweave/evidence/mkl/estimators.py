@@ -45,10 +45,9 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from ..classes import class_codes, class_folds, judge_classes, per_class
-from ..folds import Split
 from ..kernel import default_kernels
 from ..probabilities import CalibratedClasses
-from ..rows import relative, spread_of, to_original_rows
+from ..rows import Split, relative, spread_of, to_original_rows
 from ..scores import judge_numbers
 from .learn import FLOOR, NoisyFamily, learn_weights
 from .step import PricedOrthant
