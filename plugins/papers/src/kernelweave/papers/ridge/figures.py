@@ -50,11 +50,7 @@ _LABELS = {
     "breastcancer_wisconsin_original.csv": " (Wisconsin)",
     "breastcancer_ljubljana.csv": " (Ljubljana)",
 }
-_ON_BREAST_CANCER = (
-    "The paper's text describes the set from Ljubljana, 286 patients; its figures have the names "
-    "of the LIBSVM sets, where breast cancer is the one from Wisconsin: both are shown. Of "
-    "Ljubljana, 9 rows with gaps are left out."
-)
+_ON_BREAST_CANCER = notes("ridge.figures breast cancer")
 _NOTES = notes("ridge.figures")
 _QUICK = "A quick run: two folds, λ from .0001, .01, 1, 10, Λ from .1, 1, ten steps."
 _ON_CLAIMS = notes("ridge.figures claims")
@@ -123,7 +119,7 @@ def figure(request: Request, data: str, task: str) -> Plan:
         for degree in DEGREES
         for width, share in WIDTHS.items()
     ]
-    notes = (*_NOTES, _QUICK) if quick else tuple(_NOTES)
+    notes = (*_NOTES, _QUICK) if quick else _NOTES
     return Plan(cells, partial(_present, data, task, notes))
 
 
@@ -134,7 +130,7 @@ def _present(
     shown: list[Sheet | Drawing] = []
     for file in _FILES[data]:
         name = data + _LABELS.get(file, "")
-        on_set = (*notes, _ON_BREAST_CANCER) if file in _LABELS else notes
+        on_set = (*notes, *_ON_BREAST_CANCER) if file in _LABELS else notes
         found = {
             (width, degree): results[f"{file}/{degree}/{width}"]
             for width in WIDTHS

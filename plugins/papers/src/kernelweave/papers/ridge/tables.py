@@ -17,23 +17,6 @@ from ..plan import PAPER, Plan, Request, Results, Sheet, Value, cell
 from .protocol import N_FOLDS, N_SPLITS, folds, halves, lambdas, learn, ridge_errors, sizes_of
 
 _NOTES = notes("ridge.tables")
-# by whether a table is of cross-validation errors
-_ON_BM = {False: ("BM is not defined in the paper: here it is the best single kernel.",), True: ()}
-_SHIFTED = {
-    True: (
-        "A printed cell is shifted: the paper has a value of rIIA at d = 2 on sonar, where that "
-        "method does not exist; it is left out.",
-    ),
-    False: (
-        "A printed cell is shifted: the BM error on sonar is the UNIF error on ionosphere: nothing "
-        "is concluded from it.",
-    ),
-}
-_QUICK = {
-    True: "A quick run: two folds, λ from .0001, .01, 1, 10, Λ or β from .1, 1, ten steps.",
-    False: "A quick run: λ from .0001, .01, 1, 10 and Λ or β from .1, 1 by two folds, ten steps; "
-    "--repeats says how many halves.",
-}
 _ON_CLAIMS = notes("ridge.tables claims")
 _ON_LAMBDA = notes("ridge.tables lambda")
 # whose error less whose: method and degree
@@ -110,10 +93,11 @@ def table(request: Request, number: int) -> Plan:
         for row in theirs
         for width, share in WIDTHS.items()
     ]
-    notes = (*_NOTES, *_ON_BM[validates])
-    notes += _SHIFTED[validates] if data == "sonar" else ()
-    notes += (_QUICK[validates],) if quick else ()
-    return Plan(cells, partial(_present, data, theirs, notes, validates))
+    kind = f"ridge.tables {'validation' if validates else 'test'}"
+    said = (*_NOTES, *(() if validates else notes(kind)))
+    said += notes(f"{kind} shifted") if data == "sonar" else ()
+    said += notes(f"{kind} quick") if quick else ()
+    return Plan(cells, partial(_present, data, theirs, said, validates))
 
 
 def _key(row: _Row, width: str) -> str:

@@ -54,22 +54,9 @@ _FIFTY_GRID: dict[str, Any] = {
 }
 _FIFTY_QUICK_GRID: dict[str, Any] = {"C": [1.0, 10.0], "lam": [0.1, 10.0], "k0": [1, 3]}
 _DATA = notes("sparse.fits data")
-_CHOSEN = (
-    "cross-validated: the optimum at settings of our own, by five folds over the paper's grid."
-)
-_CHOSEN_QUICKLY = (
-    "cross-validated: the optimum at settings of our own, by two folds over C in 5, 50, λ in .1, "
-    "10 and k₀ in 1, 3, as this run is quick."
-)
 _ON_SECONDS = notes("sparse.fits seconds")
 _ON_FIFTY = notes("sparse.fits fifty")
 _FIFTY_SECONDS = notes("sparse.fits fifty seconds")
-_FIFTY_CHOSEN = (
-    "Both: C, λ and k₀ by three folds over C in 1, 2, 5, 10, λ in .01 … 100, k₀ in 1, 2, 3."
-)
-_FIFTY_CHOSEN_QUICKLY = (
-    "Both: C, λ and k₀ by two folds over C in 1, 10, λ in .1, 10, k₀ in 1, 3, as this run is quick."
-)
 _ON_ACCURACY = ("One split: accuracies differ by single test samples.",)
 _ON_BEST = ("best baseline: the most accurate of EasyMKL, AverageMKL and CKA on this split.",)
 _ON_BASELINES = notes("sparse.fits baselines")
@@ -198,13 +185,13 @@ def table(request: Request, number: int) -> Plan:
             figures = {_BEST: partial(_best_baseline, results), **figures}
         else:
             figures |= {name: ours(results, f"{name}/0", field) for name in BASELINES}
-        notes: tuple[str, ...] = _DATA
+        said: tuple[str, ...] = _DATA
         if "cross-validated" in variants:
-            notes += (_CHOSEN_QUICKLY if request.quick else _CHOSEN,)
-        notes += on_starts(request) + _ON_BEST if number == 5 else ()
-        notes += _ON_BASELINES
-        notes += {"accuracy": _ON_ACCURACY, "seconds": _ON_SECONDS}.get(field, ())
-        return [beside(title, figures, number, printed, notes)]
+            said += notes(f"sparse.fits chosen{' quickly' if request.quick else ''}")
+        said += on_starts(request) + _ON_BEST if number == 5 else ()
+        said += _ON_BASELINES
+        said += {"accuracy": _ON_ACCURACY, "seconds": _ON_SECONDS}.get(field, ())
+        return [beside(title, figures, number, printed, said)]
 
     baselines = cells_of_baselines(request, BASELINES, 8, 1)
     return Plan([*cells_of(request, variants), *baselines], present)
@@ -216,11 +203,11 @@ def fifty(request: Request, number: int) -> Plan:
     quick, effort = ({"quick": True}, 60.0) if request.quick else ({}, 600.0)
 
     def present(results: Results) -> list[Sheet]:
-        chosen = _FIFTY_CHOSEN_QUICKLY if request.quick else _FIFTY_CHOSEN
-        notes = (*_ON_FIFTY, chosen, *(_FIFTY_SECONDS if field == "seconds" else ()))
+        chosen = notes(f"sparse.fits fifty chosen{' quickly' if request.quick else ''}")
+        said = (*_ON_FIFTY, *chosen, *(_FIFTY_SECONDS if field == "seconds" else ()))
         figures = {variant: ours(results, "fifty", variant, field) for variant in _FIFTY_VARIANTS}
         figures |= {method: ours(results, f"{method}/0", field) for method in BASELINES}
-        return [beside(title, figures, number, _PRINTED, notes)]
+        return [beside(title, figures, number, _PRINTED, said)]
 
     cells = [set_cell(request, name, "fifty", measure_fifty, effort, **quick) for name in SETS]
     return Plan([*cells, *cells_of_baselines(request, BASELINES, 50, 1)], present)

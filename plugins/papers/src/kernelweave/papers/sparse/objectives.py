@@ -17,20 +17,9 @@ _LARGEST = {"soc": 1100, "soc-random": 300, "sdp-3x3": 306, "saddle": 10_000}
 _QUICK_LARGEST = {"soc": 500, "soc-random": 100, "sdp-3x3": 60, "saddle": 500}
 _SECONDS = {"soc": 10.0, "soc-random": 200.0, "sdp-3x3": 400.0, "saddle": 2.0}
 _SETTINGS = notes("sparse.objectives settings")
-_NOTES = (
-    *_SETTINGS,
-    "No bound holds with the two sigmoids, which (14) silently forbids.",
-)
+_NOTES = (*_SETTINGS, *notes("sparse.objectives"))
 _ON_BOUNDS = notes("sparse.objectives bounds")
 _ON_OBJECTIVES = notes("sparse.objectives objectives")
-_ON_SIZES = (
-    "soc takes at most 1100 training samples, soc-random 300, sdp-3x3 306: beyond them the cell "
-    "says so."
-)
-_ON_QUICK_SIZES = (
-    "soc-random takes at most 100 training samples and sdp-3x3 60, as this run is quick: such a "
-    "bound is one of a smaller problem."
-)
 # our bounds and our starts, and the columns of Table 6 that have theirs
 _PRINTED_BOUNDS = {"soc": "SOC", "soc-random": "SOC random", "sdp-3x3": "3×3", "saddle": "full"}
 _PRINTED_STARTS = {"random": "random", "3×3": "from 3×3", "relaxation": "from full"}
@@ -100,11 +89,11 @@ def _objectives(request: Request) -> Plan:
 
     def present(results: Results) -> list[Sheet]:
         bounds = {_head(request, b): partial(_bound_of, request, results, b) for b in BOUNDS}
-        notes = (*_NOTES, *_ON_BOUNDS, _ON_QUICK_SIZES if request.quick else _ON_SIZES)
+        sizes = notes(f"sparse.objectives{' quick' if request.quick else ''} sizes")
         printed = tuple(_PRINTED_BOUNDS.values())
         figures = {s: partial(figure_of, request, results, s, "objective") for s in STARTS}
         return [
-            beside("Lower bounds", bounds, 6, printed, notes),
+            beside("Lower bounds", bounds, 6, printed, (*_NOTES, *_ON_BOUNDS, *sizes)),
             beside(
                 *("Objectives", figures, 6, tuple(_PRINTED_STARTS.values())),
                 (*_SETTINGS, *on_starts(request), *_ON_OBJECTIVES),
@@ -136,7 +125,7 @@ def _gaps(request: Request) -> Plan:
         figures: dict[str, Callable[[str], Value]] = {s: partial(gap, s) for s in STARTS[:-1]}
         figures |= {"best": best, "optimum": partial(gap, "optimum"), "proved by search": proved}
         printed = ("random", "3×3", "full", "best")
-        notes = (*_NOTES, *on_starts(request), *_ON_GAPS)
-        return [beside("Gaps to the relaxation (%)", figures, 7, printed, notes)]
+        said = (*_NOTES, *on_starts(request), *_ON_GAPS)
+        return [beside("Gaps to the relaxation (%)", figures, 7, printed, said)]
 
     return Plan([*_bound_cells(request, ("saddle",)), *cells_of(request, STARTS)], present)

@@ -40,13 +40,6 @@ _SECONDS = {
 }
 _BEST = "best baseline of the set"
 _NOTES = notes("sparse.question")
-_OF_KERNELS = {
-    8: "Eight kernels: the paper's ten without the two indefinite sigmoids. The paper gave its "
-    "baselines other polynomial kernels than Algorithm 1, (⟨x, z⟩ + 1)^d and not "
-    "(0.01⟨x, z⟩ + 1)^d; here all methods have the latter.",
-    50: "Fifty kernels: 1 linear, 18 polynomial, 12 Gaussian, 12 sigmoid with their negative "
-    "eigenvalues set to zero, 7 Laplacian. Theirs are drawn from grids that are not listed.",
-}
 _ON_LEADS = notes("sparse.question leads")
 
 
@@ -135,7 +128,8 @@ def table(request: Request, n_kernels: int) -> Plan:
     cells = cells_of(request, METHODS, n_kernels, n_splits)
     most = f"at most {request.sample_limit}" if request.sample_limit else "all"
     made_of = f"Splits of each set: {n_splits}; training rows: {most}."
-    return Plan(cells, partial(_present, n_kernels, (_OF_KERNELS[n_kernels], made_of, *_NOTES)))
+    said = (*notes(f"sparse.question {n_kernels}"), made_of, *_NOTES)
+    return Plan(cells, partial(_present, n_kernels, said))
 
 
 def _present(n_kernels: int, notes: tuple[str, ...], results: Results) -> list[Sheet]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernelweave.workbench.displays.colours import LOWER, UPPER
 
-from ..data import as_unit_range, drawn, load
+from ..data import as_unit_range, drawn, load, notes
 from ..measuring import CLASSES, interval, mean
 from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
 
@@ -85,13 +85,10 @@ def _present(results: Results) -> list[Sheet | Drawing]:
         for rank in _RANKS
         if (steps := results.get(f"{task}/{rank}", {}).get("steps"))
     ]
-    notes = [
-        "Random P with trace n_P; our own solver, so that steps are not LIBSVM's iterations. "
-        f"Tolerance {_TOL} for classes as printed, a tenth of it for the targets of regression, "
-        "which are scaled to [0, 1]; C = 0.1, ε = .02. ±: half of the 95 % interval."
-    ]
     description = "Mean steps over random matrices P of each rank, with 95 % intervals."
     return [
         Drawing("Steps against rank", description, draw),
-        Sheet("Steps", ("task", "rank of P", "steps", "±"), rows, notes),
+        Sheet(
+            "Steps", ("task", "rank of P", "steps", "±"), rows, notes("tessellated.ranks", tol=_TOL)
+        ),
     ]

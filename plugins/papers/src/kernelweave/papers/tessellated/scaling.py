@@ -20,7 +20,7 @@ from kernelweave.qp_smo import SVC
 from kernelweave.spectahedron import Spectahedron
 from kernelweave.workbench.displays.colours import SERIES
 
-from ..data import as_unit_range, drawn, load
+from ..data import as_unit_range, drawn, load, notes
 from ..measuring import CLASSES, TASKS, exponents, timed, within
 from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
 
@@ -229,12 +229,13 @@ def _present_parts(results: Results) -> list[Sheet]:
         [size, int(value["n_P"]), *(1e3 * value[part] for part in _PARTS)] for size, value in found
     ]
     columns = ("part", "m", "n_P", "m (paper)", "n_P (paper)", "m at most", "n_P at most")
-    notes = [
-        "Exponents of the least-squares fit in logarithms. Processor seconds, one thread. Gram: "
-        "one rank-one Gram matrix without stored volumes; D: the moment matrix; SMO: a cold solve "
-        "to 1e-3; iteration: one of Frank-Wolfe, line search and bounds included."
-    ]
     return [
-        Sheet("Exponents", (*columns, "longest (s)"), rows, notes, is_aggregate=True),
+        Sheet(
+            "Exponents",
+            (*columns, "longest (s)"),
+            rows,
+            notes("tessellated.scaling parts"),
+            is_aggregate=True,
+        ),
         Sheet("Milliseconds", ("m", "n_P", *_PARTS), each, []),
     ]
