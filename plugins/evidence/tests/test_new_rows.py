@@ -13,6 +13,7 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
     HeldOutWarning,
 )
+from kernelweave.evidence.copies import alike_groups
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.new_rows import (
     Closed,
@@ -22,6 +23,7 @@ from kernelweave.evidence.new_rows import (
 )
 from kernelweave.evidence.rows import Standardised
 from kernelweave.tables import read_table
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 Table = tuple[pd.DataFrame, Any]
@@ -210,3 +212,59 @@ def test_quantities_and_tables_sorted_by_target_are_no_groups() -> None:
     by = np.argsort(y.to_numpy())
     model = EvidenceKernelRegressor(**QUICK).fit(X.iloc[by], y.iloc[by])
     assert model.held_out_.index.tolist() == ["rows like these"]
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.UnderfitWarning")
+def test_near_copies_are_told_and_held_out_together_where_asked() -> None:
+    state = np.random.default_rng(2)
+    own, level = state.normal(size=(80, 6)), state.normal(size=80)
+    who = np.repeat(np.arange(80), 4)
+    X = own[who] + 0.03 * state.normal(size=(320, 6))
+    y = 0.5 * own[who, 0] + level[who] + 0.2 * state.normal(size=320)
+    mixed = state.permutation(160)
+    with pytest.warns(HeldOutWarning, match="near copies of no other.*groups='rows alike'"):
+        model = EvidenceKernelRegressor(**QUICK).fit(X[mixed], y[mixed])
+    told = model.held_out_.loc["without rows alike"]
+    assert told[["n_rows", "n_groups"]].tolist() == [160, 40]
+    assert model.held_out_score_ > told.score + 0.5
+    assert abs(told.score - model.score(X[160:], y[160:])) < 0.3
+    asked = EvidenceKernelRegressor(**QUICK).fit(X[mixed], y[mixed], groups="rows alike")
+    by_name = EvidenceKernelRegressor(**QUICK).fit(X[mixed], y[mixed], groups=who[mixed])
+    assert asked.held_out_.index[0] == "without rows alike"
+    folds = pd.Series(asked.held_out_fold_).groupby(who[mixed]).nunique()
+    assert (folds == 1).all()
+    # their folds are drawn from other numbers for the same groups
+    error = np.hypot(asked.held_out_error_, by_name.held_out_error_)
+    assert abs(asked.held_out_score_ - by_name.held_out_score_) < 2.0 * error < 0.4
+
+
+def test_ordinary_tables_have_no_near_copies() -> None:
+    tables = [load_iris().data, load_wine().data, load_diabetes().data, load_breast_cancer().data]
+    for seed in range(60):
+        state = np.random.default_rng(seed)
+        shape = int(state.integers(30, 300)), int(state.integers(1, 6))
+        X = (state.normal(size=shape), state.standard_t(2, shape), state.uniform(size=shape))[
+            seed % 3
+        ]
+        X[:, 0] = np.round(X[:, 0], seed % 2) if seed % 4 == 0 and shape[1] > 1 else X[:, 0]
+        tables.append(X)
+    for X in tables:
+        X = np.unique(X, axis=0)
+        assert len(np.unique(alike_groups(X, np.zeros((len(X), 0), dtype=np.int64)))) == len(X)
+
+
+def test_a_table_in_the_order_of_its_dates_has_one_line_for_later_rows() -> None:
+    X, y = walk(0, 120)
+    X["t"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(X["t"], unit="D")
+    with pytest.warns(HeldOutWarning, match="learned for$"):
+        model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert model.held_out_.index.tolist() == ["rows like these", "later by t"]
+
+
+def test_no_wrong_answer_is_no_certainty() -> None:
+    x = np.random.default_rng(0).permutation(np.r_[-60:-10, 10:60]) / 10.0
+    model = EvidenceKernelClassifier(**QUICK).fit(x[:, None], x > 0)
+    later = model.held_out_.loc["later in the file"]
+    # nothing in six blocks: less than 3 / 6 in 95 of 100 samples, which is two errors
+    assert (later.score, later.n_groups) == (1.0, 6)
+    assert later.error == pytest.approx(1.5 / 6, rel=0.02)

@@ -536,6 +536,19 @@ def test_whole_groups_are_held_out_where_asked_for(run: Callable, visits: Path) 
     )
 
 
+def test_near_copies_are_held_out_together_by_every_model(run: Callable, tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "copies.csv"
+    who, own = np.repeat(np.arange(40), 3), rng.normal(size=(40, 4))
+    X = pd.DataFrame(own[who] + 0.01 * rng.normal(size=(120, 4)), columns=list("abcd"))
+    X.assign(y=rng.normal(size=40)[who]).sample(frac=1.0, random_state=0).to_csv(path, index=False)
+    options = ["compare", path, "--target", "y", "--models", "evidence,rbf", "--json"]
+    at_random = json.loads(run(*options).out)["models"]
+    alike = json.loads(run(*options, "--groups", "rows alike").out)
+    assert min(row["score"] for row in at_random) > 0.5
+    assert max(row["score"] for row in alike["models"]) < 0.3
+    assert alike["rows"].endswith("rows that are near copies of no other")
+
+
 def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) -> None:
     rng, path = np.random.default_rng(0), tmp_path / "walk.csv"
     walk = pd.DataFrame({"day": np.arange(150) + 0.5, "x": rng.normal(size=150)})

@@ -60,7 +60,16 @@ from .large.plan import LargePlan
 from .large.reading import ClassTargets, NumberTargets, Reader, batches_alone, targets_of
 from .large.source import Source
 from .learn import Learned, learn
-from .new_rows import Closed, Expectation, HeldOutWarning, Kind, LeavesOut, expected, kinds_of
+from .new_rows import (
+    ALIKE,
+    Closed,
+    Expectation,
+    HeldOutWarning,
+    Kind,
+    LeavesOut,
+    expected,
+    kinds_of,
+)
 from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
 from .rows import Rows, Split, relative
@@ -284,7 +293,8 @@ class EvidenceModel(Explained, Estimator):
             says nothing.
         groups : str or array-like of shape (n_samples,), optional
             The name of a column, or which rows go together, such as the visits of a patient: new
-            rows will be of new ones. Whole groups are then held out.
+            rows will be of new ones. Whole groups are then held out. "rows alike": near copies,
+            which no column names, as the visits of a patient whose number is not known.
         order : str or array-like of shape (n_samples,), optional
             The name of a column of numbers or dates, or what rows are ordered by: new rows will be
             later ones. Blocks of the later half are then held out, each after what is before it.
@@ -470,6 +480,8 @@ class EvidenceModel(Explained, Estimator):
         """Fit by several readings of a table in parts."""
         if not isinstance(groups, str | None) or not isinstance(order, str | None):
             raise ValueError("groups and order must name columns of a table that is read in parts")
+        if groups == ALIKE:
+            raise ValueError(f"groups={ALIKE!r} compares all rows: give a table in memory")
         of = DaskParts.of if is_dask(X) else batches_alone
         table: Source = of(X, y, weight)
         self._learn(partial(self._read_parts, table, groups, order))

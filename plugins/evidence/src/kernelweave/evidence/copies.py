@@ -1,4 +1,4 @@
-"""Rows that are copies of one another: equal, or equal but for rounding."""
+"""Rows that are copies of one another: equal, equal but for rounding, or with little noise."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist
 
 # Of a column's spread. Writing a number with eight digits, or converting its unit and back, moves
 # it less; rows that are as near in every column are one row seen twice.
 _ROUNDING = 1e-7
 # of a number, where its column has values that are far larger than its spread
 _LAST_BITS = 1e-15
+# Distances to neighbours have two sizes where rows are near copies: the two explain so much of the
+# variance of their logarithms, 64 % where these are normal, and differ by such a factor. Clusters
+# are so many at least, hold half of the rows, and are so tight in every column, by variance. On 31
+# real tables two sizes explain at most 78 % where clusters are tight, and are of no such share.
+_TWO_SIZES, _APART, _CLUSTERS, _SHARE, _TIGHT = 0.78, 3.0, 8, 0.5, 0.05
+# of a spread; equal rows are no nearer
+_NEAREST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,47 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
     out = np.empty(len(order), dtype=np.intp)
     out[order] = np.cumsum(new) - 1
     return out
+
+
+def alike_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
+    """Return a number for each row, the same for near copies; one for each row if there are none.
+
+    The edges of the minimal spanning tree of all rows are divided in short and long ones (Otsu
+    1979, on their logarithms); rows that short ones join are alike, if the two differ clearly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.copies import alike_groups
+    >>> visits = np.repeat(np.random.RandomState(0).normal(size=(10, 4)), 3, axis=0)
+    >>> visits += 0.01 * np.random.RandomState(1).normal(size=visits.shape)
+    >>> np.bincount(alike_groups(visits, np.zeros((30, 0), dtype=np.int64)))
+    array([3, 3, 3, 3, 3, 3, 3, 3, 3, 3])
+    """
+    n, alone, n_codes = len(numeric), np.arange(len(numeric)), codes.shape[1]
+    if n < 2 * _CLUSTERS:
+        return alone
+    require(12 * n * n, f"all pairs of {n} rows", alternative="name a column as groups")
+    line = Line.of(numeric, codes)
+    Z = np.arcsinh((numeric - line.centre) / line.spread)
+    gaps = pdist(Z, "sqeuclidean") if numeric.shape[1] else np.zeros(n * (n - 1) // 2)
+    if n_codes:
+        gaps += n_codes * pdist(codes, "hamming")
+    tree = linkage(np.sqrt(gaps, out=gaps), "single")
+    logs = np.log(np.maximum(tree[:, 2], _NEAREST))
+    n_short, sums = np.arange(1, n - 1), np.cumsum(logs)
+    apart = (sums[-1] - sums[:-1]) / (n - 1 - n_short) - sums[:-1] / n_short
+    between = n_short * (n - 1 - n_short) * (apart / (n - 1)) ** 2
+    k = int(between.argmax())
+    if between[k] <= _TWO_SIZES * logs.var() or apart[k] < np.log(_APART):
+        return alone
+    groups = np.unique(fcluster(tree, tree[k, 2], "distance"), return_inverse=True)[1].ravel()
+    counts = np.bincount(groups)
+    joined = counts[groups] > 1
+    means = np.array([np.bincount(groups, z) / counts for z in Z.T]).reshape(-1, len(counts))
+    within = np.mean((Z - means[:, groups].T)[joined] ** 2, axis=0) if joined.any() else np.inf
+    is_clear = np.sum(counts > 1) >= _CLUSTERS and joined.mean() >= _SHARE
+    return groups if is_clear and np.all(within <= _TIGHT * Z.var(axis=0)) else alone
 
 
 @dataclass(frozen=True)

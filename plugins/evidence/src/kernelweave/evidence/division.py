@@ -18,7 +18,8 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
-from .new_rows import Kind
+from .copies import alike_groups
+from .new_rows import ALIKE, WITHOUT_ALIKE, Kind
 from .rows import Rows, Split
 
 
@@ -110,7 +111,8 @@ def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
 def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Division | None:
     """Return how rows are to be held out, ``None`` where nothing was said but a number of folds.
 
-    `groups`, `order`: the name of a column of X, or a value a row. Raises ValueError if there is no
+    `groups`, `order`: the name of a column of X, or a value a row; groups of near copies where
+    `groups` is "rows alike". Raises ValueError if there is no
     such column or both are given.
     """
     if groups is not None and order is not None:
@@ -119,6 +121,12 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
     custom = cv if cv is not None and not isinstance(cv, int | np.integer) else None
     if custom is not None and not hasattr(custom, "split"):
         custom = list(custom)
+    if isinstance(groups, str) and groups == ALIKE and ALIKE not in getattr(X, "columns", ()):
+        encoder = ColumnEncoder()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelWeaveWarning)
+            alike = alike_groups(*encoder.fit_transform(X))
+        return Division(alike, None, custom, WITHOUT_ALIKE, targets)
     if groups is not None:
         name, values = _name_of(groups), column_of(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"

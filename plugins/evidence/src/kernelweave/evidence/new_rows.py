@@ -20,6 +20,7 @@ from scipy.linalg import lapack, solve
 from scipy.stats import t as student
 
 from .columns import Dimension
+from .copies import alike_groups
 from .mixture import Mixture
 from .rows import Rows, Standardised
 
@@ -41,6 +42,8 @@ _MOST = 3.0
 _WORTH = 0.02
 # of many rows: of so many in all and for a kind of new rows at least and at most
 _SOME, _SOME_EACH = 4000, (250, 1000)
+# the pairs of so many rows are compared after a fit, to find near copies
+_PAIRS = 2000
 # groups of so many rows in all are left out at most, or no line tells of them
 _FEW_GROUPS = 4
 
@@ -73,6 +76,13 @@ class Kind:
     argument: str
     groups: Index | None = None
     order: FloatArray | None = None
+
+
+# near copies, which no column names
+ALIKE = "rows alike"
+WITHOUT_ALIKE = Kind(
+    f"without {ALIKE}", "rows that are near copies of no other", f"groups={ALIKE!r}"
+)
 
 
 class Expectation(NamedTuple):
@@ -113,7 +123,10 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
             codes = np.unique(rows.numeric[:, j], return_inverse=True)[1].ravel()
             if codes.max() < len(rows) / _ROWS and not _are_quantities(codes, rows):
                 kinds += _new(each.source, codes)
-    if not _is_sorted(rows, first):
+    kinds += _alike(rows, [each.groups for each in kinds if each.groups is not None])
+    known = [np.argsort(each.order, kind="stable") for each in kinds if each.order is not None]
+    in_the_file = any(np.array_equal(np.argsort(first), by) for by in known)
+    if not (in_the_file or _is_sorted(rows, first)):
         said = "rows that come later in the table"
         order = first.astype(np.float64)
         kinds.append(Kind("later in the file", said, "order=np.arange(len(X))", order=order))
@@ -128,6 +141,20 @@ def _new(column: str, groups: Index, what: str = "") -> list[Kind]:
         return []
     said = f"rows of a new {what}{column!r}"
     return [Kind(f"new {what}{column}", said, f"groups={column!r}", groups=groups)]
+
+
+def _alike(rows: Rows, named: Sequence[Index]) -> list[Kind]:
+    """Return near copies, but not where they are the groups that a column names."""
+    if len(rows) > _PAIRS or rows.recurring:
+        return []
+    alike = alike_groups(rows.numeric, rows.codes)
+    counts = np.bincount(alike)
+    for groups in named:
+        n_pairs, n_groups = len(np.unique([groups, alike], axis=1).T), len(np.unique(groups))
+        if n_pairs == len(counts) < 2 * n_groups:
+            return []
+    groups = np.where(counts[alike] > 1, alike, -1)
+    return [replace(WITHOUT_ALIKE, groups=groups)] if (groups >= 0).any() else []
 
 
 def _are_quantities(codes: Index, rows: Rows) -> bool:

@@ -61,9 +61,13 @@ def grouped_ratio(
 ) -> tuple[float, float]:
     """Return 1 less the ratio of two means, and its standard error over draws of whole groups.
 
-    `losses`, `units` of shape (n, n_outputs); `groups` of shape (n,): from 0.
+    `losses`, `units` of shape (n, n_outputs); `groups` of shape (n,): from 0. Where all answers are
+    right, or wrong, the error is half the bound of the rule of three.
     """
     share = (weight / weight.sum())[:, None]
+    if not np.ptp(losses) and not np.ptp(units):
+        masses = np.bincount(groups, weights=share[:, 0])
+        return float(1.0 - losses.flat[0] / units.flat[0]), float(1.5 * np.sum(masses**2))
     total = (share * units).sum(axis=0)
     total = np.where(total > 0.0, total, 1.0)
     ratio = (share * losses).sum(axis=0) / total

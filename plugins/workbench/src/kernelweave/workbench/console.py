@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -129,6 +130,8 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     'the level is high: leave --draws out'
     >>> as_options("set algorithm='smkl-global'", {"algorithm": "--algorithm"})
     'set --algorithm=smkl-global'
+    >>> as_options("fit with groups='patient no'", {"groups": "--groups"})
+    "fit with --groups='patient no'"
     """
     option = options.get("no_header")
     message = message.replace(_WITHOUT_HEADER, f", or use {option}" if option else "")
@@ -147,7 +150,7 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
             return verb + option if known else at[0]
         if verb and value in ("None", "False"):
             return f"leave {option} out"
-        return f"{verb}{option}" if value == "True" else f"{verb}{option}={value}"
+        return f"{verb}{option}" if value == "True" else f"{verb}{option}={quote(value)}"
 
     names = "|".join(sorted(map(re.escape, options), key=len, reverse=True))
     return re.sub(_SPOKEN.format(names=names), spell, message)

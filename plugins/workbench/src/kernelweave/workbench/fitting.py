@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.evidence.new_rows import ALIKE
 from kernelweave.kernels_core import Status, UnderfitWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.tables import Table, Target
@@ -375,6 +376,9 @@ def read_division(
         if column is None:
             continue
         if column not in table.columns:
+            if option == "groups" and column == ALIKE:
+                found[option] = column
+                continue
             hint = did_you_mean(column, table.columns, what="columns")
             raise CommandError(f"--{option} {column!r}: {hint}")
         known = column in columns

@@ -215,7 +215,7 @@ def _known(found: Mapping[str, Any]) -> str:
             return "" if compared else told
         known = f"{_expected(found, scored)}, no better than {answer} ({scored['baseline']:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
-    if doubt := str(found.get("doubt", "")):
+    if doubt := str(found.get("doubt", "")).replace("held_out_ has", "the table above has"):
         other, found_remedy, remedy = doubt.partition(": where you will meet them, ")
         if not found_remedy:
             return f"{_expected(found, scored)}. {doubt[:1].upper()}{doubt[1:]}."

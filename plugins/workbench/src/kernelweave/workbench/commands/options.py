@@ -29,7 +29,8 @@ Groups = Annotated[
     str | None,
     _help(
         "Column of groups, such as patients: whole groups are held out, so that the score is one "
-        "for new groups. The column may be left out of the features with --drop."
+        "for new groups. The column may be left out of the features with --drop. rows alike: near "
+        "copies, which no column names."
     ),
 ]
 Order = Annotated[
