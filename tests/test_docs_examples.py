@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kernelweave.kernels_core.registry import views
+from kernelweave.kernels_core import registry
 from kernelweave.workbench.app import run
 from workspace import ROOT, members
 
@@ -101,7 +101,7 @@ def commands(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """Give an example an empty folder and a registry of its own: it may write and register."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(views, "_state", {})
+    monkeypatch.setattr(registry, "_state", {})
     return monkeypatch
 
 
@@ -131,7 +131,7 @@ def test_commands_run(
 ) -> None:
     for settings, arguments in commands(path.read_text(encoding="utf-8")):
         with alone.context() as patch:
-            patch.setattr(views, "_state", {})
+            patch.setattr(registry, "_state", {})
             for name, value in settings.items():
                 patch.setitem(os.environ, name, value)
             status = run(arguments)

@@ -62,7 +62,7 @@ def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, s
 def known(task: str, score: float, ahead: float, **more: Any) -> str:
     """Return the closing sentences of an evidence model with a score ± 0.01 on rows held out."""
     found = {
-        "algorithm": "evidence", "task": task, "comparison": {},
+        "algorithm": "evidence", "task": task, "comparison": {}, "status": "stationary",
         "measure": {"regression": "R²", "classification": "accuracy"}[task],
         "held_out": {
             "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01,

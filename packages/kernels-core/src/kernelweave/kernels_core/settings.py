@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .parameters import Value
+from .registry import get_algorithm
 from .registry.specs import AlgorithmSpec
-from .registry.views import get_algorithm
 
 if TYPE_CHECKING:
     from .driver import Search

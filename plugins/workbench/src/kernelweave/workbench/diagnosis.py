@@ -109,11 +109,9 @@ def numba_cache() -> dict[str, object]:
     folder = os.environ.get("NUMBA_CACHE_DIR")
     if folder:
         return {"folder": folder, "writable": _writable(Path(folder)), "why": "NUMBA_CACHE_DIR"}
-    spec = importlib.util.find_spec("kernelweave.qp_smo")
-    if spec is not None and spec.origin is not None:
-        beside = Path(spec.origin).parent / "__pycache__"
-        if _writable(beside):
-            return {"folder": str(beside), "writable": True, "why": "beside the sources"}
+    beside = _beside("kernelweave.qp_smo")
+    if beside is not None and _writable(beside):
+        return {"folder": str(beside), "writable": True, "why": "beside the sources"}
     own = Path(platformdirs.user_cache_dir("numba", appauthor=False))
     why = "of the user, since the sources are read-only"
     return {"folder": str(own), "writable": _writable(own), "why": why}
@@ -121,14 +119,16 @@ def numba_cache() -> dict[str, object]:
 
 def is_compiled() -> bool:
     """Whether an earlier fit on this machine left its compiled code."""
-    spec = importlib.util.find_spec("kernelweave.evidence")
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    if folder:
-        return any(Path(folder).glob("evidence_*/*.nbi"))
-    beside = Path(spec.origin).parent / "__pycache__" if spec and spec.origin else None
+    beside = None if os.environ.get("NUMBA_CACHE_DIR") else _beside("kernelweave.evidence")
     if beside is not None and any(beside.glob("*.nbi")):
         return True
     return any(Path(str(numba_cache()["folder"])).glob("evidence_*/*.nbi"))
+
+
+def _beside(package: str) -> Path | None:
+    """Return the folder of compiled code beside the sources of a package that is installed."""
+    spec = importlib.util.find_spec(package)
+    return Path(spec.origin).parent / "__pycache__" if spec and spec.origin else None
 
 
 def _writable(folder: Path) -> bool:

@@ -1,19 +1,22 @@
-"""Names to implementations: specs, hooks, the plugin loader and the registry."""
+"""The process-wide registry: names to implementations, filled from plugins on first use.
 
+They are found and loaded one at a time, so that none can break the host: pluggy's own loader stops
+at the first plugin that fails to import and says nothing about duplicate names or a forgotten
+marker; this one records each of these and goes on.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import itertools
+import os
+import threading
+import warnings
+from typing import Any, cast
+
+from ..exceptions import DuplicateNameError, KernelWeaveWarning
 from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
-from .store import PluginRecord, Registry
-from .views import (
-    accepted_triples,
-    algorithms,
-    commands,
-    components,
-    datasets,
-    get_algorithm,
-    get_component,
-    parts_for,
-    plugins,
-    register_plugin,
-)
+from .store import HooklessPluginError, PluginRecord, Registry
 
 __all__ = [
     "AlgorithmSpec",
@@ -33,3 +36,241 @@ __all__ = [
     "plugins",
     "register_plugin",
 ]
+
+_lock = threading.RLock()
+_state: dict[str, Any] = {}
+
+GROUP = "kernelweave"
+BLOCK_VARIABLE = "KERNELWEAVE_BLOCK_PLUGINS"
+
+
+def blocked_names() -> set[str]:
+    """Return the plugin or distribution names that the environment blocks."""
+    return {name.strip() for name in os.environ.get(BLOCK_VARIABLE, "").split(",") if name.strip()}
+
+
+def _entry_points() -> list[tuple[str, str, importlib.metadata.EntryPoint]]:
+    """Return (distribution, version, entry point); our own first, then by name."""
+    found: dict[tuple[str, str], tuple[str, str, importlib.metadata.EntryPoint]] = {}
+    for dist in importlib.metadata.distributions():
+        points = [point for point in dist.entry_points if point.group == GROUP]
+        if points:
+            name = dist.metadata["Name"] or "unknown"
+            for point in points:
+                found.setdefault((name, point.name), (name, dist.version, point))
+    return sorted(
+        found.values(), key=lambda row: (not row[0].startswith("kernelweave-"), row[0], row[2].name)
+    )
+
+
+def _load_one(
+    registry: Registry, dist: str, version: str, point: importlib.metadata.EntryPoint
+) -> PluginRecord:
+    try:
+        provides = registry.add(point.load(), name=f"{dist}:{point.name}", source=dist)
+    except DuplicateNameError as error:
+        return PluginRecord(point.name, dist, version, "duplicate", str(error))
+    except HooklessPluginError as error:
+        return PluginRecord(point.name, dist, version, "hookless", str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (a plugin may raise anything)
+        cause = f"{type(error).__name__}: {error}"
+        return PluginRecord(point.name, dist, version, "broken", cause)
+    return PluginRecord(point.name, dist, version, "loaded", provides=provides)
+
+
+def load_plugins(registry: Registry) -> list[PluginRecord]:
+    """Load every installed plugin into ``registry`` and report on each."""
+    blocked = blocked_names()
+    records = []
+    for dist, version, point in _entry_points():
+        if point.name in blocked or dist in blocked:
+            cause = f"blocked by {BLOCK_VARIABLE}"
+            records.append(PluginRecord(point.name, dist, version, "blocked", cause))
+        else:
+            records.append(_load_one(registry, dist, version, point))
+    return records
+
+
+def warn_of_failures(records: list[PluginRecord]) -> None:
+    """Name every plugin that did not load, in one warning.
+
+    Warns KernelWeaveWarning if there is any.
+    """
+    bad = [row for row in records if row.status not in ("loaded", "blocked")]
+    if bad:
+        details = "; ".join(f"{row.name} ({row.distribution}): {row.cause}" for row in bad)
+        warnings.warn(f"plugins not loaded: {details}", KernelWeaveWarning, stacklevel=4)
+
+
+def registry() -> Registry:
+    """Return the registry of this process, loading the plugins once."""
+    with _lock:
+        if "registry" not in _state:
+            new = _state["registry"] = Registry()
+            _state["records"] = records = load_plugins(new)
+            warn_of_failures(records)
+        return cast(Registry, _state["registry"])
+
+
+def algorithms(*, task: str | None = None) -> dict[str, AlgorithmSpec]:
+    """Return the registered algorithms by name.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, optional
+        Only those that serve this task.
+
+    Returns
+    -------
+    dict of str to AlgorithmSpec
+        Sorted by name; nothing is imported but the plugins' declarations.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import algorithms
+    >>> sorted(spec.name for spec in algorithms(task="regression").values()) is not None
+    True
+    """
+    specs = registry().specs("algorithms")
+    return {name: spec for name, spec in specs.items() if task is None or task in spec.tasks}
+
+
+def get_algorithm(name: str) -> AlgorithmSpec:
+    """Return one algorithm's spec.
+
+    Parameters
+    ----------
+    name : str
+        A registered name, e.g. ``"tkl-frank-wolfe"``.
+
+    Returns
+    -------
+    AlgorithmSpec
+        Its description.
+
+    Raises
+    ------
+    UnknownNameError
+        If no plugin brings it; close matches are listed.
+    """
+    return cast(AlgorithmSpec, registry().get("algorithms", name))
+
+
+def components(kind: str) -> dict[str, ComponentSpec]:
+    """Return the registered ``"kernels"``, ``"families"``, ``"learners"`` or ``"constraints"``.
+
+    Parameters
+    ----------
+    kind : str
+        Which registry.
+
+    Returns
+    -------
+    dict of str to ComponentSpec
+        Sorted by name.
+    """
+    return registry().specs(kind)
+
+
+def get_component(kind: str, name: str) -> ComponentSpec:
+    """Return one component's spec.
+
+    Parameters
+    ----------
+    kind, name : str
+        Which registry and which item.
+
+    Returns
+    -------
+    ComponentSpec
+        Its description.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is not registered.
+    """
+    return registry().get(kind, name)
+
+
+def parts_for(spec: AlgorithmSpec, kind: str) -> list[str]:
+    """Return the installed parts of one kind that have what an algorithm needs.
+
+    `spec`: whose needs; `kind` in {"families", "learners", "constraints"}: which registry; the
+    classes registered there are imported. Those that it prefers first, then by name.
+    """
+    role = {"families": "family", "learners": "learner", "constraints": "constraint"}[kind]
+    names = [
+        name for name, part in components(kind).items() if not spec.needs.missing(role, part.load())
+    ]
+    order = {name: i for i, name in enumerate(spec.prefers)}
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
+
+
+def accepted_triples(spec: AlgorithmSpec) -> list[tuple[str, str, str]]:
+    """Return the names (family, learner, constraint) of installed parts that go together.
+
+    Parameters
+    ----------
+    spec : AlgorithmSpec
+        Which algorithm.
+
+    Returns
+    -------
+    list of tuple of str
+        Every combination of installed parts that it solves, those it prefers first.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import accepted_triples, algorithms
+    >>> [triple for spec in algorithms().values() for triple in accepted_triples(spec)] != []
+    True
+    """
+    kinds = ("families", "learners", "constraints")
+    families, learners, constraints = (parts_for(spec, kind) for kind in kinds)
+    return list(itertools.product(families, learners, constraints))
+
+
+def datasets() -> dict[str, DatasetSpec]:
+    """Return the registered data sets by name."""
+    return registry().specs("datasets")
+
+
+def commands() -> dict[str, CommandSpec]:
+    """Return the registered commands by name."""
+    return registry().specs("commands")
+
+
+def plugins() -> list[PluginRecord]:
+    """Return what became of every installed plugin: loaded, broken, duplicate, blocked."""
+    registry()
+    return list(_state["records"])
+
+
+def register_plugin(plugin: object, *, name: str | None = None) -> PluginRecord:
+    """Register a plugin object or module now, e.g. from a notebook.
+
+    Parameters
+    ----------
+    plugin : module or object
+        Has functions marked with ``hookimpl``.
+    name : str, optional
+        How it is listed; the object's own name by default.
+
+    Returns
+    -------
+    PluginRecord
+        What it brought.
+
+    Raises
+    ------
+    DuplicateNameError
+        If it registers a name that exists.
+    HooklessPluginError
+        If it would register nothing.
+    """
+    label = name or str(getattr(plugin, "__name__", type(plugin).__name__))
+    provides = registry().add(plugin, name=label, source=label)
+    record = PluginRecord(label, "this session", "", "loaded", provides=provides)
+    _state["records"].append(record)
+    return record

@@ -12,7 +12,7 @@ from kernelweave.kernels_core import (
     DatasetSpec,
     accepted_triples,
 )
-from kernelweave.kernels_core.registry.views import registry
+from kernelweave.kernels_core.registry import registry
 from kernelweave.tables.data_folder import data_folder, folder_files, folder_remark
 
 from .. import console
