@@ -1,7 +1,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.qp_smo.saddle import Elastic, KSupport, NoPenalty, RidgePenalty
+from kernelweave.qp_smo.saddle import KSupport, NoPenalty, RidgePenalty
 
 
 def k_support(beta, k):
@@ -30,7 +30,6 @@ PENALTIES = [
     NoPenalty(),
     RidgePenalty(0.3),
     RidgePenalty(1e-6),
-    Elastic([0.1, 0.0, 3.0, 0.2, 0.0], 0.5),
     KSupport(0.7, 2),
     KSupport(1e-4, 1),
 ]
@@ -70,7 +69,6 @@ def test_branches_require_and_exclude():
         (RidgePenalty(-1.0), "lam"),
         (KSupport(1.0, 0), "k0"),
         (KSupport(np.nan, 1), "lam"),
-        (Elastic([1.0, 2.0]), "price"),
     ],
 )
 def test_bad_parameters_are_named(penalty, message):

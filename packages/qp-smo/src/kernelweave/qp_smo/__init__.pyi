@@ -1,6 +1,6 @@
 from .learners import SVC, SVR
 from .saddle.cuts import CutPool
-from .saddle.penalties import Elastic, KSupport, NoPenalty, RidgePenalty
+from .saddle.penalties import KSupport, NoPenalty, RidgePenalty
 from .saddle.solver import KernelWeights, solve_kernel_weights
 from .solution import DualSolution
 from .squared_losses import Ridge, SquaredHingeSVC
@@ -11,7 +11,6 @@ __all__ = [
     "SVR",
     "CutPool",
     "DualSolution",
-    "Elastic",
     "KSupport",
     "KernelWeights",
     "NoPenalty",

@@ -128,7 +128,7 @@ class WorkingSet:
         """
         self.is_priced = master.lower_bound >= lower - 0.1 * abs(upper - lower)
         if not self.is_priced:
-            gains = master.multipliers @ self._oracle.pool.half_forms - self._penalty.linear
+            gains = master.multipliers @ self._oracle.pool.half_forms
             missing = self._penalty.allowed & ~self._at_work
             self._join(np.where(missing, gains, -np.inf))
             self._at_work |= master.weights > 0.0

@@ -293,9 +293,9 @@ class Singles:
         pool, n_kernels = search.oracle.pool, penalty.required.size
         self.closed, self.n_nodes = np.inf, 0
         self._search = search
-        self._extra = penalty.linear + penalty.lam
+        self._lam = penalty.lam
         values = pool.kappa[:, None] - pool.half_forms
-        self._lower = self._with_penalty(values.max(axis=0), np.arange(n_kernels))
+        self._lower = self._with_penalty(values.max(axis=0))
         self._open = penalty.allowed.copy()
         self._tried = np.zeros(n_kernels, dtype=bool)
         self._last: FloatArray | None = None
@@ -311,10 +311,9 @@ class Singles:
         lowest = float(self._lower[self._open].min(initial=np.inf))
         return min(self.closed, lowest)
 
-    def _with_penalty(self, values: FloatArray, j: NDArray[np.intp] | int) -> FloatArray:
+    def _with_penalty(self, values: FloatArray) -> FloatArray:
         """Return lower bounds of the learner plus the penalty of one kernel, rounded down."""
-        extra = self._extra[j]
-        return values + extra - 16.0 * UNIT * (np.abs(values) + np.abs(extra))
+        return values + self._lam - 16.0 * UNIT * (np.abs(values) + self._lam)
 
     def step(self) -> None:
         """Solve the learner at the kernel with the lowest bound, or close all that are left."""
@@ -346,7 +345,7 @@ class Singles:
         The rounding of the matrix is charged as the upper bound charges it.
         """
         margin = found.upper_bound - found.solution.upper_bound
-        bound = float(self._with_penalty(np.array(found.lower_bound - margin), j))
+        bound = float(self._with_penalty(np.array(found.lower_bound - margin)))
         before = self._lower[j]
         self._lower[j] = max(before, bound)
         return bool(self._lower[j] > before)

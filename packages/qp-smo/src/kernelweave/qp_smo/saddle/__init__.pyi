@@ -2,7 +2,7 @@ from .cuts import CutPool, lower_bound_from
 from .master import MasterSolution, solve_cut_master
 from .nested import NestedPenalty, NestedSupport
 from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
-from .penalties import Elastic, KSupport, NoPenalty, RidgePenalty, WeightPenalty
+from .penalties import KSupport, NoPenalty, RidgePenalty, WeightPenalty
 from .solver import (
     KernelWeights,
     SaddleSearch,
@@ -14,7 +14,6 @@ from .solver import (
 
 __all__ = [
     "CutPool",
-    "Elastic",
     "KSupport",
     "KernelWeights",
     "MasterSolution",

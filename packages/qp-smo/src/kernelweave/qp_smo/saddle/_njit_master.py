@@ -1,6 +1,6 @@
 """Compiled Newton steps of the barrier method for the small problem over kernel weights.
 
-The function of (β, z, t) is ``t + aᵀβ + λ Σ βⱼ²/zⱼ``, over σ, minus the logarithms of what has to
+The function of (β, z, t) is ``t + λ Σ βⱼ²/zⱼ``, over σ, minus the logarithms of what has to
 be positive: the slacks ``s = t − κ + Gβ``, β, z, ``over = 1 − z``, ``room = k − Σz``; ``Σβ = 1``.
 A first fit waits for its compilation: one loop over all that is positive takes the place of five,
 and vectors are written out as loops, for an array expression takes ten times as long.
@@ -105,11 +105,11 @@ def _hessian(G, lam, free, scale, s, beta, z, over, room, S, pull, curve):
 
 
 @njit(**_JIT)
-def _gradient(G, a, lam, scale, s, beta, z, rhs, slope):
+def _gradient(G, lam, scale, s, beta, z, rhs, slope):
     """Write the negative gradient in (β, t), without the part of z, and Σβ's normal: mq flops."""
     m, q = G.shape
     for j in range(q):
-        slope[j] = 1.0 / beta[j] - scale * (a[j] + 2.0 * lam * beta[j] / z[j])
+        slope[j] = 1.0 / beta[j] - scale * (2.0 * lam * beta[j] / z[j])
     slope[q] = -scale
     for i in range(m):
         push = 1.0 / s[i]
@@ -175,7 +175,7 @@ def _spread(G, rhs, dz, change):
 
 
 @njit(**_JIT)
-def _step_length(a, lam, scale, beta, z, inside, change, rhs, dz, squared):
+def _step_length(lam, scale, beta, z, inside, change, rhs, dz, squared):
     """Return a step that stays inside and does not overshoot along the Newton direction.
 
     The barrier function is convex along the line: a step is cut in half while its slope there is
@@ -194,7 +194,7 @@ def _step_length(a, lam, scale, beta, z, inside, change, rhs, dz, squared):
         for j in range(q):
             x = rhs[0, j]
             ratio = (beta[j] + step * x) / (z[j] + step * dz[j])
-            slope += scale * (a[j] * x + lam * ratio * (2.0 * x - ratio * dz[j]))
+            slope += scale * (lam * ratio * (2.0 * x - ratio * dz[j]))
         if slope <= 0.5 * squared:
             break
         step *= 0.5
@@ -202,7 +202,7 @@ def _step_length(a, lam, scale, beta, z, inside, change, rhs, dz, squared):
 
 
 @njit(**_JIT)
-def centre(G, a, lam, free, scale, most, inside, s, beta, z, over, change, S, rhs, work):
+def centre(G, lam, free, scale, most, inside, s, beta, z, over, change, S, rhs, work):
     """Take Newton steps towards the point of the central path at one barrier parameter.
 
     With ``−log`` of z, ``λβ²/z`` is self-concordant, so that Newton steps cut back where they
@@ -212,7 +212,6 @@ def centre(G, a, lam, free, scale, most, inside, s, beta, z, over, change, S, rh
     ----------
     G : ndarray of shape (m, q)
         Halves of the quadratic forms.
-    a : ndarray of shape (q,)
     lam : float
     free : ndarray of shape (q,), bool
         Whose share z is a variable; it is 1 for the others, as is ``over``.
@@ -241,12 +240,12 @@ def centre(G, a, lam, free, scale, most, inside, s, beta, z, over, change, S, rh
         room = inside[inside.size - 1]
         omega = _hessian(G, lam, free, scale, s, beta, z, over, room, S, pull, curve)
         _factor(S, unit)
-        _gradient(G, a, lam, scale, s, beta, z, rhs, slope)
+        _gradient(G, lam, scale, s, beta, z, rhs, slope)
         squared = _direction(
             lam, free, scale, beta, z, over, room, omega, pull, curve, S, unit, slope, rhs, dz
         )
         _spread(G, rhs, dz, change)
-        step = _step_length(a, lam, scale, beta, z, inside, change, rhs, dz, squared)
+        step = _step_length(lam, scale, beta, z, inside, change, rhs, dz, squared)
         for v in range(inside.size):
             inside[v] += step * change[v]
         if squared <= 0.25:

@@ -1,6 +1,6 @@
 """The master problem over some cuts by a barrier method, its Newton steps compiled.
 
-``min t + aᵀβ + λ Σ βⱼ²/zⱼ`` over ``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ z ≤ 1``,
+``min t + λ Σ βⱼ²/zⱼ`` over ``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ z ≤ 1``,
 ``Σ z ≤ k`` over the free j, and ``zⱼ = 1`` for the others.
 """
 
@@ -79,7 +79,7 @@ class Path:
         """Return the primal value in plain floating point."""
         _, beta, z, _ = self._parts
         top = float((self.kappa - self.half @ beta).max())
-        return top + float(self.penalty.linear @ beta + self.penalty.lam * (beta * beta / z).sum())
+        return top + float(self.penalty.lam * (beta * beta / z).sum())
 
     @property
     def weights(self) -> FloatArray:
@@ -93,7 +93,6 @@ class Path:
         """Take at most so many Newton steps; return their number, and whether they were too few."""
         steps, far = centre(
             self.half,
-            self.penalty.linear,
             self.penalty.lam,
             self.free,
             1.0 / self.sigma,

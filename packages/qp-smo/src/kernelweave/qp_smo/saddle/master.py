@@ -93,7 +93,7 @@ def solve_cut_master(
         if missing.any():
             some, bound = bound, lower_bound_from(pool.kappa, pool.half_forms, multipliers, penalty)
             if bound < some - 1e-10 * abs(value):
-                gains = multipliers @ pool.half_forms - penalty.linear
+                gains = multipliers @ pool.half_forms
                 kernels[_highest(np.where(missing, gains, -np.inf), first[3])] = True
                 continue
         if beyond.size == 0:
@@ -135,9 +135,9 @@ def _polished(
     scale = max(float(np.abs(values).max()), float(np.abs(kappa).max()))
     active = np.flatnonzero(values >= values.max() - 1e-7 * scale)
     used = np.flatnonzero(weights > 0.0)
-    slope = penalty.linear[used].copy()
+    slope = np.zeros(used.size)
     if penalty.lam > 0.0:
-        slope += 2.0 * penalty.lam * weights[used] / penalty.shares(weights)[used]
+        slope = 2.0 * penalty.lam * weights[used] / penalty.shares(weights)[used]
     rows = weights[used]
     # the multipliers and, free, that of the weights' sum
     system = np.zeros((used.size + 1, active.size + 1))

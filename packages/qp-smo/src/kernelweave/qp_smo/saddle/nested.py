@@ -20,7 +20,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True)
 class NestedPenalty(WeightPenalty):
-    """``aᵀβ + λ min{Σβⱼ²/zⱼ}`` over the hull of the supports of few views with few kernels each.
+    """``λ min{Σβⱼ²/zⱼ}`` over the hull of the supports of few views with few kernels each.
 
     That hull is ``{0 ≤ zⱼ ≤ w_v, Σ_{j in v} zⱼ ≤ k w_v, Σ w ≤ g, w ≤ 1}``: a point of it is the
     mean of supports for which views are drawn with the means w, and then, in each view drawn, k
@@ -93,7 +93,6 @@ class NestedPenalty(WeightPenalty):
         """Return the penalty of some kernels alone, the others having no weight."""
         return replace(
             self,
-            linear=self.linear[kernels],
             required=self.required[kernels],
             excluded=self.excluded[kernels],
             view=self.view[kernels],
@@ -101,7 +100,7 @@ class NestedPenalty(WeightPenalty):
 
     def on_support(self, support: NDArray[np.bool_]) -> WeightPenalty:
         """Return the ridge on one support, shape (q,)."""
-        return WeightPenalty(self.linear, self.lam, 0, support, ~support)
+        return WeightPenalty(self.lam, 0, support, ~support)
 
     def is_met(self, support: NDArray[np.bool_]) -> bool:
         """Whether a support, shape (q,), has few enough views and kernels in each."""
@@ -141,20 +140,19 @@ class NestedPenalty(WeightPenalty):
     def best_response(self, c: FloatArray) -> tuple[FloatArray, float]:
         """Minimise ``penalty(β) − cᵀβ`` over the simplex; return β and a proven lower bound.
 
-        For any τ the minimum is at least ``−τ − Σ(v − τ)₊²/4λ``, ``v = c − a``, over the kernels
-        that make this sum the largest: the k largest v of each view, and the g views with the
-        largest sums. It is concave in τ. β answers the best τ and is sparse, so that it is the
-        minimiser but where views tie.
+        For any τ the minimum is at least ``−τ − Σ(c − τ)₊²/4λ``, over the kernels that make this
+        sum the largest: the k largest c of each view, and the g views with the largest sums. It is
+        concave in τ. β answers the best τ and is sparse, so that it is the minimiser but where
+        views tie.
 
         `c` of shape (q,): rounded up: the minimum falls as c grows.
         """
-        v = self._gains(c)
-        kernels = self._candidates(v)
+        kernels = self._candidates(c)
         if self.lam == 0.0:
-            return best_corner(v, kernels)
+            return best_corner(c, kernels)
         weights = np.zeros_like(c)
-        top = float(v[kernels].max())
-        views = _Views(self, kernels, top - v[kernels])
+        top = float(c[kernels].max())
+        views = _Views(self, kernels, top - c[kernels])
         low, high = 0.0, 2.0 * self.lam
         depth, rounding = high, 4.0 * UNIT * kernels.size * self.lam
         for _ in range(_HALVINGS):
@@ -176,18 +174,18 @@ class NestedPenalty(WeightPenalty):
         parts = views.response(high)
         weights[kernels] = parts / parts.sum()
         tau = top - high
-        over = np.where(parts > 0.0, np.maximum(v[kernels] - tau, 0.0), 0.0)
+        over = np.where(parts > 0.0, np.maximum(c[kernels] - tau, 0.0), 0.0)
         squares = float((over**2).sum()) / (4.0 * self.lam)
-        spread = float((over * (np.abs(v[kernels]) + abs(tau))).sum()) / self.lam
+        spread = float((over * (np.abs(c[kernels]) + abs(tau))).sum()) / self.lam
         margin = 2.0 * UNIT * ((kernels.size + 16) * squares + 2.0 * spread + abs(tau))
         return weights, -tau - squares - margin
 
-    def _candidates(self, v: FloatArray) -> NDArray[np.intp]:
+    def _candidates(self, c: FloatArray) -> NDArray[np.intp]:
         """Return the kernels that any τ may choose: the required, and the largest of each view."""
         left = self.left
         chosen = [np.flatnonzero(self.required)]
         free = np.flatnonzero(self.free)
-        order = free[np.lexsort((-v[free], self.view[free]))]
+        order = free[np.lexsort((-c[free], self.view[free]))]
         first = np.searchsorted(self.view[order], self.view[order])
         chosen.append(order[np.arange(order.size) - first < left[self.view[order]]])
         return np.concatenate(chosen)
@@ -272,7 +270,6 @@ class NestedSupport:
         places = {name: place for place, name in enumerate(dict.fromkeys(self.views))}
         none = np.zeros(n_kernels, dtype=bool)
         return NestedPenalty(
-            linear=np.zeros(n_kernels),
             lam=lam,
             capacity=int(COUNT.check("k0", self.k0)),
             required=none,

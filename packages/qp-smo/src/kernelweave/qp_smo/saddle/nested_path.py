@@ -1,6 +1,6 @@
 """The master problem of few views and few kernels within each, by the barrier method.
 
-``min t + aᵀβ + λ Σ βⱼ²/zⱼ`` over ``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ zⱼ ≤ w_v``,
+``min t + λ Σ βⱼ²/zⱼ`` over ``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ zⱼ ≤ w_v``,
 ``Σ_{j in v} zⱼ ≤ k w_v``, ``Σw ≤ g``, ``w ≤ 1``; ``zⱼ = 1`` for required kernels, ``w_v = 1`` for
 their views. The shares z are eliminated, a diagonal and one vector for each view; what is left has
 as many unknowns as there are kernels and views.
@@ -69,7 +69,7 @@ class NestedPath:
         """Return the primal value in plain floating point."""
         top = float((self.kappa - self.half @ self._beta).max())
         ridge = self.penalty.lam * (self._beta**2 / self._shares(self._z)).sum()
-        return top + float(self.penalty.linear @ self._beta + ridge)
+        return top + float(ridge)
 
     @property
     def weights(self) -> FloatArray:
@@ -135,7 +135,7 @@ class NestedPath:
         bend = 2.0 * scale * lam / shares
         # gradients
         push, tight = 1.0 / s, 1.0 / over
-        g_beta = scale * self.penalty.linear + bend * beta - 1.0 / beta - self.half.T @ push
+        g_beta = bend * beta - 1.0 / beta - self.half.T @ push
         g_t = scale - float(push.sum())
         g_z = -scale * lam * ratio[f] ** 2 - 1.0 / z + tight + (1.0 / room)[view]
         g_w = -np.bincount(view, weights=tight, minlength=room.size) - left / room
@@ -190,12 +190,12 @@ class NestedPath:
         """Return a step that stays inside and does not overshoot along the Newton direction."""
         falls = change < 0.0
         step = 0.9 * min(1.0 / 0.9, float((-self.inside[falls] / change[falls]).min(initial=2.0)))
-        a, lam, scale = self.penalty.linear, self.penalty.lam, 1.0 / self.sigma
+        lam, scale = self.penalty.lam, 1.0 / self.sigma
         moved = np.zeros(self._beta.size)
         moved[self._free] = dz
         while step > 1e-12 and squared >= _FULL:
             ratio = (self._beta + step * db) / self._shares(self._z + step * dz)
-            slope = scale * (dt + float(a @ db + lam * (ratio * (2.0 * db - ratio * moved)).sum()))
+            slope = scale * (dt + float(lam * (ratio * (2.0 * db - ratio * moved)).sum()))
             slope -= float((change / (self.inside + step * change)).sum())
             if slope <= 0.5 * squared:
                 break

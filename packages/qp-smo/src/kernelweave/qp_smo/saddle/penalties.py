@@ -1,7 +1,7 @@
 """Penalties on kernel weights in the simplex, with values rounded up and conjugates rounded down.
 
-Every penalty here is ``aᵀβ + λ min{Σβⱼ²/zⱼ : Σz ≤ k over the free j, 0 ≤ z ≤ 1}`` with ``zⱼ = 1``
-for the required kernels and ``βⱼ = 0`` for the excluded ones; no penalty has ``λ = 0``, the ridge
+Every penalty here is ``λ min{Σβⱼ²/zⱼ : Σz ≤ k over the free j, 0 ≤ z ≤ 1}`` with ``zⱼ = 1`` for
+the required kernels and ``βⱼ = 0`` for the excluded ones; no penalty has ``λ = 0``, the ridge
 has ``k = q``, the squared k-support norm has ``k = k₀``.
 """
 
@@ -22,12 +22,10 @@ RIDGE = number(least=0.0, most=LARGEST)
 
 @dataclass(frozen=True)
 class WeightPenalty:
-    """``aᵀβ + λ min{Σβⱼ²/zⱼ}`` on the simplex, restricted to a face of it.
+    """``λ min{Σβⱼ²/zⱼ}`` on the simplex, restricted to a face of it.
 
     Attributes
     ----------
-    linear : ndarray of shape (q,)
-        The vector a.
     lam : float
         λ ≥ 0.
     capacity : int
@@ -36,7 +34,6 @@ class WeightPenalty:
         ``zⱼ = 1`` and ``βⱼ = 0``; disjoint.
     """
 
-    linear: FloatArray
     lam: float
     capacity: int
     required: NDArray[np.bool_]
@@ -86,12 +83,7 @@ class WeightPenalty:
 
     def over(self, kernels: NDArray[np.intp]) -> WeightPenalty:
         """Return the penalty of some kernels alone, the others having no weight."""
-        return replace(
-            self,
-            linear=self.linear[kernels],
-            required=self.required[kernels],
-            excluded=self.excluded[kernels],
-        )
+        return replace(self, required=self.required[kernels], excluded=self.excluded[kernels])
 
     def on_support(self, support: NDArray[np.bool_]) -> WeightPenalty:
         """Return the ridge on one support, shape (q,)."""
@@ -110,51 +102,43 @@ class WeightPenalty:
         if self.lam > 0.0:
             used = weights > 0.0
             quadratic = float((weights[used] ** 2 / self.shares(weights)[used]).sum())
-        terms = self.linear * weights
-        margin = 2.0 * (weights.size + 8) * UNIT
-        size = float(np.abs(terms).sum()) + self.lam * quadratic
-        return float(terms.sum()) + self.lam * quadratic + margin * size
-
-    def _gains(self, c: FloatArray) -> FloatArray:
-        """Return ``c − a``, rounded up."""
-        v = c - self.linear
-        return np.asarray(v + 2.0 * UNIT * (np.abs(c) + np.abs(self.linear)))
+        charge = self.lam * quadratic
+        return charge + 2.0 * (weights.size + 8) * UNIT * charge
 
     def best_response(self, c: FloatArray) -> tuple[FloatArray, float]:
         """Minimise ``penalty(β) − cᵀβ`` over the simplex; return β and a proven lower bound.
 
-        The k largest of ``v = c − a`` among the free kernels and all the required ones share
-        ``β = (v − τ)₊/2λ`` with ``Σβ = 1``, and for any τ the minimum is at least
-        ``−τ − Σ(v − τ)₊²/4λ``.
+        The k largest of c among the free kernels and all the required ones share
+        ``β = (c − τ)₊/2λ`` with ``Σβ = 1``, and for any τ the minimum is at least
+        ``−τ − Σ(c − τ)₊²/4λ``.
 
         `c` of shape (q,): rounded up: the minimum falls as c grows.
         """
-        v = self._gains(c)
-        chosen = self._most_wanted(v)
+        chosen = self._most_wanted(c)
         if self.lam == 0.0:
-            return best_corner(v, chosen)
+            return best_corner(c, chosen)
         weights = np.zeros_like(c)
-        w = np.sort(v[chosen])[::-1]
+        w = np.sort(c[chosen])[::-1]
         excess = np.maximum(w[0] - w, 0.0)
-        # Σ (v − τ)₊ = 2λ over the r largest, in shifted terms so that nothing cancels
+        # Σ (c − τ)₊ = 2λ over the r largest, in shifted terms so that nothing cancels
         sums = np.cumsum(excess)
         counts = np.arange(1, w.size + 1)
         r = int(np.flatnonzero(counts * excess < 2.0 * self.lam + sums)[-1])
         depth = float((2.0 * self.lam + sums[r]) / counts[r])
-        parts = np.maximum(depth - (w[0] - v[chosen]), 0.0)
+        parts = np.maximum(depth - (w[0] - c[chosen]), 0.0)
         weights[chosen] = parts / parts.sum()
         tau = w[0] - depth
-        over = np.maximum(v[chosen] - tau, 0.0)
+        over = np.maximum(c[chosen] - tau, 0.0)
         squares = float((over**2).sum()) / (4.0 * self.lam)
-        spread = float((over * (np.abs(v[chosen]) + abs(tau))).sum()) / self.lam
+        spread = float((over * (np.abs(c[chosen]) + abs(tau))).sum()) / self.lam
         margin = 2.0 * UNIT * ((w.size + 8) * squares + spread + abs(tau))
         return weights, -tau - squares - margin
 
-    def _most_wanted(self, v: FloatArray) -> NDArray[np.intp]:
+    def _most_wanted(self, c: FloatArray) -> NDArray[np.intp]:
         required = np.flatnonzero(self.required)
         free = np.flatnonzero(self.free)
         if free.size > self.capacity:
-            free = free[np.argsort(-v[free], kind="stable")[: self.capacity]]
+            free = free[np.argsort(-c[free], kind="stable")[: self.capacity]]
         return np.concatenate([required, free])
 
 
@@ -182,32 +166,6 @@ class RidgePenalty:
         """Return the penalty of q weights."""
         lam = float(RIDGE.check("lam", self.lam))
         return _plain(n_kernels, lam, n_kernels)
-
-
-@dataclass(frozen=True)
-class Elastic:
-    """``aᵀβ + λ‖β‖²``: a price per kernel and a ridge.
-
-    Parameters
-    ----------
-    price : float or array-like of shape (q,)
-        On the simplex a scalar price adds a constant.
-    lam : float
-    """
-
-    price: object = 0.0
-    lam: float = 1.0
-
-    def on(self, n_kernels: int) -> WeightPenalty:
-        """Return the penalty of q weights."""
-        lam = float(RIDGE.check("lam", self.lam))
-        price = np.asarray(self.price, dtype=np.float64)
-        if price.ndim > 1 or price.size not in (1, n_kernels) or not np.isfinite(price).all():
-            raise ValueError(
-                f"price must be a finite number or {n_kernels} of them, got {self.price!r}"
-            )
-        full = np.broadcast_to(price, (n_kernels,)).copy()
-        return replace(_plain(n_kernels, lam, n_kernels), linear=full)
 
 
 @dataclass(frozen=True)
@@ -267,4 +225,4 @@ def full_shares(weights: FloatArray, capacity: int) -> FloatArray:
 
 def _plain(n_kernels: int, lam: float, capacity: int) -> WeightPenalty:
     none = np.zeros(n_kernels, dtype=bool)
-    return WeightPenalty(np.zeros(n_kernels), lam, capacity, none, none.copy())
+    return WeightPenalty(lam, capacity, none, none.copy())

@@ -38,7 +38,7 @@ _MOST_IDLE = 5
 
 
 class SaddlePenalty(Protocol):
-    """A penalty on the weights: `NoPenalty`, `RidgePenalty`, `Elastic`, `KSupport`."""
+    """A penalty on the weights: `NoPenalty`, `RidgePenalty`, `KSupport`."""
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
@@ -302,7 +302,7 @@ def solve_kernel_weights(
         Of ``SVC(C)``; give either this or ``learner``.
     learner : Learner, optional
         E.g. ``SVR(C=1.0, epsilon=0.1)``.
-    penalty : NoPenalty, RidgePenalty, Elastic or KSupport, optional
+    penalty : NoPenalty, RidgePenalty or KSupport, optional
         None is no penalty.
     sample_weight : ndarray of shape (n,), optional
         Multiplies C per sample.
