@@ -265,7 +265,7 @@ def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> 
         lines.append(f"  {edge}  {row['effect'] or ' '}  {row['weight']:.4f}{p}")
     if len(rows) > top:
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
-    lines.append(_wrapped(f"  {_reading(facts, rows)}"))
+    lines.append(_wrapped(f"  {_reading(model, rows)}"))
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -275,28 +275,20 @@ def _wrapped(sentence: str) -> str:
     return textwrap.fill(sentence, width, subsequent_indent="  ", break_long_words=False)
 
 
-def _reading(facts: _Said, rows: list[_Said]) -> str:
+def _reading(model: GrangerGraph, rows: list[_Said]) -> str:
     """Return what the numbers of the edges say, and what they do not."""
+    from .page import verdict
+
     if not rows:
         return "no series drives another at this lambda"
-    draws = f"{facts['n_draws']} draws per series"
-    if facts["significance"] is None:
+    if model.significance is None:
         return (
             "weights rank the edges, and chance alone gives some weight: --significance "
             "permutation tests them"
         )
-    if facts["significance"] == "stability":
-        return f"error rates of stability selection from {draws}"
-    level, passed = facts["level"], sum(row["passes"] for row in rows)
-    passing = f"{passed} of {facts['n_tested']} edges pass at {level:g}, {draws}"
-    if facts["p_values_doubted"]:
-        return (
-            f"{passing}: how many of them are false is not known, because series wander or share "
-            "a season and p-values may come out too small"
-        )
-    if facts["adjust"] == "bh":
-        return f"{passing}: of those that pass, at most {100 * level:g} % are expected to be false"
-    return f"{passing}: the chance that one of them is false is at most {level:g}"
+    if model.significance == "stability":
+        return f"error rates of stability selection from {model.n_draws_} draws per series"
+    return verdict(model)
 
 
 def _draw(model: GrangerGraph, path: Path) -> None:

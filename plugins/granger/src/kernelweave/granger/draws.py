@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -198,24 +199,27 @@ def null_weights(
     moved = _moved_together if goes_together(task.penalty, Y.shape[1]) else _moved_one_by_one
     # a few replicates have so few orders that draws at random repeat them
     orders, which = np.unique(list(moved_orders(replicate, seeds)), axis=0, return_inverse=True)
-    weights = moved(grams, Y, still, mixed, lam, task, orders)[which.ravel()]
+    weights = moved(_Refit(grams, Y, still, mixed, lam, task), orders)[which.ravel()]
     out = np.full((len(weights), share.shape[1]), np.nan)
     out[:, tested] = (weights @ share)[:, tested]
     return out
 
 
-def _moved_together(
-    grams: RealArray,
-    Y: Matrix,
-    still: Index,
-    mixed: Mixed,
-    lam: float,
-    task: TargetSettings,
-    orders: npt.NDArray[np.intp],
-) -> Matrix:
+class _Refit(NamedTuple):
+    """What is fitted again: kernels that are seen, those that move, targets, λ and the problem."""
+
+    grams: RealArray
+    Y: Matrix
+    still: Index
+    mixed: Mixed
+    lam: float
+    task: TargetSettings
+
+
+def _moved_together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
     """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
-    problems = _Problems(grams, Y, still, mixed, lam, task)
-    weights = np.zeros((len(orders), len(grams)))
+    problems, task = _Problems(refit), refit.task
+    weights = np.zeros((len(orders), len(refit.grams)))
     start = None
     for first in (0, *range(_FIRST, len(orders), _AT_ONCE)):
         some = slice(first, first + _AT_ONCE if first else _FIRST)
@@ -235,15 +239,8 @@ def _moved_together(
 class _Problems:
     """The problems of some draws, in few coordinates where there are few."""
 
-    def __init__(
-        self,
-        grams: RealArray,
-        Y: Matrix,
-        still: Index,
-        mixed: Mixed,
-        lam: float,
-        task: TargetSettings,
-    ) -> None:
+    def __init__(self, refit: _Refit) -> None:
+        grams, Y, still, mixed, lam, task = refit
         self.dtype = precision(np.array([lam]), task)
         widths = sum(own.shape[1] * other.shape[1] for own, other in mixed.values())
         memory.require(
@@ -286,16 +283,9 @@ class _Problems:
         return whole, targets, self.lam
 
 
-def _moved_one_by_one(
-    grams: RealArray,
-    Y: Matrix,
-    still: Index,
-    mixed: Mixed,
-    lam: float,
-    task: TargetSettings,
-    orders: npt.NDArray[np.intp],
-) -> Matrix:
+def _moved_one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
     """Return the same for the nodes of a group."""
+    grams, Y, still, mixed, lam, task = refit
     memory.require(
         grams.nbytes,
         f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, whose histories move",

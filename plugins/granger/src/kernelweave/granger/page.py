@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 _CURVES = 12  # edges whose effect is drawn
-# how p-values are adjusted, and what that promises of the edges that pass
-_ADJUSTED = {
-    "bh": ("Benjamini and Hochberg", "at most {percent:g} % are expected to be false"),
-    "max-t": ("the largest weight of each draw", "with probability {one_less:g} none is false"),
-}
+_ADJUSTED = {"bh": "Benjamini and Hochberg", "max-t": "the largest weight of each draw"}
 
 HEAT = "cividis"
 _NAMED = 40  # nodes whose names have room on an axis
@@ -200,7 +196,6 @@ def _facts(model: GrangerGraph) -> list[tuple[str, str]]:
 
 
 def _reading(model: GrangerGraph) -> str:
-    level = float(model.level)
     if model.significance is None:
         return (
             "Nothing here is tested: weights rank the edges, and chance alone gives some weight. "
@@ -211,20 +206,23 @@ def _reading(model: GrangerGraph) -> str:
             "p-values are error rates that stability selection bounds, adjusted ones the expected "
             "number of false edges."
         )
-    edges, adjusted = model.edges_, model.adjusted_p_values_
+    return f"{verdict(model)}. P-values are adjusted by {_ADJUSTED[model.adjust]}."
+
+
+def verdict(model: GrangerGraph) -> str:
+    """Return how many edges pass a test by permutations, and how many of these may be false."""
+    level, adjusted = float(model.level), model.adjusted_p_values_
     assert adjusted is not None
-    method, promise = _ADJUSTED[model.adjust]
+    passed, tested = int(model.edges_["passes"].sum()), int(np.isfinite(adjusted).sum())
+    passing = f"{passed} of {tested} edges pass at {level:g}, {model.n_draws_} draws per series"
     if model.p_values_doubted_:
-        promise = (
-            "how many are false is not known, because series wander or share a season and p-values "
-            "may come out too small"
+        return (
+            f"{passing}: how many of them are false is not known, because series wander or share "
+            "a season and p-values may come out too small"
         )
-    tested = int(np.isfinite(adjusted).sum())
-    passing = f"{int(edges['passes'].sum())} of {tested} edges pass at {level:g}"
-    return (
-        f"{passing}, their p-values adjusted by {method}. "
-        f"Of those that pass, {promise.format(percent=100.0 * level, one_less=1.0 - level)}."
-    )
+    if model.adjust == "bh":
+        return f"{passing}: of those that pass, at most {100 * level:g} % are expected to be false"
+    return f"{passing}: the chance that one of them is false is at most {level:g}"
 
 
 def _svg(draw: Callable[[Axes], object], width: float, height: float) -> str:
