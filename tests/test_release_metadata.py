@@ -101,14 +101,3 @@ def test_the_fits_load_without_a_site() -> None:
     command = [sys.executable, "-S", "-c", "import fits; fits.FITS"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / ".ci")
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FITS)
-def test_the_smoke_test_passes_here(name: str, tmp_path: Path) -> None:
-    smoke = ROOT / ".ci" / "smoke.py"
-    done = subprocess.run(
-        [sys.executable, str(smoke), name], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "a fit gives" in done.stdout

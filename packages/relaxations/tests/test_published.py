@@ -104,6 +104,8 @@ def test_three_by_three_values(published, name, value):
 @pytest.mark.slow
 def test_full_program_equals_the_saddle_on_iris(published):
     grams, y, setting = published("iris")
+    # every other sample: all of them take a conic program minutes
+    grams, y = grams[:, ::2, ::2], y[::2]
     s = settings_of(setting)
     full = lower_bound(grams, y, relaxation="full-sdp", **s)
     saddle = lower_bound(grams, y, tol=1e-7, **s)
