@@ -210,6 +210,17 @@ def test_the_command_names_what_is_not_declared(
     assert "no scaling in m is declared: silent" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("cost", "n_solves"), [(1.0, 8), (15.0, 2)])
+def test_long_solves_are_counted_in_fewer_rounds(
+    monkeypatch: pytest.MonkeyPatch, spec: AlgorithmSpec, cost: float, n_solves: int
+) -> None:
+    ends: list[float] = []
+    monkeypatch.setattr(exponents, "solve", lambda *_, **__: ends.append(cost))
+    monkeypatch.setattr(exponents, "time", SimpleNamespace(process_time=lambda: sum(ends)))
+    assert exponents.seconds(spec, [next(iter(small_problems(spec, 20)))]) == [cost]
+    assert len(ends) == n_solves
+
+
 def test_an_algorithm_for_few_samples_is_measured_at_few(spec: AlgorithmSpec) -> None:
     assert exponents.sizes_for(spec) == exponents.SIZES["m"]
     assert exponents.sizes_for(replace(spec, max_samples=60)) == (6, 12, 15, 20, 30)

@@ -12,9 +12,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from kernelweave.tables import READERS, ColumnWarning, plan_columns, read_table
-from kernelweave.tables.columns import Words
+from kernelweave.tables.columns import Numbers, Words
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import extent, numbers_of
+from kernelweave.tables.plans import as_dates, check_dates, extent, is_identifier, numbers_of
 from kernelweave.tables.written import WrittenNumbers
 
 CELLS: dict[str, tuple[list[str], str, str, list[float]]] = {
@@ -177,3 +177,47 @@ def test_many_different_words_cost_little() -> None:
         warnings.simplefilter("error")
         (plan,) = plan_columns(pd.DataFrame({"a": [f"name {i}" for i in range(1000)]}))
     assert plan.kind == "category"
+
+
+def words(*cells: str) -> Words:
+    (raw,) = read_columns(pd.DataFrame({"a": cells})).columns
+    assert isinstance(raw, Words)
+    return raw
+
+
+def test_new_rows_are_numbers_where_training_held_numbers() -> None:
+    kilograms = WrittenNumbers(unit="kg")
+    with pytest.raises(ValueError, match=r"'a' held numbers in training and holds dates now"):
+        numbers_of(
+            read_columns(pd.DataFrame({"a": pd.date_range("2024", periods=2)})).columns[0],
+            None,
+            "a",
+        )
+    with pytest.raises(ValueError, match="holds text now, such as 'red'"):
+        numbers_of(words("red", "blue"), None, "a")
+    with pytest.raises(ValueError, match=r"'a' is in lb, and was in kg in .*convert it to kg"):
+        numbers_of(words("5 lb", "6 lb"), kilograms, "a")
+    with pytest.warns(UserWarning, match="has no unit, and was in kg"):
+        assert numbers_of(Numbers(np.array([5.0, 6.0])), kilograms, "a").tolist() == [5.0, 6.0]
+    with pytest.warns(UserWarning, match="is in kg, and had no unit in the training data"):
+        assert numbers_of(words("5 kg", "6 kg"), None, "a").tolist() == [5.0, 6.0]
+
+
+def test_new_rows_are_dates_where_training_held_dates() -> None:
+    assert as_dates(Numbers(np.full(3, np.nan)), "a").gaps.all()
+    with pytest.raises(ValueError, match="'a' held dates in training and holds numbers now"):
+        as_dates(Numbers(np.array([1.0, np.nan])), "a")
+    read = words("2024-05-01", "soon", "2024-05-03")
+    with pytest.warns(ColumnWarning, match=r"1 of 3 rows holds other text, such as 'soon'"):
+        check_dates(read, np.array([False, True, False]), "a", 0, "%Y-%m-%d")
+    with pytest.raises(ValueError, match=r"held dates of the format %Y .*such as 'soon'"):
+        check_dates(words("soon", "late"), np.array([True, True]), "a", 0, "%Y")
+
+
+def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:
+    apart = np.array([7.0, 3.0, 9.0, 1.0] + [float(value) for value in range(20, 60)])
+    assert is_identifier("customer id", Numbers(apart, whole=True))
+    assert not is_identifier("age", Numbers(apart, whole=True))
+    assert not is_identifier("customer id", Numbers(np.floor(apart / 2.0), whole=True))
+    assert not is_identifier("customer id", Numbers(apart))
+    assert is_identifier("age", Numbers(np.arange(1.0, 41.0), whole=True))

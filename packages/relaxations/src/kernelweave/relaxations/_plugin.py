@@ -23,7 +23,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Bertsimas, Iglesias and Johnson 2025, problem (4)",
             summary="certified global optimum: cutting planes, then branch and bound on supports",
-            scaling={"m": 2.1, "q": 1.1},
+            scaling={"m": 2.1, "q": 1},
         )
     )
     register(
@@ -35,7 +35,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Lanckriet, Cristianini, Bartlett, El Ghaoui and Jordan 2004, generalised",
             summary="one semidefinite program, at most 100 samples: a reproduction, slow",
-            scaling={"m": 3.8, "n_P": 2.5},
+            scaling={"m": 3.8, "n_P": 1.4},
             max_samples=100,
         )
     )

@@ -12,7 +12,7 @@ _PAPER = "Talitckii, Colbert and Peet 2024, Algorithm "
 _SEARCHES = (
     (
         *("tkl-low-rank", "low_rank:LowRankSearch", ""),
-        *("low-rank factors, saddle-free Newton steps, columns added on demand", 2.0, 3.4),
+        *("low-rank factors, saddle-free Newton steps, columns added on demand", 2.0, 1.4),
     ),
     (
         *("tkl-interior-point", "interior_point:InteriorPointSearch", ""),
@@ -20,16 +20,16 @@ _SEARCHES = (
     ),
     (
         *("tkl-frank-wolfe", "frank_wolfe_search:FrankWolfeSearch", _PAPER + "2, corrected"),
-        *("rank-one atoms with an exact line search", 1.8, 3.0),
+        *("rank-one atoms with an exact line search", 1.8, 2.7),
     ),
     (
         *("tkl-apd", "apd:PrimalDualSearch", _PAPER + "4, corrected"),
-        *("accelerated primal-dual steps, their lengths by a line search", 2.1, 3.0),
+        *("accelerated primal-dual steps, their lengths by a line search", 1.9, 1.4),
     ),
     (
         *("tkl-hybrid", "frank_wolfe_search:HybridSearch", _PAPER + "6"),
         "Frank-Wolfe while its steps are long, then accelerated primal-dual steps",
-        *(2.2, 3.0),
+        *(1.9, 2.7),
     ),
 )
 

@@ -26,7 +26,7 @@ _ALGORITHMS = {
         "Cortes, Mohri and Rostamizadeh, JMLR 2012", "weights of largest centred alignment",
     ),
     "mkl-pwmk": (
-        "rule:rule_weights", ("classification",), "name=proportional-weights", {"m": 2.0, "q": 1.0},
+        "rule:rule_weights", ("classification",), "name=proportional-weights", {"m": 1.9, "q": 1.0},
         "Tanabe, Ho, Nguyen and Kawasaki, RIVF 2008", "weights proportional to accuracies",
     ),
     "mkl-simple": (
