@@ -80,9 +80,16 @@ def certify_model(
             f"{model.header.algorithm}: use fit --model sparse with kernelweave-relaxations "
             "installed"
         )
-    if model.header.algorithm == "evidence":
-        return _repeated(model, X, y, algorithm, max_iter, max_time)
-    return _bounded(model, X, y, algorithm, tol, max_iter, max_time, proof)
+    from sklearn.base import clone
+
+    again = clone(model.estimator)
+    changed = {} if max_iter is None else {"max_iter": max_iter}
+    kernel_machine(again).set_params(max_time=max_time, **changed)
+    if model.header.algorithm != "evidence":
+        return _bounded(model, again, X, y, algorithm, tol, proof)
+    if algorithm is not None:
+        raise CommandError(f"--algorithm {algorithm} does not apply to the evidence kernel")
+    return _repeated(model, again, X, y)
 
 
 def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
@@ -101,21 +108,11 @@ def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
 
 
 def _repeated(
-    model: Model,
-    X: pd.DataFrame,
-    y: npt.NDArray[Any],
-    algorithm: str | None,
-    max_iter: int | None,
-    max_time: float | None,
+    model: Model, again: BaseEstimator, X: pd.DataFrame, y: npt.NDArray[Any]
 ) -> dict[str, object]:
     """Fit the evidence kernel again on other folds, and say how much changes."""
-    from sklearn.base import clone
-
-    if algorithm is not None:
-        raise CommandError(f"--algorithm {algorithm} does not apply to the evidence kernel")
-    again, task = clone(model.estimator), model.header.task
-    changed = {} if max_iter is None else {"max_iter": max_iter}
-    again.set_params(max_time=max_time, random_state=again.random_state + 1, **changed)
+    task = model.header.task
+    again.set_params(random_state=again.random_state + 1)
     weight = _weights_of(model, y)
     with fit_bar("fitting again, on other folds"):
         fit_model(again, X, y, weight)
@@ -177,21 +174,17 @@ def _weights_of(model: Model, y: Labels) -> FloatArray | None:
 
 def _bounded(
     model: Model,
+    again: BaseEstimator,
     X: pd.DataFrame,
     y: Labels,
     algorithm: str | None,
     tol: float,
-    max_iter: int | None,
-    max_time: float | None,
     proof: Path | None,
 ) -> dict[str, object]:
     """Solve again and return the bounds beside the model's objective."""
-    from sklearn.base import clone
-
     name = certifier(model.header.algorithm) if algorithm is None else algorithm
-    again = clone(model.estimator)
-    changed = {} if max_iter is None else {"max_iter": max_iter}
-    kernel_machine(again).set_params(algorithm=name, tol=tol, max_time=max_time, **changed)
+    machine = kernel_machine(again)
+    machine.set_params(algorithm=name, tol=tol)
     weight = _weights_of(model, y)
     with fit_bar(f"solving again by {name}"):
         fit_model(again, X, y, weight)
@@ -206,7 +199,7 @@ def _bounded(
         )
     lower, upper = max(lower, old.lower_bound), min(upper, old.upper_bound)
     if proof is not None:
-        _write_proof(kernel_machine(again), tol, max_time, proof)
+        _write_proof(kernel_machine(again), tol, proof)
     return {
         "objective": old.upper_bound,
         "lower_bound": lower,
@@ -219,13 +212,13 @@ def _bounded(
     }
 
 
-def _write_proof(machine: BaseEstimator, tol: float, max_time: float | None, path: Path) -> None:
+def _write_proof(machine: BaseEstimator, tol: float, path: Path) -> None:
     """Write a proof of the optimum; raise CommandError where it cannot be closed."""
     try:
         from kernelweave.relaxations import UnprovedError, prove
     except ImportError as error:
         raise CommandError("--proof needs kernelweave-relaxations: pip install it") from error
     try:
-        prove(machine, tol=tol, max_time=max_time).save(path)
+        prove(machine, tol=tol, max_time=machine.max_time).save(path)
     except UnprovedError as error:
         raise CommandError(f"no proof was written: {error}") from error
