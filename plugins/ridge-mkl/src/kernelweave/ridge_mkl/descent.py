@@ -15,6 +15,9 @@ from kernelweave.kernels_core.formula import Solution
 from .oracle import Evaluation, Oracle
 from .settings import DescentSettings
 
+# Share of the promised fall that a step of a line search must keep: small, so that nearly every
+# real fall is taken.
+ARMIJO = 1e-4
 # Factors of 0.8, as the caller has them, bring a step to a millionth of itself in so many trials:
 # where that does not help the gradient is rounding.
 _MAX_TRIALS = 60

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
-from .descent import Descent, DescentState
+from .descent import ARMIJO, Descent, DescentState
 from .oracle import Evaluation
 from .sets import LqBall, Orthant
 from .settings import (
@@ -28,9 +28,8 @@ from .settings import (
     SpectralProjectedGradient,
 )
 
-# As in the paper: values that a step is compared with, and the share of the promised fall to keep.
+# As in the paper: values that a step is compared with.
 _MEMORY = 10
-_ARMIJO = 1e-4
 # Each shortens the step to nine tenths at most, and to half where interpolation says nothing: what
 # so many do not bring down is no direction of descent in rounding.
 _MAX_TRIALS = 40
@@ -95,7 +94,7 @@ class SpectralProjectedGradientSearch(Descent):
                 return None
             new = self.oracle.evaluate(mu)
             value, _, _ = self.oracle.scaled(new)
-            if value <= reference + _ARMIJO * step * slope:
+            if value <= reference + ARMIJO * step * slope:
                 return new
             bend = 2.0 * (value - start - step * slope)
             best = -slope * step * step / bend if bend > 0.0 else 0.5 * step

@@ -14,12 +14,10 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.psd_cone.projection import lq_norm
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .descent import Descent, DescentState
+from .descent import ARMIJO, Descent, DescentState
 from .oracle import Evaluation
 from .settings import DescentSettings, ProjectedNewton
 
-# Share of the promised fall that a step must keep: small, so that nearly every real fall is taken.
-_ARMIJO = 1e-4
 # 2⁻³⁰ of a step: what fails there too is not a direction of descent in rounding.
 _MAX_HALVINGS = 30
 # Stands for every larger exponent, ∞ among them: the barrier of the model needs a power, and this
@@ -156,7 +154,7 @@ class ProjectedNewtonSearch(Descent):
             fallen = self.oracle.scaled(new)[0] - value
             # below the rounding of the objective only the bounds still tell which point is better
             closer = fallen <= noise and new.upper - new.lower < at.upper - at.lower
-            if closer or (slope < 0.0 and fallen <= _ARMIJO * step * slope):
+            if closer or (slope < 0.0 and fallen <= ARMIJO * step * slope):
                 return replace(state, at=new)
             if -step * slope <= noise:
                 break

@@ -114,5 +114,14 @@ class BoundSamples(ABC):
         return output(out, (self.n_samples, self.n_samples), self.dtype)
 
     @abstractmethod
+    def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
+        """Return ``⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P of shape (n_P, n_P)."""
+
+    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
+        """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
+        u = vector(v, self.n_P, "v")
+        return self.gram(np.outer(u, u), out)
+
+    @abstractmethod
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``, for W of shape (m,) or (t, m)."""

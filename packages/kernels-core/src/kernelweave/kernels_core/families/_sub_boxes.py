@@ -312,11 +312,6 @@ class PreparedSubBoxes(BoundSamples):
         self._boxes, self._at = boxes, BoxedSamples.of(boxes, X)
         self._moments = Moments(boxes, self._at)
 
-    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
-        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
-        v = vector(v, self.n_P, "v")
-        return self.gram(np.outer(v, v), out)
-
     def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, shape (m, m), for a symmetric P."""
         out = self._output(out)

@@ -149,11 +149,6 @@ class PreparedCallable(BoundSamples):
         out[self._l, self._k] = values
         return out
 
-    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
-        """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
-        u = vector(v, self.n_P, "v")
-        return self.gram(np.outer(u, u), out)
-
     def moment(self, W: ArrayLike) -> Float:
         """Return ``Σₜ Σₖₗ WₜₖWₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
         array = rows(W, self.n_samples)
