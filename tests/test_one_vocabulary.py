@@ -156,7 +156,6 @@ BY_HAND = {
     "kernelweave.tables.columns",  # of a column's values, with their rows
     "kernelweave.granger.page",  # lags are numbers
     "kernelweave.mkl_sparse.starts",  # or weights
-    "kernelweave.qp_smo.saddle.penalties",  # or one a kernel
     "kernelweave.vv_rkhs.penalties",  # or an object
     "kernelweave.tables.target",  # an option of a command
 }
