@@ -211,7 +211,8 @@ class EvidenceModel(Explained, Estimator):
     )
     warp: bool = parameter(
         "Whether skewed columns, and skewed targets of a regression, are also tried under a power "
-        "(Box and Cox; Yeo and Johnson), as prices and counts ask for; held-out rows decide.",
+        "(Box and Cox; Yeo and Johnson), as prices ask for, and counts by a Poisson likelihood; "
+        "held-out rows decide.",
         default=True,
         rule=FLAG,
     )

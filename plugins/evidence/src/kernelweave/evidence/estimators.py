@@ -27,7 +27,7 @@ from .exact import ExactPredictor
 from .intervals import Range, conformal
 from .large.dask_parts import by_parts
 from .large.reading import ClassTargets, NumberTargets
-from .last_step import with_likelihood
+from .last_step import with_likelihood, with_poisson
 from .mixture import blocks
 from .probabilities import CalibratedClasses
 from .rows import Rows, Split, to_original_rows
@@ -104,7 +104,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _last_step(
         self, predictor: ExactPredictor, state: np.random.RandomState
     ) -> tuple[ExactPredictor, str]:
-        return predictor.with_varying_noise(state, self.n_jobs)
+        scoring = self._scoring()
+        predictor, missing = predictor.with_varying_noise(state, self.n_jobs)
+        if missing or not self.warp:
+            return predictor, missing
+        return with_poisson(predictor, None if scoring is None else scoring.loss)
 
     @by_parts
     def predict(self, X: Table, return_std: bool = False) -> Any:

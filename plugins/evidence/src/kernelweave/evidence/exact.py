@@ -68,7 +68,7 @@ class ExactPredictor:
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the posterior mean, shape (n, n_outputs)."""
-        return _mean(self.mixture, numeric, codes)
+        return _mean(self._part(), numeric, codes)
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
@@ -80,21 +80,27 @@ class ExactPredictor:
 
     def judges(self) -> list[Judge]:
         """Return the rows that each fold left out, and its predictions of any row."""
-        parts = [(fold.held_out, fold.mixture(self.weights)) for fold in self.folds]
-        return [(held_out, partial(_mean, part)) for held_out, part in parts]
+        return [(f.held_out, partial(_mean, self._part(k))) for k, f in enumerate(self.folds)]
+
+    def _part(self, fold: int | None = None) -> Mixture:
+        """Return what predicts, from all rows or without a fold."""
+        return self.mixture if fold is None else self.folds[fold].mixture(self.weights)
+
+    def _inflation(self, part: Mixture, fold: int | None) -> FloatArray:
+        """Return what the posterior variance of each output is multiplied by."""
+        return np.ones(part.dual.shape[1])
 
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the posterior mean, of all rows or without a fold, as a sum of kernel values."""
-        mixture = self.mixture if fold is None else self.folds[fold].mixture(self.weights)
+        mixture = self._part(fold)
 
         def explained(functionals: FloatArray) -> FloatArray:
             half = solve_triangular(mixture.factor, functionals.T, lower=True, check_finite=False)
             return np.asarray(np.einsum("ij,ij->j", half, half))
 
-        one = np.ones(mixture.dual.shape[1])
         return Expansion(
             mixture.views, mixture.points, mixture.scales, mixture.dual, mixture.target,
-            mixture.width, explained, one,
+            mixture.width, explained, self._inflation(mixture, fold),
         )  # fmt: skip
 
     def learned_from(self, fold: int | None) -> Rows:

@@ -184,7 +184,8 @@ class Range:
 
         Infinite ones stay: rows too few for an end are too few to know the range.
         """
-        near = np.where(self.whole, np.rint(values), values)
+        # −0.2 is rounded to −0.0
+        near = np.where(self.whole, np.rint(values) + 0.0, values)
         return np.where(np.isinf(values), values, np.clip(near, self.low, self.high))
 
     def ends(

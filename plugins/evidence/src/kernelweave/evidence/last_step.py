@@ -1,35 +1,30 @@
-"""The last step for classes: least squares and the likelihood of classes, averaged."""
+"""The last step: least squares and the likelihood of classes or of counts, averaged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
+from scipy.linalg import cholesky, lapack, solve_triangular
 from scipy.special import log_softmax, softmax
+from sklearn.metrics import mean_poisson_deviance
 
 from .classes import Calibration, class_codes, per_class
 from .exact import ExactPredictor
 from .explaining.importance import Judge
-from .mixture import Expansion, Mixture, blocks, mixed_kernel
-from .rows import Standardised
+from .likelihood import PosteriorMode, fit_poisson, fit_softmax
+from .mixture import Expansion, Mixture, blocks, mixed_kernel, path_weights
+from .path import Loss
+from .rows import Rows, Standardised
+from .scores import squared_losses
 from .terms import Stopped
+from .warp import Warp
 
-# Added to a Gram matrix of unit spread, so that rows that repeat leave a Cholesky factor.
-_JITTER = 1e-6
-# A Gram matrix varies by this share of its diagonal at least: equal rows, or a single one, leave it
-# constant.
-_LEVEL = 1e-6
-# Precision of the prior on offsets: they are free but for a class without rows, whose own would go
-# to −∞.
-_FREE = 0.01
 # variances of the functions of the classes
 STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
 # larger ones are not tried where the log loss has risen by so much
@@ -37,90 +32,14 @@ _RISEN = 1.02
 # what a unit of log loss on the rows held out, summed over them, says of the shares of the two;
 # as much as the likelihood of these rows would be 1
 _SHARPNESS = 0.3
+# variances of the logarithm of a mean, in the same way
+_LOG_STRENGTHS = tuple(0.01 * 10.0 ** (0.5 * k) for k in range(13))
+# least deviation of targets, in units of their mean, for which their logarithm is tried
+_SKEWED = 0.7
+# exp of more is no number
+_LARGEST_LOG = 700.0
 # a row that is sure of its class still has some curvature
 _FLAT = 1e-6
-
-
-@dataclass(frozen=True)
-class Softmax:
-    """Class k has the logit Σᵢ k(x, xᵢ) dual[i, k] + offset[k].
-
-    `dual` of shape (n, n_classes); `offset` of shape (n_classes,); `variance`: what the kernel is
-    multiplied by in the prior of the logits.
-    """
-
-    dual: FloatArray
-    offset: FloatArray
-    variance: float
-
-    def values(self, cross: FloatArray) -> FloatArray:
-        """Return logits from the kernel between points and the training rows."""
-        return np.asarray(cross @ self.dual + self.offset)
-
-
-def fit_softmax(
-    gram: FloatArray,
-    codes: NDArray[np.intp],
-    n_classes: int,
-    mass: FloatArray,
-    strengths: Sequence[float],
-) -> Iterator[Softmax]:
-    """Yield the posterior mode for functions of several variances, the smallest first.
-
-    −Σᵢ mᵢ log softmax(fᵢ)[codeᵢ] + ½ Σₖ ‖fₖ‖²/strength + 0.005 ‖offset‖², ‖·‖ the norm of the
-    kernel scaled so that its functions vary by 1; convex, by L-BFGS in coordinates where the norm
-    is that of a vector.
-
-    - `gram` of shape (n, n)
-    - `codes` of shape (n,): the class of each row
-    - `n_classes`: a class may have no row
-    - `mass` of shape (n,): weights
-
-    Raises Stopped where time is up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.evidence.last_step import fit_softmax
-    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
-    >>> (fit,) = fit_softmax(np.outer(x, x), np.array([0, 0, 1, 1]), 2, np.ones(4), [10.0])
-    >>> fit.values(np.outer([3.0], x)).argmax()
-    np.int64(1)
-    """
-    n = len(gram)
-    largest = float(np.diagonal(gram).mean())
-    size = max(largest - float(gram.mean()), _LEVEL * largest) or 1.0
-    root = cholesky(gram / size + _JITTER * np.eye(n), lower=True, check_finite=False)
-    hit = np.zeros((n, n_classes))
-    hit[np.arange(n), codes] = 1.0
-    at = np.zeros((n + 1) * n_classes)
-    for strength in strengths:
-        scaled = np.sqrt(strength) * root
-        at = _minimise(scaled, hit, mass[:, None], at)
-        own, offset = np.split(at.reshape(n + 1, n_classes), [n])
-        dual = solve_triangular(scaled, own, lower=True, trans="T", check_finite=False)
-        yield Softmax(dual * (strength / size), offset[0], strength / size)
-
-
-def _minimise(root: FloatArray, hit: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
-    """Return B and the offsets, stacked, of f = root B + offset."""
-    n, n_classes = hit.shape
-
-    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        if clock.expired():
-            raise Stopped
-        both = theta.reshape(n + 1, n_classes)
-        own, offset = both[:n], both[n]
-        logits = root @ own + offset
-        excess = mass * (softmax(logits, axis=1) - hit)
-        value = -float(np.sum(mass * hit * log_softmax(logits, axis=1)))
-        value += 0.5 * float(np.sum(own**2) + _FREE * offset @ offset)
-        slopes = np.vstack([root.T @ excess + own, excess.sum(axis=0) + _FREE * offset])
-        return value, slopes.ravel()
-
-    options: Any = {"maxiter": 300, "ftol": 1e-7, "gtol": 1e-5}
-    done = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(done.x)
 
 
 @dataclass(frozen=True)
@@ -130,8 +49,8 @@ class ClassPredictor(ExactPredictor):
     `all_rows`: from all rows; `by_fold`: from the rows of each fold.
     """
 
-    all_rows: Softmax
-    by_fold: tuple[Softmax, ...]
+    all_rows: PosteriorMode
+    by_fold: tuple[PosteriorMode, ...]
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the logits, shape (n, n_outputs)."""
@@ -200,10 +119,132 @@ def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
     return ClassPredictor(*given, folds.held_out(by_fold), all_rows, tuple(by_fold))
 
 
+@dataclass(frozen=True)
+class PoissonPredictor(ExactPredictor):
+    """The average of a posterior mean and of a Poisson likelihood's, by their logarithm.
+
+    `share`: of the second; `all_rows`: from all rows; `by_fold`: from the rows of each fold.
+    Deviations and intervals are the first's.
+    """
+
+    share: float
+    all_rows: PosteriorMode
+    by_fold: tuple[PosteriorMode, ...]
+
+    def _part(self, fold: int | None = None) -> Mixture:
+        """Return what predicts: two outputs on one kernel, averaged in the units of the target."""
+        mixture, fit, warp = super()._part(fold), self._fit(fold), Warp(0.0, 0.0, 1.0, True)
+        own = mixture.target
+        unit, low, high = float(own.spread[0]), np.repeat(own.low, 2), np.repeat(own.high, 2)
+        # the straight line through 0, unless there is a power
+        first = own.warps or (Warp(1.0, -unit, unit, True),)
+        centre, spread = (own.centre, own.spread) if own.warps else (own.centre / unit, np.ones(1))
+        target = Standardised(
+            np.empty((2, 0)), np.append(centre, fit.offset), np.append(spread, 1.0), low, high,
+            (*first, warp), np.array([1.0 - self.share, self.share]),
+        )  # fmt: skip
+        dual, width = np.hstack([mixture.dual, fit.dual]), np.array([[mixture.width, 0.0]])
+        part = replace(mixture, dual=dual, target=target, width=width)
+        vars(part).update({k: v for k, v in vars(mixture).items() if k == "factor"})
+        return part
+
+    def _fit(self, fold: int | None) -> PosteriorMode:
+        return self.all_rows if fold is None else self.by_fold[fold]
+
+    def _inflation(self, part: Mixture, fold: int | None) -> FloatArray:
+        """Return 1, and how much more the logarithm varies by Laplace's approximation, on average.
+
+        Its noise is that of a quasi-likelihood, whose factor rows held out tell.
+        """
+        fit, rows, gram = self._fit(fold), self.learned_from(fold), _gram(part)
+        unit = float(np.average(rows.targets[0], weights=rows.mass))
+        mean = np.exp(fit.values(gram)[:, 0])
+        diagonal = unit / (fit.variance * mean * rows.mass)
+        gram[np.diag_indices_from(gram)] += diagonal
+        factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+        seen = np.flatnonzero(~np.isnan(self.held_out[:, 0]))
+        told = self.held_out[seen, 0]
+        squares = (self.rows.targets[0, seen] - told) ** 2 / (told * unit)
+        noise = fit.variance * float(np.average(squares, weights=self.rows.mass[seen]))
+        own = _mean_variance(part.factor, part.diagonal)
+        return np.array([1.0, noise * _mean_variance(factor, diagonal) / own])
+
+
+def _mean_variance(factor: FloatArray, diagonal: FloatArray) -> float:
+    """Return the mean of the diagonal of D − DS⁻¹D, the posterior variance at the rows of S."""
+    inverse = lapack.dpotri(factor.copy(order="F"), lower=1, overwrite_c=1)[0].diagonal()
+    return float(np.mean(diagonal - diagonal**2 * inverse))
+
+
+def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPredictor, str]:
+    """Return an average with the mean whose logarithm a Poisson likelihood finds, where it may pay.
+
+    That is where no target is negative, they vary by more than 0.7 of their mean, and no power made
+    them normal, unless most recur, as counts do. Rows held out choose the variance of the logarithm
+    by their deviance, and the shares as those of a path.
+
+    `loss`: of rows and their predictions, in place of squared errors. Also returns what the time
+    limit left undone.
+    """
+    rows, folds = predictor.rows, predictor.folds
+    y, mass, held_out = rows.targets[0], rows.mass, predictor.held_out
+    seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
+    unit = float(np.average(y, weights=mass))
+    if rows.warped and 2 * len(np.unique(y)) > len(y):
+        return predictor, ""
+    if len(rows.targets) > 1 or y.min() < 0.0 or not all(f.training.targets.any() for f in folds):
+        return predictor, ""
+    if not folds or np.average((y / unit - 1.0) ** 2, weights=mass) < _SKEWED**2:
+        return predictor, ""
+    try:
+        strength, fits, found = _least_deviance(predictor, seen)
+        (last,) = fit_poisson(_gram(predictor.mixture), y, mass, [strength])
+    except Stopped:
+        return predictor, "the likelihood of counts"
+    own, judge = rows.take(seen), _squares if loss is None else loss
+    losses = np.array([judge(own, each[seen]) for each in (held_out, found)])
+    share = float(path_weights(losses)[1])
+    if share == 0.0:
+        return predictor, ""
+    both = held_out + share * (found - held_out)
+    given = (predictor.mixture, folds, predictor.weights, rows, both)
+    noise = predictor.varying_noise
+    return PoissonPredictor(*given, share, last, fits, varying_noise=noise), ""
+
+
+def _least_deviance(
+    predictor: ExactPredictor, seen: NDArray[np.intp]
+) -> tuple[float, tuple[PosteriorMode, ...], FloatArray]:
+    """Return the strength that predicts rows held out best, its fits and their predictions."""
+    rows, paths, crosses, least = predictor.rows, [], [], np.inf
+    parts = [fold.mixture(predictor.weights) for fold in predictor.folds]
+    for fold, part in zip(predictor.folds, parts, strict=True):
+        held, own = rows.take(fold.held_out), fold.training
+        crosses.append(part.kernel(part.views.points(held.numeric, held.codes)))
+        paths.append(fit_poisson(_gram(part), own.targets[0], own.mass, _LOG_STRENGTHS))
+    for strength, *fits in zip(_LOG_STRENGTHS, *paths, strict=True):
+        found = np.full((len(rows), 1), np.nan)
+        for fold, part, cross, fit in zip(predictor.folds, parts, crosses, fits, strict=True):
+            mean = np.exp(np.minimum(fit.values(cross), _LARGEST_LOG))
+            found[fold.held_out] = np.clip(mean, part.target.low, part.target.high)
+        told = np.maximum(found[seen, 0], np.finfo(np.float64).tiny)
+        deviance = mean_poisson_deviance(rows.targets[0, seen], told, sample_weight=rows.mass[seen])
+        if deviance < least:
+            least, best = deviance, (strength, tuple(fits), found)
+        elif deviance > _RISEN * least:
+            break
+    return best
+
+
+def _squares(rows: Rows, values: FloatArray) -> float:
+    squares = squared_losses(rows.targets.T, values, rows.mass)[0]
+    return float(np.average(squares[:, 0], weights=rows.mass))
+
+
 class _Judged(NamedTuple):
     """Fits, one a fold, their calibration on the rows held out, and the log loss of these."""
 
-    fits: Sequence[Softmax]
+    fits: Sequence[PosteriorMode]
     calibration: Calibration
     loss: float
 
@@ -232,14 +273,14 @@ class _Folds:
         codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
         return cls(predictor, codes, n_classes, parts, crosses)
 
-    def held_out(self, fits: Sequence[Softmax]) -> FloatArray:
+    def held_out(self, fits: Sequence[PosteriorMode]) -> FloatArray:
         """Return the values of rows by the fit of the fold that held them out."""
         values = np.full((len(self.codes), len(fits[0].offset)), np.nan)
         for fold, cross, fit in zip(self.predictor.folds, self.crosses, fits, strict=True):
             values[fold.held_out] = fit.values(cross)
         return values
 
-    def judge(self, fits: Sequence[Softmax]) -> _Judged:
+    def judge(self, fits: Sequence[PosteriorMode]) -> _Judged:
         """Calibrate fits of the folds."""
         values = self.held_out(fits)
         seen = np.flatnonzero(~np.isnan(values[:, 0]))
@@ -266,14 +307,14 @@ def _likeliest(folds: _Folds) -> tuple[float, _Judged]:
     return STRENGTHS[best], tried[best]
 
 
-def _least_squares(mixture: Mixture) -> Softmax:
+def _least_squares(mixture: Mixture) -> PosteriorMode:
     """Return the posterior mean as decision values, a column for each class."""
     target = mixture.target
     dual, offset = per_class(mixture.dual * target.spread), per_class(target.centre[None])
-    return Softmax(dual, offset[0], 0.0)
+    return PosteriorMode(dual, offset[0], 0.0)
 
 
-def _averaged(judged: Sequence[_Judged], fits: Sequence[Softmax]) -> Softmax:
+def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> PosteriorMode:
     """Return the average of calibrated logits; the spread is that of the last fit.
 
     Of two classes, half the difference of their logits.
@@ -286,7 +327,7 @@ def _averaged(judged: Sequence[_Judged], fits: Sequence[Softmax]) -> Softmax:
         offset += share * own.logits(fit.offset)
     if len(offset) == 2:
         dual, offset = 0.5 * (dual[:, 1:] - dual[:, :1]), 0.5 * (offset[1:] - offset[:1])
-    return Softmax(dual, offset, calibrations[-1].slope ** 2 * fits[-1].variance)
+    return PosteriorMode(dual, offset, calibrations[-1].slope ** 2 * fits[-1].variance)
 
 
 def _gram(mixture: Mixture) -> FloatArray:
@@ -295,7 +336,7 @@ def _gram(mixture: Mixture) -> FloatArray:
 
 
 def _logits(
-    mixture: Mixture, fit: Softmax, numeric: FloatArray, codes: NDArray[np.int64]
+    mixture: Mixture, fit: PosteriorMode, numeric: FloatArray, codes: NDArray[np.int64]
 ) -> FloatArray:
     points = mixture.views.points(numeric, codes)
     out = np.empty((points.n_points, len(fit.offset)))

@@ -56,8 +56,8 @@ class Mixture:
     - `diagonal` of shape (n_points,): σ²/w, what S has beyond K
     - `dual` of shape (n_points, n_outputs): S⁻¹ times the standardised targets
     - `target`: the way back to the units of the targets
-    - `width`: deviation of a target around its prediction, by leaving one row out: of a warped
-      target it decides the mean
+    - `width`, of each output or of all: deviation of a target around its prediction, by leaving one
+      row out: of a warped target it decides the mean
     """
 
     views: Views
@@ -66,7 +66,7 @@ class Mixture:
     diagonal: FloatArray
     dual: FloatArray
     target: Standardised
-    width: float
+    width: FloatArray | float
 
     @cached_property
     def factor(self) -> FloatArray:
@@ -90,7 +90,7 @@ class Mixture:
 
     def predict(self, points: Points) -> FloatArray:
         """Return predictions in the units of the targets, shape (n, n_outputs)."""
-        return self.target.moments(self.latent(points), self.width)[0]
+        return self.target.predict(self.latent(points), self.width)
 
     def latent(self, points: Points) -> FloatArray:
         """Return standardised predictions, shape (n, n_outputs)."""
@@ -192,7 +192,7 @@ class Expansion:
     scales: Sequence[Scales]
     dual: FloatArray
     target: Standardised
-    width: float
+    width: FloatArray | float
     explained: Callable[[FloatArray], FloatArray]
     inflation: FloatArray
 
@@ -207,4 +207,4 @@ class Expansion:
 
     def restore(self, latent: FloatArray) -> FloatArray:
         """Return predictions of the targets from standardised ones, shape (n, n_outputs)."""
-        return self.target.moments(latent, self.width)[0]
+        return self.target.predict(latent, self.width)

@@ -308,7 +308,7 @@ def _members(parts: Index) -> Iterator[Index]:
 def expected(
     closed: LeavesOut,
     target: Standardised,
-    width: float,
+    width: FloatArray | float,
     rows: Rows,
     kinds: Sequence[Kind],
     judge: Judge,

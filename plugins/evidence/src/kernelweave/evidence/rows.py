@@ -155,7 +155,8 @@ class Standardised:
     `values` of shape (n_outputs, n); `centre`, `spread`, `low`, `high` of shape (n_outputs,): of
     the warped targets, where there is a warp; predictions are cut at ``low`` and ``high``, the
     range of the targets themselves and 0.3 standard deviations, less where `reach_of` says so;
-    `warps`: one an output; empty where there is none.
+    `warps`: one an output; empty where there is none; `shares` of shape (n_outputs,): of outputs
+    that are averaged to one prediction, ``None`` where they are not.
     """
 
     values: FloatArray
@@ -164,6 +165,7 @@ class Standardised:
     low: FloatArray
     high: FloatArray
     warps: tuple[Warp, ...] = ()
+    shares: FloatArray | None = None
 
     @classmethod
     def of(cls, rows: Rows) -> Standardised:
@@ -221,6 +223,16 @@ class Standardised:
         nodes = np.array([self.restore(values + reach * node) for node in NODES])
         mean = np.einsum("k,kit->it", MASS, nodes)
         return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
+
+    def predict(self, values: FloatArray, width: FloatArray | float) -> FloatArray:
+        """Return the means of targets around standardised values, of one output or averaged."""
+        parts = self.parts(values, width)
+        return parts if self.shares is None else parts.sum(axis=1, keepdims=True)
+
+    def parts(self, values: FloatArray, width: FloatArray | float) -> FloatArray:
+        """Return what each output adds to predictions, shape (n, n_outputs)."""
+        mean = self.moments(values, width)[0]
+        return mean if self.shares is None else mean * self.shares
 
 
 def reach_of(

@@ -41,6 +41,7 @@ def squared_losses(
     share = (weight / weight.sum())[:, None]
     # squares of small targets would underflow
     size = np.abs(y).max(axis=0)
+    size = np.where(size > 0.0, size, 1.0)
     y, predicted = y / size, predicted / size
     return (y - predicted) ** 2, (y - (share * y).sum(axis=0)) ** 2
 

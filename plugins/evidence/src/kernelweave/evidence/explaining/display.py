@@ -186,7 +186,7 @@ def _finder(
         output = 1 if classes is not None and len(classes) == 2 else 0
     predictor = model._predictor
     expansion = predictor.expansion()
-    n_outputs = expansion.dual.shape[1] if classes is None else len(classes)
+    n_outputs = len(predictor.rows.targets) if classes is None else len(classes)
     if not 0 <= output < n_outputs:
         raise ValueError(f"output must be between 0 and {n_outputs - 1}, got {output}")
     response = "prediction" if classes is None else f"P({classes[output]})"

@@ -119,13 +119,14 @@ class EffectFinder:
             latent.append(K @ self.expansion.dual)
             effect.append(np.mean(self.respond(latent[-1])) - centre)
         variance = np.array(prior) - self.expansion.explained(np.array(functionals))
-        variance = np.maximum(variance, 0.0) * self.expansion.inflation[self._latent_output]
+        # outputs that are averaged move together
+        moved = slice(None) if self.expansion.target.shares is not None else [self._latent_output]
+        widths = np.zeros((len(grid), self.expansion.dual.shape[1]))
+        inflation = self.expansion.inflation[moved]
+        widths[:, moved] = np.sqrt(np.maximum(variance, 0.0)[:, None] * inflation)
         ends = [
-            [
-                np.mean(self.respond(self._moved(z, k * _DEVIATIONS * width))) - centre
-                for k in (-1, 1)
-            ]
-            for z, width in zip(latent, np.sqrt(variance), strict=True)
+            [np.mean(self.respond(z + k * _DEVIATIONS * width)) - centre for k in (-1, 1)]
+            for z, width in zip(latent, widths, strict=True)
         ]
         low, high = np.sort(np.array(ends), axis=1).T
         return ColumnEffect(
@@ -181,11 +182,6 @@ class EffectFinder:
 
     def _mean(self, *settings: tuple[int, float]) -> float:
         return float(np.mean(self._response(self._with(*settings))))
-
-    def _moved(self, latent: FloatArray, step: float) -> FloatArray:
-        moved = latent.copy()
-        moved[:, self._latent_output] += step
-        return moved
 
     def _is_level(self, j: int) -> bool:
         return bool(j >= self.rows.numeric.shape[1])

@@ -76,7 +76,8 @@ class Explained:
         scale : {"link", "response"}, default="link"
             What the values add up to. ``"link"``: what the kernel is a sum on: the target of a
             regression, before predictions are cut to its range, or that target under its power;
-            what `decision_function` returns of a classifier. ``"response"``: what `predict`
+            what `decision_function` returns of a classifier; where two likelihoods are averaged,
+            the response. ``"response"``: what `predict`
             returns, or `predict_proba`: the exact values, times the mean slope from the base to the
             prediction (Aumann and Shapley 1974).
         n_background : int, default=500
@@ -169,7 +170,8 @@ class Explained:
             expansion, [np.array(owners[k]) for k in used], expansion.seen(*encoded),
             *background_of(expansion, self._predictor.learned_from(fold), n_background),
         )  # fmt: skip
-        classes, response = getattr(self, "classes_", None), scale == "response"
+        averaged = expansion.target.shares is not None
+        classes, response = getattr(self, "classes_", None), averaged or scale == "response"
         found, base, spread = on_scale(
             latent, expansion, self._link, response=response, classes=classes is not None
         )

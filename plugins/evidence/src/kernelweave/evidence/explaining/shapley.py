@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -435,16 +435,20 @@ def on_scale(
     deviation = np.sqrt(latent.variances[:, :, None] * expansion.inflation)
     if response:
         whole = latent.base + latent.values.sum(axis=1)
-        slope = _mean_slope(expansion.restore, latent.base, whole)[:, None]
-        start = expansion.restore(latent.base[None])
+        parts = partial(target.parts, width=expansion.width)
+        slope = _mean_slope(parts, latent.base, whole)[:, None]
+        start = parts(latent.base[None])
     else:
         slope, start = target.spread, (latent.base * target.spread + target.centre)[None]
 
+    def added(parts: FloatArray) -> FloatArray:
+        return link(parts if target.shares is None else parts.sum(axis=1, keepdims=True))
+
     def linked(steps: FloatArray) -> FloatArray:
-        moved = link(start + (steps * slope).reshape(-1, n_outputs)) - link(start)
+        moved = added(start + (steps * slope).reshape(-1, n_outputs)) - added(start)
         return moved.reshape(n, p, -1)
 
-    values, errors, base = linked(latent.values), np.abs(linked(deviation)), link(start)[0]
+    values, errors, base = linked(latent.values), np.abs(linked(deviation)), added(start)[0]
     if not (response and classes):
         return values, base, errors
     two = len(base) == 1

@@ -1,0 +1,156 @@
+"""Targets by their own likelihood on a kernel: several classes at once, or counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core import clock
+from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from .terms import Stopped
+
+# Added to a Gram matrix of unit spread, so that rows that repeat leave a Cholesky factor.
+_JITTER = 1e-6
+# A Gram matrix varies by this share of its diagonal at least: equal rows, or a single one, leave it
+# constant.
+_LEVEL = 1e-6
+# Precision of the prior on offsets: they are free but for a class without rows, whose own would go
+# to −∞.
+_FREE = 0.01
+
+
+# Values, and slopes of their negative log likelihood, from linked values of shape (n, n_outputs).
+_Likelihood = Callable[[FloatArray], tuple[float, FloatArray]]
+# logarithms of a mean beyond these, in units of all targets' mean, are a step of a search too far
+_FAR = 30.0
+
+
+@dataclass(frozen=True)
+class PosteriorMode:
+    """Output k has the linked value Σᵢ k(x, xᵢ) dual[i, k] + offset[k]: a logit, a logarithm.
+
+    `dual` of shape (n, n_outputs); `offset` of shape (n_outputs,); `variance`: what the kernel is
+    multiplied by in the prior of the linked values.
+    """
+
+    dual: FloatArray
+    offset: FloatArray
+    variance: float
+
+    def values(self, cross: FloatArray) -> FloatArray:
+        """Return linked values from the kernel between points and the training rows."""
+        return np.asarray(cross @ self.dual + self.offset)
+
+
+def fit_softmax(
+    gram: FloatArray,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    mass: FloatArray,
+    strengths: Sequence[float],
+) -> Iterator[PosteriorMode]:
+    """Yield the posterior mode for logits of several variances, the smallest first.
+
+    −Σᵢ mᵢ log softmax(fᵢ)[codeᵢ] + ½ Σₖ ‖fₖ‖²/strength + 0.005 ‖offset‖², ‖·‖ the norm of the
+    kernel scaled so that its functions vary by 1; convex, by L-BFGS in coordinates where the norm
+    is that of a vector.
+
+    - `gram` of shape (n, n)
+    - `codes` of shape (n,): the class of each row
+    - `n_classes`: a class may have no row
+    - `mass` of shape (n,): weights
+
+    Raises Stopped where time is up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.likelihood import fit_softmax
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> (fit,) = fit_softmax(np.outer(x, x), np.array([0, 0, 1, 1]), 2, np.ones(4), [10.0])
+    >>> fit.values(np.outer([3.0], x)).argmax()
+    np.int64(1)
+    """
+    hit = np.zeros((len(gram), n_classes))
+    hit[np.arange(len(gram)), codes] = 1.0
+
+    def likelihood(logits: FloatArray) -> tuple[float, FloatArray]:
+        value = -float(np.sum(mass[:, None] * hit * log_softmax(logits, axis=1)))
+        return value, mass[:, None] * (softmax(logits, axis=1) - hit)
+
+    return _modes(gram, likelihood, n_classes, strengths)
+
+
+def fit_poisson(
+    gram: FloatArray, y: FloatArray, mass: FloatArray, strengths: Sequence[float]
+) -> Iterator[PosteriorMode]:
+    """Yield the posterior mode for logarithms of means, of several variances, the smallest first.
+
+    Σᵢ mᵢ (exp fᵢ − yᵢ fᵢ)/c + ½ ‖f‖²/strength, c the mean of y, as `fit_softmax`. A
+    quasi-likelihood whose variance is φ times the mean has the same mode, at φ times the strength.
+
+    - `y` of shape (n,): not negative, whole or not
+
+    Raises Stopped where time is up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.likelihood import fit_poisson
+    >>> x = np.array([-1.0, 0.0, 1.0])
+    >>> (fit,) = fit_poisson(np.outer(x, x), np.array([1.0, 2.0, 4.0]), np.ones(3), [1e3])
+    >>> np.exp(fit.values(np.outer([2.0], x))).round(1).tolist()
+    [[8.0]]
+    """
+    unit = float(np.average(y, weights=mass))
+    share = mass * (y / unit)
+
+    def likelihood(logs: FloatArray) -> tuple[float, FloatArray]:
+        f = np.minimum(logs[:, 0], _FAR)
+        mean = mass * np.exp(f)
+        return float(mean.sum() - share @ f), (mean - share)[:, None]
+
+    for mode in _modes(gram, likelihood, 1, strengths):
+        yield PosteriorMode(mode.dual, mode.offset + np.log(unit), mode.variance)
+
+
+def _modes(
+    gram: FloatArray, likelihood: _Likelihood, n_outputs: int, strengths: Sequence[float]
+) -> Iterator[PosteriorMode]:
+    n = len(gram)
+    largest = float(np.diagonal(gram).mean())
+    size = max(largest - float(gram.mean()), _LEVEL * largest) or 1.0
+    root = cholesky(gram / size + _JITTER * np.eye(n), lower=True, check_finite=False)
+    at = np.zeros((n + 1) * n_outputs)
+    for strength in strengths:
+        scaled = np.sqrt(strength) * root
+        at = _minimise(scaled, likelihood, at)
+        own, offset = np.split(at.reshape(n + 1, n_outputs), [n])
+        dual = solve_triangular(scaled, own, lower=True, trans="T", check_finite=False)
+        yield PosteriorMode(dual * (strength / size), offset[0], strength / size)
+
+
+def _minimise(root: FloatArray, likelihood: _Likelihood, start: FloatArray) -> FloatArray:
+    """Return B and the offsets, stacked, of f = root B + offset."""
+    n = len(root)
+
+    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+        if clock.expired():
+            raise Stopped
+        both = theta.reshape(n + 1, -1)
+        own, offset = both[:n], both[n]
+        value, excess = likelihood(root @ own + offset)
+        value += 0.5 * float(np.sum(own**2) + _FREE * offset @ offset)
+        slopes = np.vstack([root.T @ excess + own, excess.sum(axis=0) + _FREE * offset])
+        return value, slopes.ravel()
+
+    options: Any = {"maxiter": 300, "ftol": 1e-7, "gtol": 1e-5}
+    done = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(done.x)
