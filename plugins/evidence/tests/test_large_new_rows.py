@@ -34,6 +34,26 @@ def test_patients_of_four_thousand_rows_foretell_new_ones(clinic: Any) -> None:
     assert 0.87 < np.mean((low <= y[4002:]) & (y[4002:] <= high)) < 0.93
 
 
+def test_known_patients_of_thousands_have_their_own_intervals() -> None:
+    state = np.random.default_rng(0)
+    who, level = np.repeat(np.arange(550), 6), state.normal(size=550)
+    X = pd.DataFrame(state.normal(size=(3300, 3)), columns=["a", "b", "c"])
+    X["patient"] = [f"m{k}" for k in who]
+    y = 0.5 * X["a"].to_numpy() + level[who] + 0.3 * state.normal(size=3300)
+    known, new = (who < 450) & (np.arange(3300) % 6 == 5), who >= 450
+    seen = ~known & ~new
+    model = EvidenceKernelRegressor(**MANY, warp=False).fit(X[seen], y[seen], groups="patient")
+    widths = []
+    for which in (known, new):
+        low, high = model.predict_interval(X[which])
+        assert np.mean((low <= y[which]) & (y[which] <= high)) == pytest.approx(0.9, abs=0.05)
+        widths.append(np.mean(high - low))
+    # were whole patients left out for both, they would be the same
+    assert widths[0] < 0.9 * widths[1]
+    median = model.predict_quantiles(X[known], [0.05, 0.95])
+    assert np.mean(median[:, 1] - median[:, 0]) == pytest.approx(widths[0], rel=0.1)
+
+
 def test_a_new_patient_is_told_from_a_new_visit_of_thousands(clinic: Any) -> None:
     _, X, y = clinic
     with pytest.warns(HeldOutWarning, match="on rows"):

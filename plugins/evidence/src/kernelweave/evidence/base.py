@@ -380,6 +380,8 @@ class EvidenceModel(Explained, Estimator):
                         "a splitter as cv is for tables in memory: give a number of folds"
                     )
                 splits = self._divide(division, source, state)
+            if isinstance(source, Rows) and division is not None:
+                source = replace(source, member=self._member(division))
             learned = learn_large(
                 source, LargePlan.of(plan, self.n_landmarks, self._n_folds), state,
                 stratify=classes, splits=splits, powers=self.warp,
@@ -408,8 +410,7 @@ class EvidenceModel(Explained, Estimator):
             splits = self._splits(rows, state)
         else:
             splits = self._divide(division, rows, state)
-            named = [each.name for each in self.encoder_.dimensions_]
-            member = named.index(division.column) if division.column in named else -1
+            member = self._member(division)
             only = _only_folds_tell(division, rows, splits)
             rows = replace(rows, by_folds=only, member=member)
         learned = learn(
@@ -422,6 +423,11 @@ class EvidenceModel(Explained, Estimator):
         if division is not None and division.order is not None and not classes:
             self._doubt_later_intervals(predictor)
         return learned.missing
+
+    def _member(self, division: Division) -> int:
+        """Return which dimension names the groups, −1 if none does."""
+        named = [each.name for each in self.encoder_.dimensions_]
+        return named.index(division.column) if division.column in named else -1
 
     def _rows(self, X: Table, targets: FloatArray, weight: FloatArray | None) -> Rows:
         """Return the encoded rows that count and remember whose they are; equal ones merged.
@@ -655,7 +661,8 @@ class EvidenceModel(Explained, Estimator):
         new group, for every column that could name one; rows that are later by a date or in the
         table. The columns: the score, its standard error over groups or blocks of rows, and of how
         many rows and groups. All but the first are closed forms at the scales that all rows chose,
-        so a little too good.
+        so a little too good. Of more than 50,000 rows in batches there is only the first, as
+        nothing leaves rows out that are not in memory.
         """
         import pandas as pd
 

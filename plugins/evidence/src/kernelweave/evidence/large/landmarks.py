@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -21,8 +22,13 @@ from ..views import Views
 from .features import Landmarks
 from .posterior import Posterior, latent_variance
 
+if TYPE_CHECKING:
+    from .solution import LandmarksLeaveOut
+
 # points of a distribution at most
 _MEMBERS = 2000
+# rows of known groups that are left out alone at most
+_KNOWN = 1000
 # rows that tell how noise varies at most, and their folds
 _SPREAD_ROWS, _FOLDS = 600, 3
 
@@ -45,6 +51,8 @@ class LandmarkPredictor:
     - `fold` of shape (n_rows,): which of these folds a row is in, -1 for the others
     - `duals`: β without each fold
     - `varying_noise`: how noise varies, where it does; its rows are those that judge
+    - `known_scores` of shape (n_left_out, n_outputs): where whole groups judge, those of rows left
+      out alone, for new rows of groups that were learned from; ``None`` where no column names any
     """
 
     landmarks: Landmarks
@@ -60,6 +68,7 @@ class LandmarkPredictor:
     fold: Index
     duals: tuple[FloatArray, ...]
     varying_noise: VaryingNoise | None = None
+    known_scores: FloatArray | None = None
 
     @property
     def views(self) -> Views:
@@ -136,9 +145,35 @@ class LandmarkPredictor:
         that at least ``confidence`` of new observations lie inside; infinite where the rows held
         out are too few for it.
         """
-        centre = self.mean(numeric, codes)
-        reach = conformal(np.abs(self._own_scores), confidence) * self.deviation(numeric, codes)
+        centre, reach = self.mean(numeric, codes), self.deviation(numeric, codes)
+        for which, scores in self._scores_of(numeric, codes):
+            reach[which] *= conformal(np.abs(scores), confidence)
         return np.array([centre - reach, centre + reach])
+
+    def _scores_of(
+        self, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> list[tuple[Index, FloatArray]]:
+        """Return places of rows of known groups and of others, each with the scores for them."""
+        if self.known_scores is None:
+            return [(np.arange(len(numeric)), self._own_scores)]
+        known = self.rows.is_known(numeric, codes)
+        return [
+            (np.flatnonzero(known), self.known_scores),
+            (np.flatnonzero(~known), self._own_scores),
+        ]
+
+    def knowing(self, left_out: LandmarksLeaveOut) -> LandmarkPredictor:
+        """Return the predictor with the scores of rows whose groups others are of."""
+        rows = left_out.rows
+        assert rows.groups is not None
+        others = np.flatnonzero(np.bincount(rows.groups)[rows.groups] > 1)
+        if not len(others):
+            return self
+        places = others[np.linspace(0, len(others) - 1, min(_KNOWN, len(others))).astype(np.intp)]
+        own = rows.take(places)
+        values = self.targets.of_rows(own).values.T - left_out.alone(places)
+        away = own.targets.T - self.targets.moments(values, self.width)[0]
+        return replace(self, known_scores=away / self.deviation(own.numeric, own.codes))
 
     @property
     def _own_scores(self) -> FloatArray:
@@ -175,8 +210,12 @@ class LandmarkPredictor:
 
         Of more than 2,000 scores as many quantiles stand for them.
         """
-        scores = np.sort(self._own_scores, axis=0)
-        if len(scores) > _MEMBERS:
-            scores = np.quantile(scores, (np.arange(_MEMBERS) + 0.5) / _MEMBERS, axis=0)
         centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
-        return centre + scores[:, None, :] * width
+        n = min(len(self.scores), _MEMBERS)
+        out = np.empty((n, *centre.shape))
+        for which, own in self._scores_of(numeric, codes):
+            scores = np.sort(own, axis=0)
+            if len(scores) != n:
+                scores = np.quantile(scores, (np.arange(n) + 0.5) / n, axis=0)
+            out[:, which] = centre[which] + scores[:, None, :] * width[which]
+        return out

@@ -65,7 +65,11 @@ class LearnedLarge:
             for each in self.record
         )
         powers = ", skewed columns under a power" if any(self.predictor.views.bends) else ""
-        return f"metric from {self.metric_rows} rows{powers}; by the rows that chose: {steps}"
+        # nothing leaves rows out that are not in memory
+        alone = "" if self.left_out else "; not known is how new groups and later rows differ"
+        return (
+            f"metric from {self.metric_rows} rows{powers}; by the rows that chose: {steps}{alone}"
+        )
 
 
 def learn_large(
@@ -121,9 +125,12 @@ def learn_large(
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]
         predictor, places = _among_others(predictor, source, judging)
+    left_out = None if undone else _left_out(work, solution, source)
+    if varying_noise and left_out is not None and predictor.rows.member >= 0:
+        predictor = predictor.knowing(left_out)
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
-        None if undone else _left_out(work, solution, source), ", ".join(undone),
+        left_out, ", ".join(undone),
     )  # fmt: skip
 
 

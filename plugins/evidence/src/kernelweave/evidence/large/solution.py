@@ -285,6 +285,12 @@ class LandmarksLeaveOut:
         moved = solve(inner, right, assume_a="sym", check_finite=False)[: len(rows)]
         return np.asarray(-moved / mass[:, None])
 
+    def alone(self, rows: Index) -> FloatArray:
+        """Return residuals of rows each predicted from all others, shape (n_rows, n_outputs)."""
+        # their columns are worked out together
+        self.residuals(rows)
+        return np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
+
     def _equations(self, which: Index) -> tuple[FloatArray, FloatArray]:
         """Return the products of the columns of rows and landmarks, and their right sides."""
         new = np.unique(which[self._column[which] < 0])
