@@ -119,7 +119,7 @@ def test_what_the_draw_misses_is_shown_to_the_encoder() -> None:
     assert (len(seen.batch), seen.n_rows) == (53, 3000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = EvidenceKernelRegressor(**QUICK).fit(batches)
+        model = EvidenceKernelRegressor(**QUICK | {"max_iter": 200}).fit(batches)
     names = [each.name for each in model.dimensions_]
     assert names == ["a", "b", "rare", "a missing", "word"]
 
