@@ -11,7 +11,7 @@ from kernelweave.kernels_core import Problem, Result, TessellatedFamily, solve
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
-from kernelweave.spectahedron.apd import PrimalDualSearch
+from kernelweave.spectahedron.first_order import PrimalDualSearch
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 

@@ -24,7 +24,7 @@ from kernelweave.spectahedron import (
     TessellatedKernelRegressorCV,
 )
 from kernelweave.spectahedron.model_selection import ends
-from kernelweave.spectahedron.start import at_new_caps
+from kernelweave.spectahedron.settings import at_new_caps
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris

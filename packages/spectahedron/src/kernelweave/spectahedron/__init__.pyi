@@ -7,8 +7,8 @@ from .settings import (
     InteriorPoint,
     LowRank,
     Spectahedron,
+    Start,
 )
-from .start import Start
 
 __all__ = [
     "AcceleratedPrimalDual",

@@ -19,15 +19,15 @@ _SEARCHES = (
         *("one interior point over dual variables and P: for hard problems, m ≤ 3000", 1.8, 1.9),
     ),
     (
-        *("tkl-frank-wolfe", "frank_wolfe_search:FrankWolfeSearch", _PAPER + "2, corrected"),
+        *("tkl-frank-wolfe", "first_order:FrankWolfeSearch", _PAPER + "2, corrected"),
         *("rank-one atoms with an exact line search", 1.8, 2.7),
     ),
     (
-        *("tkl-apd", "apd:PrimalDualSearch", _PAPER + "4, corrected"),
+        *("tkl-apd", "first_order:PrimalDualSearch", _PAPER + "4, corrected"),
         *("accelerated primal-dual steps, their lengths by a line search", 1.9, 1.4),
     ),
     (
-        *("tkl-hybrid", "frank_wolfe_search:HybridSearch", _PAPER + "6"),
+        *("tkl-hybrid", "first_order:HybridSearch", _PAPER + "6"),
         "Frank-Wolfe while its steps are long, then accelerated primal-dual steps",
         *(1.9, 2.7),
     ),

@@ -44,8 +44,7 @@ from kernelweave.qp_smo import SVC, SVR
 from numpy.typing import ArrayLike
 
 from .gram_memory import GRAM
-from .settings import Spectahedron
-from .start import Start
+from .settings import Spectahedron, Start
 
 # six digits of a float64 are left to tell samples apart
 _LARGEST_VOLUME = 1e10

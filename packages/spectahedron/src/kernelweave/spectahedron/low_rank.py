@@ -21,12 +21,11 @@ from kernelweave.kernels_core.memory import permits
 
 from .algorithm import SpectahedronSearch
 from .curvature import AtomModel, FactorModel, FactorPoint, responses
-from .frank_wolfe_search import balanced_direction
+from .first_order import balanced_direction
 from .gram_memory import GramAt, grams_are_stored
 from .interior_point import InteriorPath, required_bytes, work
 from .saddle import SpectahedronOracle
-from .settings import LowRank
-from .start import Start
+from .settings import LowRank, Start
 
 # No gap or decrease below this share of OPT_A is asked of the learner: rounding hides it there, and
 # the solve would end at its tightest tolerance for nothing.

@@ -45,7 +45,7 @@ from .estimators import (
     box_of,
     scaled_by,
 )
-from .start import Start, at_new_caps
+from .settings import Start, at_new_caps
 
 # Values of C that "cv" tries, in the units of 1 / mean k(x, x): a factor of ten apart, since the
 # error changes slowly with C, and every value is a fit in each fold. Where the best lies at an end

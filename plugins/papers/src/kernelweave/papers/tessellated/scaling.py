@@ -185,7 +185,7 @@ def measure_parts(path: str, n_samples: int, n_features: int) -> dict[str, float
 
 def parts_of(problem: Problem) -> dict[str, float]:
     """Return the processor seconds of every part and of an iteration of Frank-Wolfe, and n_P."""
-    from kernelweave.spectahedron.frank_wolfe_search import FrankWolfeSearch
+    from kernelweave.spectahedron.first_order import FrankWolfeSearch
 
     with config_context(n_threads=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
