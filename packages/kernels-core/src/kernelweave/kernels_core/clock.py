@@ -86,6 +86,11 @@ def expired() -> bool:
     return interrupts.asked() or _still.now() >= _deadline.get()
 
 
+def limited() -> bool:
+    """Return whether the running solve has a deadline, for saying what ended it."""
+    return _deadline.get() < math.inf
+
+
 def seconds_left() -> float:
     """Return the seconds before the deadline, ``inf`` without one, none after a Ctrl-C.
 

@@ -799,7 +799,7 @@ def _status_of(learned: Learned | LearnedLarge) -> Status:
     """Return why a fit ended: by a limit of it all, or that of any search of the scales."""
     if learned.missing:
         # nothing but the clock and who watches stops a fit
-        return Status.MAX_TIME if np.isfinite(clock.seconds_left()) else Status.STOPPED
+        return Status.MAX_TIME if clock.limited() else Status.STOPPED
     found = {fit.status for fit in learned.fits}
     limits = [each for each in (Status.MAX_ITER, Status.STALLED) if each in found]
     return limits[0] if limits else Status.STATIONARY
