@@ -105,10 +105,13 @@ def fit_fold(
     except Stopped:
         fill_up(views, own, plan, starts, fits)
         whole = False
-    points = views.points(other.numeric, other.codes)
+    seen, points = (views.points(each.numeric, each.codes) for each in (own, other))
     # what time left undone has scales of another fit, which need not be worked out again
     known = {fit.theta.tobytes(): fit.scales for fit in fits}
-    found = {key: fit_mixture(views, own, (each,)).predict(points) for key, each in known.items()}
+    found = {
+        key: fit_mixture(views, own, (each,), points=seen).predict(points)
+        for key, each in known.items()
+    }
     predictions = np.array([found[fit.theta.tobytes()] for fit in fits])
     return Fold(held_out, own, views, fits, predictions, whole)
 

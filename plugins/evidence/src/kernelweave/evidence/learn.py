@@ -142,7 +142,6 @@ class Learned:
       where it was not finished
     - `rows`: the training rows, with the words whether numbers and targets are under powers
     - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
-    - `screened`: the dimensions of each path of a wide table
     """
 
     mixture: Mixture
@@ -153,7 +152,6 @@ class Learned:
     held_out: FloatArray
     rows: Rows
     missing: str = ""
-    screened: tuple[Index, ...] = ()
 
     def __str__(self) -> str:
         n = self.mixture.points.n_points
@@ -165,9 +163,9 @@ class Learned:
 
     @property
     def without_scales(self) -> Index:
-        """The dimensions of a wide table that have no scale of their own."""
-        everything = np.arange(self.rows.n_dimensions if self.screened else 0)
-        return np.setdiff1d(everything, np.concatenate([np.empty(0, np.intp), *self.screened]))
+        """The dimensions of a wide table that have no scale of their own in any fit of the path."""
+        path = [fit.scales.ell for fit in self.fits if np.isfinite(fit.precision)]
+        return np.flatnonzero(~np.any(path, axis=0)) if path else np.empty(0, np.intp)
 
 
 def learn(
@@ -202,14 +200,14 @@ def learn(
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))
     views = rows.views()
-    screened, fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
+    fits, polished = _fit_all(views, rows, plan, folds, seeds[-1])
     weights = weights[: len(fits)] if weights[: len(fits)].any() else _strongest(len(fits))
     weights = weights / weights.sum()
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
     parts.end()
     missing = _missing(len(splits), folds, polished)
     combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
-    return Learned(mixture, fits, weights, errors, folds, combined, rows, missing, screened)
+    return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
 
 
 def _padded(weights: FloatArray, held_out: FloatArray) -> FloatArray:
@@ -230,11 +228,8 @@ def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:
 
 def _fit_all(
     views: Views, rows: Rows, plan: PathPlan, folds: Sequence[Fold], seed: int
-) -> tuple[tuple[Index, ...], list[Fit], bool]:
-    """Return the candidates on all rows, started at those of the folds; whether it was finished.
-
-    First the dimensions of each path, where a table is wide.
-    """
+) -> tuple[list[Fit], bool]:
+    """Return the candidates on all rows, started at those of the folds; whether it was finished."""
     precisions, wide = candidate_precisions(plan, rows), rows.n_dimensions > MOST_SCALES
     starts: Starts = [
         thetas if wide else [np.mean(thetas, axis=0), *thetas]
@@ -242,7 +237,6 @@ def _fit_all(
         for thetas in [[fold.fits[k].theta for fold in folds]]
     ]
     done: list[Fit] = []
-    screened: tuple[Index, ...] = ()
     try:
         state = np.random.RandomState(seed)
         screened = screen(views, rows, state)
@@ -254,5 +248,5 @@ def _fit_all(
             Fit(precisions[k], guesses[k][0], np.nan, np.inf, 0, Status.MAX_TIME)
             for k in range(len(done), len(guesses))
         ]
-        return screened, done, False
-    return screened, done, True
+        return done, False
+    return done, True

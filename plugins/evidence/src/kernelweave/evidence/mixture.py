@@ -143,10 +143,17 @@ def weighted(scales: Sequence[Scales], weights: FloatArray) -> tuple[Scales, ...
 
 
 def fit_mixture(
-    views: Views, rows: Rows, scales: tuple[Scales, ...], targets: Standardised | None = None
+    views: Views,
+    rows: Rows,
+    scales: tuple[Scales, ...],
+    targets: Standardised | None = None,
+    points: Points | None = None,
 ) -> Mixture:
-    """Factor S once and solve for all outputs, standardised by the rows or as other rows are."""
-    points = views.points(rows.numeric, rows.codes)
+    """Factor S once and solve for all outputs, standardised by the rows or as other rows are.
+
+    `points`: the rows as the views see them, where that is known.
+    """
+    points = views.points(rows.numeric, rows.codes) if points is None else points
     targets = Standardised.of(rows) if targets is None else targets.of_rows(rows)
     share = np.ones(len(rows)) if rows.weight is None else 1.0 / rows.weight
     diagonal = sum(each.noise for each in scales) * share + JITTER

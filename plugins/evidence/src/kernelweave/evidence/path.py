@@ -248,8 +248,8 @@ def fit_path(
     for i, precision in enumerate(plan.precisions):
         evidence = Evidence(points, jump, targets, precision, rows.weight, terms)
         given = starts[i] if starts else []
-        known = [*before, *(given if kept is None else [restricted(t, kept) for t in given])]
-        known = known or [start(len(jump))]
+        own = given if kept is None else [restricted(each, kept) for each in given]
+        known = [*before, *own] or [start(len(jump))]
         theta = min(known, key=evidence.value) if len(known) > 1 else known[0]
         try:
             found = fit_scales(evidence, theta, max_iter=plan.max_iter, tol=plan.tol)

@@ -13,7 +13,7 @@ from .views import Views
 MOST_SCALES = 100
 """More dimensions than these are screened."""
 # How many of them each path has a scale for. Which is better differs from table to table.
-KEPT = (48, 96)
+KEPT = (6, 48, 96)
 _N_TREES = 100
 # between so many trees the clock is looked at
 _BATCH = 10
