@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, candidates
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, base, candidates
 from kernelweave.evidence import screening as module
 from kernelweave.evidence.candidates import candidate_precisions
 from kernelweave.evidence.folds import fit_fold
@@ -15,7 +17,10 @@ from kernelweave.evidence.path import PathPlan, fit_path
 from kernelweave.evidence.rows import Rows
 from kernelweave.evidence.screening import KEPT, embedded, restricted, screen
 from kernelweave.evidence.terms import Scales, Stopped
-from kernelweave.kernels_core import clock
+from kernelweave.kernels_core import Status, clock, config_context
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.exceptions import ConvergenceWarning
 
 PLAN = PathPlan((5.0,), max_iter=8)
 
@@ -89,7 +94,7 @@ def test_a_hundred_columns_are_learned_as_before(monkeypatch: pytest.MonkeyPatch
     X = state.randn(40, 101)
     y = X[:, 0] + 0.1 * state.randn(40)
     many = Rows(X, np.empty((40, 0), dtype=np.int64), y[None])
-    assert len(candidate_precisions(PLAN, many)) == 3
+    assert len(candidate_precisions(PLAN, many)) == len(KEPT) + 1
     options = {"precisions": (5.0,), "max_iter": 4}
     found = EvidenceKernelRegressor(**options).fit(X[:, :100], y)
     for each in (module, candidates):
@@ -122,3 +127,37 @@ def test_the_clock_is_looked_at_between_trees(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(Stopped):
         screen(rows.views(), rows, random_state())
     assert not looks
+
+
+def test_ten_thousand_columns_ask_for_the_memory_that_a_fit_was_seen_to_take() -> None:
+    rows = Rows(np.zeros((40, 10_000)), np.empty((40, 0), dtype=np.int64), np.zeros((1, 40)))
+    # the peak of a whole regression, counted by tracemalloc
+    with (
+        config_context(memory_limit=132_600_000),
+        pytest.raises(MemoryBudgetError, match="40 rows and the scales of 10000 dimensions"),
+    ):
+        base.refuse_what_cannot_fit(rows)
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+def test_trees_of_thousands_of_columns_end_a_few_after_the_time_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A clock on which a batch of trees takes ten seconds and a look at it none."""
+    seconds, state = [0.0], random_state()
+    fit = ExtraTreesRegressor.fit
+
+    def slow(*arguments: Any) -> Any:
+        seconds[0] += 10.0
+        return fit(*arguments)
+
+    monkeypatch.setattr(ExtraTreesRegressor, "fit", slow)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    X = state.randn(30, 5000)
+    model = EvidenceKernelRegressor(max_time=35.0, warp=False, precisions=(5.0,), max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="folds cut short"):
+        model.fit(X, X[:, 0])
+    # at most a batch later than the limit in each of three folds and in the fit of all rows
+    assert 35.0 <= seconds[0] <= 80.0
+    assert model.result_.status is Status.MAX_TIME
+    assert np.isfinite(model.predict(X)).all()

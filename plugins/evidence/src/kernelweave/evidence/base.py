@@ -92,8 +92,9 @@ FEW_ROWS = 150
 _ASKED = 0.9
 # of a table in batches, what tells the encoder its levels and medians
 DRAWN_ROWS = 20_000
-# of views of all rows and of a fold, and what trees read: numbers for each cell
-_VIEWS = 16
+# of a wide table: numbers for each cell, of views of all rows and of the folds, also of the fit to
+# the noise, and what trees read; and bytes for each dimension, of its plan and the arrays' heads
+_VIEWS, _HEADS = 40, 4096
 # of a table: read, encoded, without the rows of no weight, and those of a part
 _COPIES = 4
 _LANDMARKS = Rule(
@@ -811,7 +812,8 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
     # of a wide table the other dimensions have views alone
     own = min(n_dimensions, KEPT[-1])
     require(
-        evidence_bytes(own, n, len(rows.targets)) + 8 * _VIEWS * n * (n_dimensions - own),
+        evidence_bytes(own, n, len(rows.targets))
+        + (8 * _VIEWS * n + _HEADS) * (n_dimensions - own),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
         alternative="raise memory_limit or give fewer rows or columns",
     )
