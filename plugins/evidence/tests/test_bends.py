@@ -22,8 +22,15 @@ def ratios(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.tanh(np.log(X[:, 0] / X[:, 1]) / 2.0) + 0.1 * state.randn(n)
 
 
-def of(numeric: np.ndarray, weight: np.ndarray | None = None, *, bent: bool = True) -> Views:
-    return Views.of(numeric, np.empty((len(numeric), 0), dtype=np.int64), weight, bent=bent)
+def of(
+    numeric: np.ndarray, weight: np.ndarray | None = None, *, transform_columns: bool = True
+) -> Views:
+    return Views.of(
+        numeric,
+        np.empty((len(numeric), 0), dtype=np.int64),
+        weight,
+        transform_columns=transform_columns,
+    )
 
 
 def seen(views: Views, numeric: np.ndarray) -> np.ndarray:
@@ -34,7 +41,7 @@ def test_held_out_rows_take_the_power_where_it_pays() -> None:
     X, y = ratios(600)
     bent = EvidenceKernelRegressor(**QUICK).fit(X[:150], y[:150])
     plain = EvidenceKernelRegressor(warp=False, **QUICK).fit(X[:150], y[:150])
-    assert bent._predictor.rows.bent
+    assert bent._predictor.rows.transform_columns
     left = [1.0 - model.score(X[150:], y[150:]) for model in (bent, plain)]
     assert left[0] < 0.6 * left[1]
     assert "under a power" in bent.certificate_.work
@@ -105,7 +112,7 @@ def test_a_large_fit_takes_the_power_too() -> None:
     state = np.random.RandomState
     bent = learn_large(rows, plan, state(0), powers=True)
     plain = learn_large(rows, plan, state(0))
-    assert any(bent.predictor.views.bends)
-    assert not any(plain.predictor.views.bends)
+    assert any(bent.predictor.views.warps)
+    assert not any(plain.predictor.views.warps)
     assert 1.0 - bent.record[-1].score < 0.85 * (1.0 - plain.record[-1].score)
     assert "under a power" in str(bent)

@@ -29,7 +29,7 @@ def frame(seed: int, n: int) -> pd.DataFrame:
 
 def rows_of(X: pd.DataFrame, y: Any) -> Rows:
     encoder = ColumnEncoder().fit(X)
-    return Rows(*encoder.transform(X), y[None], bent=True, coding=encoder.coding)
+    return Rows(*encoder.transform(X), y[None], transform_columns=True, coding=encoder.coding)
 
 
 def agreement(codes: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_a_row_left_out_in_closed_form_is_a_row_left_out(case) -> None:
 
 def test_intervals_are_nested_and_cover(case) -> None:
     rows, result = case
-    new = friedman(575, prices=rows.warped).take(np.arange(75, 575))
+    new = friedman(575, prices=rows.transform_targets).take(np.arange(75, 575))
     predictor = ExactPredictor.of(result)
     wide, narrow = (predictor.interval(new.numeric, new.codes, c) for c in (0.9, 0.6))
     assert (wide[0] <= narrow[0]).all()
@@ -76,7 +76,9 @@ def test_no_target_held_out_reaches_the_metric_or_the_units_of_its_interval(case
     held_out = result.folds[0].held_out
     targets = rows.targets.copy()
     targets[:, held_out] = np.random.RandomState(1).permutation(targets[:, held_out].T).T
-    other = learned(Rows(rows.numeric, rows.codes, targets, rows.weight, rows.warped)).folds[0]
+    other = learned(
+        Rows(rows.numeric, rows.codes, targets, rows.weight, rows.transform_targets)
+    ).folds[0]
     for one, two in zip(result.folds[0].fits, other.fits, strict=True):
         np.testing.assert_array_equal(one.theta, two.theta)
     before, after = (fold.among(rows, result.weights).target for fold in (result.folds[0], other))

@@ -67,4 +67,8 @@ def test_held_out_rows_take_the_warp_where_it_pays_and_only_there() -> None:
     _, std = bent.predict(X[150:], return_std=True)
     assert np.corrcoef(std, y[150:])[0, 1] > 0.5
     straight = X[:150, 0] + 0.1 * X[:150, 1]
-    assert not EvidenceKernelRegressor(**QUICK).fit(X[:150], straight)._predictor.rows.warped
+    assert (
+        not EvidenceKernelRegressor(**QUICK)
+        .fit(X[:150], straight)
+        ._predictor.rows.transform_targets
+    )

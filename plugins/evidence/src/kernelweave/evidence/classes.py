@@ -91,17 +91,18 @@ def class_folds(
     codes: NDArray[np.intp],
     n_folds: int,
     random_state: np.random.RandomState,
-    twins: NDArray[np.intp] | None = None,
+    duplicate_ids: NDArray[np.intp] | None = None,
 ) -> list[Split]:
     """Return folds that keep the shares of the classes where their rows suffice.
 
-    Twins, rows that are equal but for their class, stay together: equal rows of one class count
-    as one, so that a row held out would find in training only those that contradict it. Rows that
-    recur, which no one merged, have no twins.
+    Rows that are equal but for their class stay together. Equal rows of one class were merged
+    before, so the duplicates of a held-out row that remain in training would all contradict it.
+
+    `duplicate_ids`: the group of duplicates of each row; all distinct where rows recur.
     """
     n_folds = max(2, min(n_folds, len(codes)))
-    if twins is not None and n_folds <= twins.max() + 1 < len(codes):
-        whole = _whole_folds(codes, n_folds, random_state, twins)
+    if duplicate_ids is not None and n_folds <= duplicate_ids.max() + 1 < len(codes):
+        whole = _whole_folds(codes, n_folds, random_state, duplicate_ids)
         if all(len(held_out) for _, held_out in whole):
             return whole
     if np.bincount(codes).max() < n_folds:
@@ -117,15 +118,15 @@ def _whole_folds(
     codes: NDArray[np.intp],
     n_folds: int,
     random_state: np.random.RandomState,
-    twins: NDArray[np.intp],
+    duplicate_ids: NDArray[np.intp],
 ) -> list[Split]:
     if np.bincount(codes).max() < n_folds:
         folds = GroupKFold(n_folds, shuffle=True, random_state=random_state)
-        return list(folds.split(codes, groups=twins))
+        return list(folds.split(codes, groups=duplicate_ids))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-        return list(folds.split(codes, codes, twins))
+        return list(folds.split(codes, codes, duplicate_ids))
 
 
 def judge_classes(

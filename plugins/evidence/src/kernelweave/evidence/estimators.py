@@ -80,10 +80,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return self._shaped(to_original_rows(held_out, self._owner))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        n_folds, twins = min(self._n_folds, len(rows)), rows.twins
-        if n_folds <= twins.max() + 1 < len(rows):
+        n_folds, duplicate_ids = min(self._n_folds, len(rows)), rows.duplicate_ids
+        if n_folds <= duplicate_ids.max() + 1 < len(rows):
             folds = GroupKFold(n_folds, shuffle=True, random_state=state)
-            return list(folds.split(rows.numeric, groups=twins))
+            return list(folds.split(rows.numeric, groups=duplicate_ids))
         return list(KFold(n_folds, shuffle=True, random_state=state).split(rows.numeric))
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
@@ -287,7 +287,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return crossed_logits(held_out, rows.targets, rows.mass)
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        return class_folds(class_codes(rows.targets), self._n_folds, state, rows.twins)
+        return class_folds(class_codes(rows.targets), self._n_folds, state, rows.duplicate_ids)
 
     def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
         self._calibration, score, error = judge_classes(held_out, rows.targets, rows.mass)

@@ -190,7 +190,7 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
     y, mass, held_out = rows.targets[0], rows.mass, predictor.held_out
     seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
     unit = float(np.average(y, weights=mass))
-    if rows.warped and 2 * len(np.unique(y)) > len(y):
+    if rows.transform_targets and 2 * len(np.unique(y)) > len(y):
         return predictor, ""
     if len(rows.targets) > 1 or y.min() < 0.0 or not all(f.training.targets.any() for f in folds):
         return predictor, ""

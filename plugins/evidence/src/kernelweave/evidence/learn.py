@@ -21,16 +21,19 @@ from .terms import Stopped
 from .views import Views, is_skewed
 from .warp import Warp
 
-# a power nearer to 1 changes too little to pay for a second fit
-_BENT = 0.15
-# and whether it pays is seen before the scales have converged
+# a power nearer to 1 changes the targets too little to pay for a second fit
+_MIN_POWER_CHANGE = 0.15
+# tolerance of the rough fits that decide on transforms: the scales need not have converged
 _ROUGH = 1e-4
-# least share of the plain Gaussian kernel in that of classes: ±1 say little of scales
+# smallest weight of the one-scale Gaussian among fits to classes: ±1 tells little of the scales
 _PLAIN = 0.25
 
 
-class Tried(NamedTuple):
-    """Folds of some rows; `held_out`, `errors`: as in `Learned`, for each fit."""
+class Attempt(NamedTuple):
+    """Cross-validated fits of rows, with or without transforms of columns and targets.
+
+    `held_out`, `errors`: as in `Learned`, for each fit.
+    """
 
     rows: Rows
     folds: list[Fold]
@@ -42,8 +45,8 @@ class Tried(NamedTuple):
         """The least error among the fits."""
         return float(np.nan_to_num(self.errors, nan=np.inf).min())
 
-    def surely_gains_on(self, other: Tried) -> bool:
-        """Return whether held-out errors are lower than another's by twice the standard error."""
+    def is_significantly_better_than(self, other: Attempt) -> bool:
+        """Return whether the squared error is lower by more than two standard errors."""
         if not self.folds or len(self.folds) < len(other.folds):
             return False
         gains = other._squares() - self._squares()
@@ -59,27 +62,28 @@ class Tried(NamedTuple):
 
 def choose(
     rows: Rows, powers: bool, fit: Callable[[Rows, PathPlan], list[Fold]], plan: PathPlan
-) -> Tried:
-    """Return the rows with numbers and targets as they are or under powers, by held-out errors.
+) -> Attempt:
+    """Choose by cross-validation whether to transform skewed columns and targets.
 
-    Numbers are, unless a rough fit is surely better: small gains were as often losses elsewhere.
+    Columns only if that is significantly better in a rough fit: on real tables, smaller gains were
+    as often losses on other rows.
     """
     n_fits = len(candidate_precisions(plan, rows))
 
-    def attempt(each: Rows, plan: PathPlan) -> Tried:
+    def attempt(each: Rows, plan: PathPlan) -> Attempt:
         folds = fit(each, plan)
-        return Tried(each, folds, *judge(each, folds, n_fits, plan.loss))
+        return Attempt(each, folds, *judge(each, folds, n_fits, plan.loss))
 
     best = attempt(rows, plan)
-    if powers and has_long_tails(rows):
+    if powers and has_skewed_columns(rows):
         rough = replace(plan, tol=max(plan.tol, _ROUGH))
-        other = attempt(replace(rows, bent=True), rough)
-        if other.surely_gains_on(best):
+        other = attempt(replace(rows, transform_columns=True), rough)
+        if other.is_significantly_better_than(best):
             full = attempt(other.rows, plan) if rough != plan else other
             # time may have run out meanwhile
             best = full if len(full.folds) == len(other.folds) else other
-    if powers and is_bent(rows, plan):
-        other = attempt(replace(best.rows, warped=True), plan)
+    if powers and has_skewed_targets(rows, plan):
+        other = attempt(replace(best.rows, transform_targets=True), plan)
         # a power whose folds were cut short says nothing
         if len(other.folds) == len(best.folds) and other.loss < best.loss:
             best = other
@@ -88,7 +92,7 @@ def choose(
 
 def attempts(rows: Rows, plan: PathPlan) -> int:
     """Return how often `choose` fits the folds at most."""
-    return 1 + 2 * has_long_tails(rows) + is_bent(rows, plan)
+    return 1 + 2 * has_skewed_columns(rows) + has_skewed_targets(rows, plan)
 
 
 def powers_of_a_part(
@@ -100,7 +104,7 @@ def powers_of_a_part(
     second fit of all would cost many times as much. The random state is left as it is: where no
     power is taken, the fit is the one that was offered none.
     """
-    if not (has_long_tails(rows) or is_bent(rows, plan)):
+    if not (has_skewed_columns(rows) or has_skewed_targets(rows, plan)):
         return rows
     twin = np.random.RandomState()
     twin.set_state(random_state.get_state())
@@ -114,18 +118,22 @@ def powers_of_a_part(
     middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
     rough = replace(plan, tol=_ROUGH, precisions=middle)
     best = choose(part, True, lambda each, own: fit_folds(each, own, splits, seeds), rough)
-    return replace(rows, warped=best.rows.warped, bent=best.rows.bent)
+    return replace(
+        rows,
+        transform_targets=best.rows.transform_targets,
+        transform_columns=best.rows.transform_columns,
+    )
 
 
-def has_long_tails(rows: Rows) -> bool:
-    """Return whether some column of numbers is skewed."""
+def has_skewed_columns(rows: Rows) -> bool:
+    """Return whether any numeric column is skewed."""
     return bool(is_skewed(rows.numeric, rows.mass / rows.mass.sum()).any())
 
 
-def is_bent(rows: Rows, plan: PathPlan) -> bool:
-    """Return whether a power far from none makes a target of a regression nearly normal."""
+def has_skewed_targets(rows: Rows, plan: PathPlan) -> bool:
+    """Return whether the power that makes a regression target nearly normal is far from 1."""
     powers = [] if plan.classes else [Warp.of(each, rows.mass).power for each in rows.targets]
-    return any(abs(power - 1.0) > _BENT for power in powers)
+    return any(abs(power - 1.0) > _MIN_POWER_CHANGE for power in powers)
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ class Learned:
 
     def __str__(self) -> str:
         n = self.mixture.points.n_points
-        powers = "; skewed columns under a power" if self.rows.bent else ""
+        powers = "; skewed columns under a power" if self.rows.transform_columns else ""
         away, p = len(self.without_scales), self.rows.n_dimensions
         wide = f"; {away} of {p} dimensions screened away by trees" if away else ""
         folds = f"{len(self.folds)} folds"

@@ -29,8 +29,8 @@ class Rows:
     - `codes` of shape (n, q)
     - `targets` of shape (n_outputs, n)
     - `weight` of shape (n,): ``None`` where all are one
-    - `warped`: whether the targets are learned under a power that makes them nearly normal
-    - `bent`: whether skewed numbers are seen under such a power
+    - `transform_targets`: whether a power makes the targets nearly normal
+    - `transform_columns`: whether a power makes skewed columns nearly normal
     - `coding`: how a part of them codes the others
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
     - `moments` of shape (n,): rows are held out after those before them; ``None`` without an order
@@ -42,8 +42,8 @@ class Rows:
     codes: NDArray[np.int64]
     targets: FloatArray
     weight: FloatArray | None = None
-    warped: bool = False
-    bent: bool = False
+    transform_targets: bool = False
+    transform_columns: bool = False
     coding: Coding | None = None
     groups: Index | None = None
     moments: FloatArray | None = None
@@ -84,11 +84,11 @@ class Rows:
         return len(np.unique(table, axis=0)) < len(table)
 
     @cached_property
-    def twins(self) -> NDArray[np.intp]:
-        """A number for each row, the same for rows that folds keep together.
+    def duplicate_ids(self) -> NDArray[np.intp]:
+        """Number of each row's group of duplicates, which folds keep together, shape (n,).
 
-        Those are equal but for their targets and for rounding. Where rows recur, none are kept
-        together: folds of whole combinations would ask for what training has never seen.
+        Duplicates are equal but for their targets and for rounding. Where rows recur, each is a
+        group of its own: otherwise a fold would hold combinations that training has never seen.
         """
         return np.arange(len(self)) if self.recurring else copy_groups(self.numeric, self.codes)
 
@@ -145,7 +145,13 @@ class Rows:
         be their own.
         """
         coding = self.coding if apart else None
-        return Views.of(self.numeric, self.codes, self.weight, bent=self.bent, coding=coding)
+        return Views.of(
+            self.numeric,
+            self.codes,
+            self.weight,
+            transform_columns=self.transform_columns,
+            coding=coding,
+        )
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,7 @@ class Standardised:
         targets, share = rows.targets, rows.mass / rows.mass.sum()
         margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
         low, high = reach_of(targets.min(axis=1), targets.max(axis=1), margin)
-        warps = tuple(Warp.of(each, share) for each in targets) if rows.warped else ()
+        warps = tuple(Warp.of(each, share) for each in targets) if rows.transform_targets else ()
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
         centre = targets @ share

@@ -51,8 +51,8 @@ class Points(NamedTuple):
 class Views:
     """What the views need to know of the training rows.
 
-    `mean`, `scale` of shape (p,): of numbers under their bends; `knots`, `ranks`: distinct values
-    of a number and their mid-ranks; `shares`: share of the rows in each level; `bends`: the power
+    `mean`, `scale` of shape (p,): of numbers under their warps; `knots`, `ranks`: distinct values
+    of a number and their mid-ranks; `shares`: share of the rows in each level; `warps`: the power
     of each number, ``None`` where it is taken as it is; empty where all are; `fills`, `pools`: how
     a part of the rows codes others, see `Coding`; empty where all rows were learned from.
     """
@@ -62,7 +62,7 @@ class Views:
     knots: tuple[FloatArray, ...]
     ranks: tuple[FloatArray, ...]
     shares: tuple[FloatArray, ...]
-    bends: tuple[Warp | None, ...] = ()
+    warps: tuple[Warp | None, ...] = ()
     fills: Fills = ()
     pools: tuple[NDArray[np.int64], ...] = ()
 
@@ -84,7 +84,7 @@ class Views:
         return [self.mean, self.scale, *self.knots, *self.ranks, *self.shares]
 
     def _others(self) -> tuple[object, ...]:
-        return self.bends, self.fills, len(self.pools)
+        return self.warps, self.fills, len(self.pools)
 
     @property
     def n_dimensions(self) -> int:
@@ -104,14 +104,15 @@ class Views:
         codes: NDArray[np.int64],
         weight: FloatArray | None = None,
         *,
-        bent: bool = False,
+        transform_columns: bool = False,
         coding: Coding | None = None,
     ) -> Views:
         """Learn the views from training rows.
 
         `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
-        counts a row twice; `bent`: whether skewed numbers are seen under a power; `coding`: of rows
-        that are a part of those encoded, whose medians and levels are to be their own.
+        counts a row twice; `transform_columns`: whether a power makes skewed columns nearly normal;
+        `coding`: of rows that are a part of those encoded, whose medians and levels are to be
+        their own.
         """
         w = np.ones(len(numeric)) if weight is None else weight
         share = w / w.sum()
@@ -121,24 +122,24 @@ class Views:
         tables = [_mid_ranks(column, share) for column in numeric.T]
         shares = tuple(np.bincount(column, weights=share).astype(np.float64) for column in codes.T)
         knots, ranks = zip(*tables, strict=True) if tables else ((), ())
-        skewed = is_skewed(numeric, share) if bent else ()
-        bends = tuple(
+        skewed = is_skewed(numeric, share) if transform_columns else ()
+        warps = tuple(
             Warp.of(column, share) if each else None
             for column, each in zip(numeric.T, skewed, strict=False)
         )
-        numbers = _bent(numeric, bends, knots)
+        numbers = _transformed(numeric, warps, knots)
         mean = share @ numbers
         rest = numbers - mean
         # squares of small numbers would underflow
         unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
         scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-        return cls(mean, scale, tuple(knots), tuple(ranks), shares, bends, fills, pools)
+        return cls(mean, scale, tuple(knots), tuple(ranks), shares, warps, fills, pools)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
         numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
-        t = ((_bent(numeric, self.bends, self.knots) - self.mean) / self.scale).T
+        t = ((_transformed(numeric, self.warps, self.knots) - self.mean) / self.scale).T
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
         U = np.empty_like(X)
         for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):
@@ -185,18 +186,18 @@ def _recoded(
     return numeric, codes
 
 
-def _bent(
-    numeric: FloatArray, bends: Sequence[Warp | None], knots: Sequence[FloatArray]
+def _transformed(
+    numeric: FloatArray, warps: Sequence[Warp | None], knots: Sequence[FloatArray]
 ) -> FloatArray:
     """Return numbers under their powers, no further away than a training value may be."""
-    if not any(bends):
+    if not any(warps):
         return numeric
     out = np.array(numeric)
     with np.errstate(all="ignore"):
-        for i, (bend, known) in enumerate(zip(bends, knots, strict=True)):
-            if bend is not None:
-                low, high = bend.forward(known[[0, -1]])
-                out[:, i] = cut_far(bend.forward(numeric[:, i]), low, high)
+        for i, (warp, known) in enumerate(zip(warps, knots, strict=True)):
+            if warp is not None:
+                low, high = warp.forward(known[[0, -1]])
+                out[:, i] = cut_far(warp.forward(numeric[:, i]), low, high)
     return out
 
 

@@ -67,8 +67,8 @@ class NumberBlock:
         out[:, len(self.kept) :] = missing[:, self.indicators]
         return out
 
-    def surprises(self, values: FloatArray) -> NDArray[np.intp]:
-        """Return which columns of the result have gaps now and had none in training."""
+    def unseen_missing(self, values: FloatArray) -> NDArray[np.intp]:
+        """Return the kept columns with missing values here and none in training."""
         now = np.isnan(values[:, self.kept]).any(axis=0)
         return np.flatnonzero(now & ~self.gaps[self.kept])
 

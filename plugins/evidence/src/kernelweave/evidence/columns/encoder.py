@@ -18,7 +18,7 @@ from kernelweave.tables.plans import KINDS, ColumnPlan, as_dates, check_dates, n
 from numpy.typing import NDArray
 
 from .encoded import Coding, Encoded
-from .training import Findings, NumberColumn, Sorting, fit_levels, fit_numbers
+from .training import ColumnKinds, ColumnRemarks, NumberColumn, fit_levels, fit_numbers
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -237,24 +237,24 @@ class ColumnEncoder:
         rows: NDArray[np.intp],
         kinds: Mapping[str, str],
     ) -> None:
-        findings = Findings()
-        sorting = Sorting(table, findings, kinds)
-        self._numbers = [column for column, _ in sorting.numbers]
-        values = stack(self._numbers, [raw for _, raw in sorting.numbers], rows, table.comma)
-        self._block, dimensions = fit_numbers(self._numbers, values, weight, findings)
+        remarks = ColumnRemarks()
+        columns = ColumnKinds(table, remarks, kinds)
+        self._numbers = [column for column, _ in columns.numbers]
+        values = stack(self._numbers, [raw for _, raw in columns.numbers], rows, table.comma)
+        self._block, dimensions = fit_numbers(self._numbers, values, weight, remarks)
         self._levels = fit_levels(
-            sorting.words,
+            columns.words,
             weight,
-            findings,
+            remarks,
             max_levels=int(self.max_levels),
             min_frequency=self.min_frequency,
             asked=[name for name, kind in kinds.items() if kind == "category"],
         )
-        self._texts = sorting.texts
+        self._texts = columns.texts
         of_texts = [each for column in self._texts for each in column.dimensions()]
         levels = [column.dimension() for column in self._levels]
         self.dimensions_ = [*dimensions, *of_texts, *levels]
-        self.report_: list[ColumnPlan] = findings.told(sorting.plans)
+        self.report_: list[ColumnPlan] = remarks.with_remarks(columns.plans)
         if not self.dimensions_:
             first = self.report_[0]
             raise ValueError(
@@ -262,8 +262,8 @@ class ColumnEncoder:
             )
 
     def _warn_of_new_gaps(self, values: FloatArray) -> None:
-        surprises = self._block.surprises(values)
-        names = list(dict.fromkeys(self.dimensions_[j].source for j in surprises))
+        unseen_missing = self._block.unseen_missing(values)
+        names = list(dict.fromkeys(self.dimensions_[j].source for j in unseen_missing))
         if names:
             have = "has" if len(names) == 1 else "have"
             warnings.warn(

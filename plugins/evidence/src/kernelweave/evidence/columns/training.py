@@ -22,13 +22,13 @@ from .levels import RARE, Levels, partition
 if TYPE_CHECKING:
     from skrub import StringEncoder
 
-# as many as skrub's own default: more cost each pass over the pairs
+# skrub's default; each component adds to the cost of every pass over pairs of rows
 _MOST_COMPONENTS = 30
 _IDENTIFIER = (
     "looks like a row ID",
     "to use it, set its kind to 'number'",
 )
-# of the rows must have a word that is not rare, or the column tells them apart and little else
+# a category that is not rare must cover this share of the rows, or the column only identifies them
 _RECURRING = 0.1
 _WORDS = (
     "nearly every value is different, as in IDs or free text",
@@ -41,8 +41,8 @@ class TextColumn:
     """A column that becomes the strongest components of its texts.
 
     They are those of TF-IDF weights of parts of words, three and four letters long (latent semantic
-    analysis, by skrub's `StringEncoder`). A missing text is at the origin, as one that has nothing
-    in common with those of training.
+    analysis, by skrub's `StringEncoder`). A missing text is at the origin, like a text that shares
+    nothing with those of training.
     """
 
     position: int
@@ -60,7 +60,7 @@ class TextColumn:
         texts = pd.Series(sorted(words.labels), dtype="str")
         encoder = StringEncoder(min(_MOST_COMPONENTS, len(texts)), random_state=0)
         with warnings.catch_warnings():
-            # few short texts: their TF-IDF weights themselves are the numbers
+            # with few short texts, skrub returns the TF-IDF weights instead of components
             warnings.filterwarnings("ignore", "The matrix shape is")
             n_components = encoder.fit_transform(texts).shape[1]
         return cls(position, name, encoder, n_components)
@@ -76,8 +76,8 @@ class TextColumn:
         return np.asarray(out[words.codes])
 
     @property
-    def said(self) -> str:
-        """What to say of it."""
+    def remark(self) -> str:
+        """A sentence for the summary."""
         return f"Texts: the {self.n_components} strongest components of what they share."
 
     def dimensions(self) -> list[Dimension]:
@@ -86,28 +86,28 @@ class TextColumn:
         return [Dimension(name, self.name, "text") for name in names]
 
 
-class Findings:
-    """Sentences on columns, gathered in any order and told in the table's."""
+class ColumnRemarks:
+    """What the summary says of each column, and which columns are ignored."""
 
     def __init__(self) -> None:
-        self._said: dict[str, list[str]] = {}
+        self._remarks: dict[str, list[str]] = {}
         self._left_out: set[str] = set()
 
-    def say(self, column: str, sentence: str) -> None:
-        """Add a sentence on a column."""
-        self._said.setdefault(column, []).append(sentence)
+    def add(self, column: str, sentence: str) -> None:
+        """Add a sentence to the remark of a column."""
+        self._remarks.setdefault(column, []).append(sentence)
 
     def leave_out(self, column: str, sentence: str, advice: str = "") -> None:
-        """Say that a column is not used, why, and what to do if it should be."""
+        """Ignore a column: `sentence` is the reason, `advice` how the user can have it used."""
         self._left_out.add(column)
-        self.say(column, f"Ignored: {sentence}{f' ({advice})' if advice else ''}.")
+        self.add(column, f"Ignored: {sentence}{f' ({advice})' if advice else ''}.")
 
-    def told(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
-        """Return plans with all that was said of their columns."""
+    def with_remarks(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
+        """Return the plans, in the order of the table, with the remarks of their columns."""
         return [
             plan._replace(
                 kind="ignore" if plan.column in self._left_out else plan.kind,
-                remark=" ".join(self._said.get(plan.column, ())),
+                remark=" ".join(self._remarks.get(plan.column, ())),
             )
             for plan in plans
         ]
@@ -122,7 +122,7 @@ class NumberColumn(NamedTuple):
 
     @property
     def parts(self) -> DateParts | None:
-        """How its dates are read, ``None`` for numbers."""
+        """The parser of its dates, ``None`` for numbers."""
         return self.reading if isinstance(self.reading, DateParts) else None
 
     def dimensions(self) -> list[Dimension]:
@@ -145,14 +145,16 @@ class LevelColumn:
         return Dimension(self.name, self.name, "level", self.levels.labels, self.levels.frequencies)
 
 
-class Sorting:
-    """Sorts the columns of a training table into numbers, dates, words and what is left out.
+class ColumnKinds:
+    """The columns of a training table by their kind: numbers and dates, categories, free text.
 
-    `plans`: of all columns; `numbers`: with what its training rows are; `words`: position, name and
-    training rows; `texts`: fitted on these.
+    - `plans`: the kind of every column, ignored ones included
+    - `numbers`: columns of numbers and dates, each with its training values
+    - `words`: columns of categories, as position, name and training values
+    - `texts`: columns of free text, already fitted
     """
 
-    def __init__(self, table: RawTable, findings: Findings, kinds: Mapping[str, str]) -> None:
+    def __init__(self, table: RawTable, remarks: ColumnRemarks, kinds: Mapping[str, str]) -> None:
         self.plans: list[ColumnPlan] = []
         self.numbers: list[tuple[NumberColumn, Numbers | Dates | Words]] = []
         self.words: list[tuple[int, str, Words]] = []
@@ -162,39 +164,42 @@ class Sorting:
             wanted = kinds.get(name)
             if raw.gaps.all() and wanted != "ignore":
                 self.plans.append(ColumnPlan(name, "ignore", "no values"))
-                findings.leave_out(name, "no values")
+                remarks.leave_out(name, "no values")
                 continue
             plan, read = plan_column(name, raw, kind=wanted, comma=table.comma)
             self.plans.append(plan)
             if wanted is None and table.named and is_identifier(name, read):
-                _leave_out(name, _IDENTIFIER, findings)
+                _leave_out(name, _IDENTIFIER, remarks)
                 continue
             if plan.remark:
-                findings.say(name, plan.remark)
+                remarks.add(name, plan.remark)
             if plan.kind in ("number", "date"):
                 self.numbers.append((NumberColumn(position, name, plan.reading), read))
             elif isinstance(read, Words) and plan.kind == "text":
                 first = seen.setdefault((read.labels, read.codes.tobytes()), name)
                 if len(read.labels) == 1 and not read.gaps.any():
-                    findings.leave_out(name, f"constant ({read.labels[0]!r})")
+                    remarks.leave_out(name, f"constant ({read.labels[0]!r})")
                 elif first != name:
-                    findings.leave_out(name, f"duplicate of {first!r}")
+                    remarks.leave_out(name, f"duplicate of {first!r}")
                 else:
                     self.texts.append(TextColumn.fit(position, name, read))
-                    findings.say(name, self.texts[-1].said)
+                    remarks.add(name, self.texts[-1].remark)
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
 
 
 def fit_numbers(
-    columns: list[NumberColumn], values: FloatArray, weight: FloatArray | None, findings: Findings
+    columns: list[NumberColumn],
+    values: FloatArray,
+    weight: FloatArray | None,
+    remarks: ColumnRemarks,
 ) -> tuple[NumberBlock, list[Dimension]]:
-    """Learn medians, gaps, constants and repetitions, and say them.
+    """Fit the imputation of numbers, and drop constant and duplicate columns.
 
     - `columns`: in the order of ``values``
     - `values` of shape (n_rows, n_values): what the columns give
     - `weight` of shape (n_rows,): 2 counts a row twice
-    - `findings`: where to say it
+    - `remarks`: gets a sentence for each column that is imputed or dropped
 
     Returns `block`: what was learned; `dimensions`: what each column of its result is.
     """
@@ -211,15 +216,15 @@ def fit_numbers(
     for column, end in zip(columns, ends, strict=True):
         name, own = column.name, column.name in with_gaps
         if column.parts is not None:
-            findings.say(name, _told_parts(column, column.parts, used[name]))
+            remarks.add(name, _date_remark(column, column.parts, used[name]))
         if block.gaps[end]:
-            findings.say(name, _told_gaps(values[:, end], column, block.medians[end], own))
+            remarks.add(name, _missing_remark(values[:, end], column, block.medians[end], own))
         if not used[name]:
             why = _why_unused(values, int(end), block, dimensions)
             if own:
-                findings.say(name, f"Only missing values are used: {why}.")
+                remarks.add(name, f"Only missing values are used: {why}.")
             else:
-                findings.leave_out(name, why)
+                remarks.leave_out(name, why)
     gaps = [Dimension(f"{name} missing", name, "gap") for name in indicated]
     return block, [*(dimensions[j] for j in block.kept), *gaps]
 
@@ -227,15 +232,15 @@ def fit_numbers(
 def fit_levels(
     words: list[tuple[int, str, Words]],
     weight: FloatArray | None,
-    findings: Findings,
+    remarks: ColumnRemarks,
     *,
     max_levels: int,
     min_frequency: float,
     asked: Collection[str] = (),
 ) -> list[LevelColumn]:
-    """Learn the levels of columns of words, and say what is left out.
+    """Fit the categories of each column, and drop constant and duplicate columns.
 
-    `asked`: columns that are to be categories, however many of their words come once.
+    `asked`: columns that the user made categories; they stay even if most values are unique.
     """
     kept: list[LevelColumn] = []
     seen: dict[bytes, str] = {}
@@ -246,34 +251,34 @@ def fit_levels(
         if levels.recurring <= _RECURRING and not by_chance and name not in asked:
             levels = fit(min_frequency=np.inf)
         if levels.labels == (RARE,):
-            _leave_out(name, _WORDS, findings)
+            _leave_out(name, _WORDS, remarks)
             continue
         if len(levels.labels) == 1:
-            findings.leave_out(name, f"constant ({levels.labels[0]!r})")
+            remarks.leave_out(name, f"constant ({levels.labels[0]!r})")
             continue
         first = seen.setdefault(partition(levels.transform(column)), name)
         if first != name:
-            findings.leave_out(name, f"same groups of rows as {first!r}")
+            remarks.leave_out(name, f"same groups of rows as {first!r}")
             continue
-        findings.say(name, _told(levels, len(column), int(column.gaps.sum())))
+        remarks.add(name, _category_remark(levels, len(column), int(column.gaps.sum())))
         kept.append(LevelColumn(position, name, levels))
     return kept
 
 
-def _leave_out(name: str, told: tuple[str, str], findings: Findings) -> None:
-    """Leave out a column, and warn: its owner may have meant more by it."""
-    why, advice = told
-    findings.leave_out(name, why, advice)
+def _leave_out(name: str, reason: tuple[str, str], remarks: ColumnRemarks) -> None:
+    """Ignore a column and warn, as the user may want it used after all."""
+    why, advice = reason
+    remarks.leave_out(name, why, advice)
     warnings.warn(f"column {name!r} is ignored: {why} ({advice})", ColumnWarning, stacklevel=3)
 
 
-def _told_parts(column: NumberColumn, parts: DateParts, used: list[str]) -> str:
+def _date_remark(column: NumberColumn, parts: DateParts, used: list[str]) -> str:
     read_as = f" with the format {parts.format}" if parts.format else ""
     names = ", ".join(name[len(column.name) + 1 :] for name in used)
     return f"Parsed{read_as} into {names}." if names else f"Parsed{read_as}."
 
 
-def _told_gaps(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:
+def _missing_remark(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:
     filled = "the median" if column.parts else f"the median {median:.6g}"
     shown = "an indicator" if own else "the indicator of another column"
     n_gaps = int(np.isnan(values).sum())
@@ -292,7 +297,7 @@ def _why_unused(
     return f"constant ({least:.6g})"
 
 
-def _told(levels: Levels, n_rows: int, n_gaps: int) -> str:
+def _category_remark(levels: Levels, n_rows: int, n_gaps: int) -> str:
     parts = [f"{len(levels.labels)} categories."]
     if levels.n_rare and levels.recurring == 0.0:
         parts = ["Nearly every value is different: only whether there is one is used."]

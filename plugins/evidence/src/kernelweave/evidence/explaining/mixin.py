@@ -219,12 +219,15 @@ class Explained:
 
 
 def _told(
-    classes: Labels | None, n_outputs: int, response: bool, warped: bool
+    classes: Labels | None, n_outputs: int, response: bool, transform_targets: bool
 ) -> tuple[list[str], str]:
     """Return the names of what is explained, and its scale in words."""
     if classes is None:
         names = ["prediction"] if n_outputs == 1 else [f"output {k}" for k in range(n_outputs)]
-        return names, "the target under its power" if warped and not response else "the target"
+        return (
+            names,
+            "the target under its power" if transform_targets and not response else "the target",
+        )
     names = [str(each) for each in classes[-n_outputs:]]
     which = f"of {names[0]}" if n_outputs == 1 else "of each class"
     return names, f"the probability {which}" if response else f"the logit {which}"

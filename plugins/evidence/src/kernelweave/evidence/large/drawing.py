@@ -15,7 +15,7 @@ from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
 from .batches import Batch
-from .reading import Targets, looked
+from .reading import Targets, checked_batch
 from .source import Source
 
 # Philox gives so many numbers a count
@@ -228,6 +228,6 @@ def _read(
     seed: int,
     n_rows: int | None,
 ) -> _FirstReading:
-    batch, own = looked(batch, targets, first)
+    batch, own = checked_batch(batch, targets, first)
     drawn = Drawn.of(batch, len(batch), first, size, seed, n_rows)
     return _FirstReading(drawn, _Shown.of(batch, first), own, len(batch))

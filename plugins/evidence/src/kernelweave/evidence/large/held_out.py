@@ -271,11 +271,11 @@ class RowRoles:
         apart = without.any(axis=0)
         held, rest = np.flatnonzero(apart), np.flatnonzero(~apart)
         chosen = rest[_stratified(classes[rest], plan.metric_rows)]
-        distinct = _distinct(sample.twins, rest)
+        distinct = _distinct(sample.duplicate_ids, rest)
         late = np.empty(0, dtype=np.intp)
         if not isinstance(rule, AtRandom):
-            late = _distinct(sample.twins, held)
-            late = late[~np.isin(sample.twins[late], sample.twins[distinct])]
+            late = _distinct(sample.duplicate_ids, held)
+            late = late[~np.isin(sample.duplicate_ids[late], sample.duplicate_ids[distinct])]
         if isinstance(rule, AtRandom) or len(sample) == seen.n_rows:
             rows, places, own = sample.take(held), seen.index[held], (fold[held], without[:, held])
         else:
@@ -311,14 +311,16 @@ def _read_held(rule: Holdout, rows: Rows, first: int, _: Callable[[], bool]) -> 
     return _Held(rows.take(own), places[own])
 
 
-def _distinct(twins: Index, rows: Index) -> Index:
+def _distinct(duplicate_ids: Index, rows: Index) -> Index:
     """Return rows without their copies, in their order."""
-    return rows[np.sort(np.unique(twins[rows], return_index=True)[1])]
+    return rows[np.sort(np.unique(duplicate_ids[rows], return_index=True)[1])]
 
 
 def _copies(sample: Rows, held: Index, rule: Holdout) -> tuple[Known | None, Index]:
     """Return what finds the copies of rows held out, and which of the known each of them is."""
-    _, first, copy_of = np.unique(sample.twins[held], return_index=True, return_inverse=True)
+    _, first, copy_of = np.unique(
+        sample.duplicate_ids[held], return_index=True, return_inverse=True
+    )
     if sample.recurring or not isinstance(rule, AtRandom):
         return None, copy_of.ravel()
     one_each = held[first]
@@ -337,7 +339,7 @@ def _rule(seen: Survey, plan: LargePlan, classes: Index, splits: Sequence[Split]
         return ByGroups.of(sample.groups, drawn)
     if sample.moments is not None:
         return InOrder.of(sample.moments, plan.block_share(seen.n_rows), plan.n_folds)
-    fold = _folds(sample.twins, classes, sizes)
+    fold = _folds(sample.duplicate_ids, classes, sizes)
     return AtRandom(fold, len(sizes))
 
 

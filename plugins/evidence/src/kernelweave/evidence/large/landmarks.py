@@ -193,7 +193,7 @@ class LandmarkPredictor:
         rows = self.rows
         chosen = np.sort(random_state.permutation(len(rows))[:_SPREAD_ROWS])
         own = rows.take(chosen)
-        keys = own.twins if own.groups is None else own.groups
+        keys = own.duplicate_ids if own.groups is None else own.groups
         if len(np.unique(keys)) < _FOLDS:
             return self, ""
         folds = GroupKFold(_FOLDS, shuffle=True, random_state=random_state)

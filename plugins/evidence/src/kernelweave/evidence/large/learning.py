@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
-from ..learn import has_long_tails, is_bent
+from ..learn import has_skewed_columns, has_skewed_targets
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
@@ -64,7 +64,7 @@ class LearnedLarge:
             f"{each.error:.4f}"
             for each in self.record
         )
-        powers = ", skewed columns under a power" if any(self.predictor.views.bends) else ""
+        powers = ", skewed columns under a power" if any(self.predictor.views.warps) else ""
         # nothing leaves rows out that are not in memory
         alone = "" if self.left_out else "; not known is how new groups and later rows differ"
         return (
@@ -144,12 +144,12 @@ def _left_out(
         return None
     rows, places = (seen.sample, seen.index) if whole else (source, np.arange(n))
     assert isinstance(rows, Rows)
-    # a copy of a landmark is one too
-    landmarks, twins = work.landmarks_at, seen.sample.twins
-    of_twins = np.full(twins.max() + 1, -1)
-    of_twins[twins[landmarks]] = np.arange(len(landmarks))
+    # a duplicate of a landmark is at the same place as the landmark
+    landmarks, duplicate_ids = work.landmarks_at, seen.sample.duplicate_ids
+    of_duplicates = np.full(duplicate_ids.max() + 1, -1)
+    of_duplicates[duplicate_ids[landmarks]] = np.arange(len(landmarks))
     at = np.full(n, -1)
-    at[np.arange(n) if whole else seen.index] = of_twins[twins]
+    at[np.arange(n) if whole else seen.index] = of_duplicates[duplicate_ids]
     if isinstance(solution.posterior, PosteriorOfRows):
         at[landmarks] = np.arange(len(landmarks))
     return LandmarksLeaveOut(solution, work.targets, rows, places, at)
@@ -163,28 +163,34 @@ def _with_powers(work: Doublings, random_state: np.random.RandomState) -> Doubli
     was offered none.
     """
     plan, metric = work.plan.path, work.roles.metric
-    tries = [(True, False)] * has_long_tails(metric) + [(False, True)] * is_bent(metric, plan)
-    if not tries:
+    transforms = ["columns"] * has_skewed_columns(metric)
+    transforms += ["targets"] * has_skewed_targets(metric, plan)
+    if not transforms:
         return work
     best = work
     with suppress(Stopped):
         losses = _rough_losses(work, random_state)
-        for bent, warped in tries:
-            other = _under(best, bent, warped)
+        for each in transforms:
+            columns = each == "columns"
+            other = _with_transforms(best, columns=columns, targets=not columns)
             others = _rough_losses(other, random_state)
-            if _is_surely_less(others, losses, work.choosing.mass, 2.0 if bent else 1.0):
+            if _is_surely_less(others, losses, work.choosing.mass, 2.0 if columns else 1.0):
                 best, losses = other, others
     return best
 
 
-def _under(work: Doublings, bent: bool, warped: bool) -> Doublings:
-    """Return the work with numbers, or targets, under powers beside those that already are."""
-    seen, roles, targets = work.seen, work.roles, work.targets
+def _with_transforms(work: Doublings, *, columns: bool, targets: bool) -> Doublings:
+    """Return the work with columns, targets or both transformed, beside what already is."""
+    seen, roles, standardised = work.seen, work.roles, work.targets
     metric = roles.metric
-    metric = replace(metric, bent=metric.bent or bent, warped=metric.warped or warped)
-    seen = seen.bent() if bent else seen
-    targets = _warped(seen) if warped else targets
-    return replace(work, seen=seen, targets=targets, roles=replace(roles, metric=metric))
+    metric = replace(
+        metric,
+        transform_columns=metric.transform_columns or columns,
+        transform_targets=metric.transform_targets or targets,
+    )
+    seen = seen.with_transformed_columns() if columns else seen
+    standardised = _transformed_targets(seen) if targets else standardised
+    return replace(work, seen=seen, targets=standardised, roles=replace(roles, metric=metric))
 
 
 def _rough_losses(work: Doublings, random_state: np.random.RandomState) -> FloatArray:
@@ -209,9 +215,9 @@ def _is_surely_less(new: FloatArray, old: FloatArray, mass: FloatArray, n_errors
     return gain > n_errors * error and rest > 0.0
 
 
-def _warped(seen: Survey) -> Standardised:
+def _transformed_targets(seen: Survey) -> Standardised:
     """Return the sample's targets under a power, to be cut at the range of all rows."""
-    own = Standardised.of(replace(seen.sample, warped=True))
+    own = Standardised.of(replace(seen.sample, transform_targets=True))
     return replace(own, low=seen.targets.low, high=seen.targets.high)
 
 

@@ -152,7 +152,7 @@ class ClassTargets:
         return np.asarray(self._factors[self.codes(y)])
 
 
-def looked(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Targets]:
+def checked_batch(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Targets]:
     """Return a batch with its weights checked, and what its targets tell.
 
     `targets`: have seen nothing; `first`: where its first row stands in the whole table.
@@ -234,7 +234,7 @@ def targets_of(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the targets of a batch, shape (n_outputs, n), and its weights.
 
-    `targets`: have looked at all batches; `first`: where the first row stands in the whole table.
+    `targets`: have seen all batches; `first`: position of the first row in the whole table.
     """
     weight, factors = _weight(batch, first), targets.factors(batch.y)
     if weight is not None or (factors != 1.0).any():

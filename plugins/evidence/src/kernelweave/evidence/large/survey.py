@@ -36,9 +36,9 @@ class Survey:
     targets: Standardised
     views: Views
 
-    def bent(self) -> Survey:
-        """Return the same with skewed numbers under a power, whose moments are the sample's."""
-        sample = replace(self.sample, bent=True)
+    def with_transformed_columns(self) -> Survey:
+        """Return the survey with skewed columns transformed; their moments are the sample's."""
+        sample = replace(self.sample, transform_columns=True)
         return replace(
             self, sample=sample, views=replace(_thinned(sample.views()), shares=self.views.shares)
         )
