@@ -83,7 +83,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 def expired() -> bool:
     """Return whether to stop: the deadline of the running solve has passed, or a Ctrl-C came."""
-    return interrupts.asked() or _still.now() >= _deadline.get()
+    return interrupts.interrupt_requested() or _still.now() >= _deadline.get()
 
 
 def limited() -> bool:
@@ -96,7 +96,7 @@ def seconds_left() -> float:
 
     Only to be handed to somebody else's solver as its own limit.
     """
-    return 0.0 if interrupts.asked() else max(0.0, _deadline.get() - _still.now())
+    return 0.0 if interrupts.interrupt_requested() else max(0.0, _deadline.get() - _still.now())
 
 
 class Stopwatch:

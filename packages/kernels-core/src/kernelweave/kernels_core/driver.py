@@ -223,7 +223,7 @@ def solve(
     watch = Stopwatch()
     with time_limit(max_time):
         try:
-            with interrupts.kept(), blas_threads(problem.n_samples):
+            with interrupts.defer_interrupt(), blas_threads(problem.n_samples):
                 search = start(problem, _random(random_state))
                 premise = getattr(problem.family, "premise", "")
                 run = _Run(search, spec.name, float(tol), watch, premise=premise)

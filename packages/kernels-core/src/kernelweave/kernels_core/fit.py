@@ -200,7 +200,7 @@ def solved(
     except SolveInterrupted as stop:
         result, stopped = stop.result, stop
     try:
-        with interrupts.kept():
+        with interrupts.defer_interrupt():
             found = describe(problem, result)
     except KeyboardInterrupt as stop:
         if found is None:

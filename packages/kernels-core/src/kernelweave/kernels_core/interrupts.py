@@ -1,12 +1,12 @@
-"""A Ctrl-C that ends a solve where its best point can be kept, and that cannot get lost.
+"""Ctrl-C inside a solve: the best point so far is kept, and the interruption is never lost.
 
-Python raises KeyboardInterrupt at whatever bytecode comes next: amid a solver that holds a point
-worth keeping, or in a finalizer or a callback, which compilers run by the thousand, where the
-exception is printed or dropped and the program goes on. Inside a solve the first Ctrl-C therefore
-only makes the deadline pass (`asked`): every inner solve returns its best point, as at a time
-limit, and the outer loop stores it and raises. Whoever presses twice gets the plain
-KeyboardInterrupt. One call into a numerical library that takes long runs in a thread of its own
-(`aside`), for Python hears nothing before such a call returns.
+Python raises KeyboardInterrupt at whatever bytecode comes next. That may be in the middle of a
+solver that holds a useful point, or in a finalizer or a callback (compilers run thousands of
+them), where the exception is printed or dropped and the program goes on. Inside `defer_interrupt`
+the first Ctrl-C therefore only makes the deadline pass (`interrupt_requested`): every inner solve
+returns its best point, as at a time limit, and the outer loop stores it and raises. A second
+Ctrl-C raises KeyboardInterrupt at once. One long call into a numerical library runs in a thread of
+its own (`run_interruptibly`), because Python handles no signal before such a call returns.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from contextvars import copy_context
 from types import FrameType
 from typing import Any, TypeVar
 
-# Seconds between two looks whether a long call has ended, which are also how late a Ctrl-C is
-# heard, and the looks that the call then has left to return: many take less than that.
-_HEAR, _GRACE = 0.05, 14
+# Seconds between two polls of a long call, which is also the delay of a Ctrl-C, and the number of
+# polls for which the call may still return after a Ctrl-C: most calls end within that time.
+_POLL_SECONDS, _GRACE_POLLS = 0.05, 14
 # Entries of an array below which a call is too short to deserve a thread: 1000 by 1000.
 _LARGE = 1_000_000
 _pending = threading.Event()
@@ -35,11 +35,11 @@ def _remember(signum: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """Keep a Ctrl-C that arrives inside the block until `check`, or the block's end, raises it.
+def defer_interrupt() -> Iterator[None]:
+    """Hold back a Ctrl-C that arrives inside the block until `check` or the end of the block.
 
-    Changes nothing in a thread, inside another such block, or where the program handles SIGINT
-    in its own way.
+    Does nothing outside the main thread, inside another such block, or where the program has a
+    SIGINT handler of its own.
     """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -51,65 +51,65 @@ def kept() -> Iterator[None]:
         yield
         check()
     finally:
-        # one that comes now changes nothing
+        # a Ctrl-C between these lines would otherwise leave our handler installed
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _pending.clear()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def asked() -> bool:
-    """Return whether the solve of this thread was asked to end by a Ctrl-C.
+def interrupt_requested() -> bool:
+    """Return whether a deferred Ctrl-C asks the solve in this thread to end.
 
-    Only the main thread is: it is the one that Python interrupts.
+    Always False outside the main thread, which is the only one that Python interrupts.
     """
     return _pending.is_set() and threading.current_thread() is threading.main_thread()
 
 
 def check() -> None:
-    """Raise the Ctrl-C that came, if one did, in the main thread."""
-    if asked():
+    """Raise KeyboardInterrupt if a deferred Ctrl-C is pending, in the main thread."""
+    if interrupt_requested():
         _pending.clear()
         raise KeyboardInterrupt
 
 
-def aside(work: Callable[..., T], *arguments: object, **settings: object) -> T:
-    """Return ``work(*arguments, **settings)``, and hear a Ctrl-C meanwhile.
+def run_interruptibly(work: Callable[..., T], *arguments: object, **settings: object) -> T:
+    """Return ``work(*arguments, **settings)``, and let a Ctrl-C end the wait for it.
 
-    For one long call that gives the interpreter free, an eigendecomposition or a conic solver. Only
-    inside `kept`, and not on an array that is small, does it run in another thread; after a Ctrl-C
-    it is left to end there by itself.
+    For one long call that releases the interpreter lock, such as an eigendecomposition or a conic
+    solver. It runs in another thread only inside `defer_interrupt` and if its first argument is a
+    large array; after a Ctrl-C that thread is left to finish by itself.
 
-    `work`: does not touch what the caller goes on to change; `*arguments`, `**settings`: of
+    `work`: must not read what the caller changes afterwards; `*arguments`, `**settings`: passed to
     ``work``.
 
     Examples
     --------
-    >>> from kernelweave.kernels_core.interrupts import aside
-    >>> aside(max, 2, 3)
+    >>> from kernelweave.kernels_core.interrupts import run_interruptibly
+    >>> run_interruptibly(max, 2, 3)
     3
     """
-    listening = signal.getsignal(signal.SIGINT) is _remember
+    is_deferred = signal.getsignal(signal.SIGINT) is _remember
     small = bool(arguments) and getattr(arguments[0], "size", _LARGE) < _LARGE
-    if small or not listening or threading.current_thread() is not threading.main_thread():
+    if small or not is_deferred or threading.current_thread() is not threading.main_thread():
         return work(*arguments, **settings)
-    context, ends = copy_context(), list[tuple[bool, Any]]()
+    context, outcomes = copy_context(), list[tuple[bool, Any]]()
 
     def run() -> None:
         try:
-            ends.append((True, context.run(work, *arguments, **settings)))
+            outcomes.append((True, context.run(work, *arguments, **settings)))
         except BaseException as error:  # noqa: BLE001
-            ends.append((False, error))
+            outcomes.append((False, error))
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    looks = _GRACE
+    polls_left = _GRACE_POLLS
     while thread.is_alive():
-        thread.join(_HEAR)
-        looks -= _pending.is_set()
-        if looks < 0:
+        thread.join(_POLL_SECONDS)
+        polls_left -= _pending.is_set()
+        if polls_left < 0:
             check()
-    done, value = ends.pop()
-    if not done:
+    succeeded, value = outcomes.pop()
+    if not succeeded:
         raise value
     result: T = value
     return result

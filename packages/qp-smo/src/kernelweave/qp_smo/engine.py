@@ -236,7 +236,7 @@ def solve_box(
 
     Raises ValueError if there is no backend of that name.
     """
-    with interrupts.kept():
+    with interrupts.defer_interrupt():
         if backend == "auto":
             return _solve_auto(problem, start, budget)
         if backend == "smo":

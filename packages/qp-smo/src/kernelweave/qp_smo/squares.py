@@ -19,7 +19,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.grams import KernelArray, as_gram, check_gram
-from kernelweave.kernels_core.interrupts import aside
+from kernelweave.kernels_core.interrupts import run_interruptibly
 from kernelweave.kernels_core.rounding import (
     UNIT,
     blocked_product,
@@ -97,7 +97,7 @@ def factorize(
     while True:
         A[diagonal, diagonal] = base + jitter
         try:
-            cholesky = aside(cho_factor, A, lower=True, check_finite=False)
+            cholesky = run_interruptibly(cho_factor, A, lower=True, check_finite=False)
             break
         except LinAlgError:
             jitter = max(10.0 * jitter, len(A) * 2.0 * UNIT * float(base.max()))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.clock import Stopwatch, expired, seconds_left
-from kernelweave.kernels_core.interrupts import aside, kept
+from kernelweave.kernels_core.interrupts import defer_interrupt, run_interruptibly
 
 if TYPE_CHECKING:
     from cvxpy import Problem
@@ -124,12 +124,12 @@ def _attempt(problem: Problem, name: str) -> Attempt:
     cp = cvxpy()
     watch = Stopwatch()
     options = _options(name, seconds_left())
-    with warnings.catch_warnings(), kept():
+    with warnings.catch_warnings(), defer_interrupt():
         # the value is no proof in any case: the bound is computed from the multipliers
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
         try:
             # the only backend for arrays of matrices; cvxpy would choose it with a warning
-            value = aside(
+            value = run_interruptibly(
                 problem.solve, solver=getattr(cp, name, name), canon_backend="SCIPY", **options
             )
         except cp.SolverError as error:

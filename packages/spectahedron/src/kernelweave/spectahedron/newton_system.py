@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
-from kernelweave.kernels_core.interrupts import aside
+from kernelweave.kernels_core.interrupts import run_interruptibly
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigvalsh, svd
 
 Flags = npt.NDArray[np.bool_]
@@ -253,7 +253,9 @@ class NewtonSystem:
         H *= self.root
         H *= self.root[:, None]
         H.flat[:: len(H) + 1] += 1.0
-        self.cholesky = aside(cho_factor, H, lower=True, overwrite_a=True, check_finite=False)
+        self.cholesky = run_interruptibly(
+            cho_factor, H, lower=True, overwrite_a=True, check_finite=False
+        )
         self.ends = np.zeros((len(H), self.parts.n_tasks))
         for task in range(self.parts.n_tasks):
             rows = slice(task * n, (task + 1) * n)

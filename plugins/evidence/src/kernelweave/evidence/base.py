@@ -333,7 +333,7 @@ class EvidenceModel(Explained, Estimator):
         with config_context(memory_limit=self.memory_limit), time_limit(self.max_time):
             try:
                 # one thread: the same bits whatever the machine's number of cores
-                with interrupts.kept(), one_blas_thread():
+                with interrupts.defer_interrupt(), one_blas_thread():
                     missing = self._fit_source(read(state), state)
             except KeyboardInterrupt as stop:
                 cut = True

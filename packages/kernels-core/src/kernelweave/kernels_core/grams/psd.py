@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import FloatArray, RealArray
 from ..exceptions import NotPSDError
-from ..interrupts import aside
+from ..interrupts import run_interruptibly
 from ..rounding import UNIT, gamma
 
 REMEDY = (
@@ -66,7 +66,7 @@ def spectrum(K: RealArray) -> Spectrum:
 
     `K` of shape (n, n): symmetric, finite. Cost: about 4n³/3 operations and one float64 copy.
     """
-    values = aside(np.linalg.eigvalsh, K.astype(np.float64, copy=False))
+    values = run_interruptibly(np.linalg.eigvalsh, K.astype(np.float64, copy=False))
     return spectrum_of_values(values, K.dtype)
 
 
@@ -101,7 +101,7 @@ def _cholesky_passes(K: RealArray) -> bool:
     scale = float(np.abs(K.diagonal()).max())
     shifted.flat[:: len(K) + 1] += rounding_tolerance(len(K), scale, K.dtype)
     # in place, by LAPACK: two copies and the zeros of the other triangle cost as much as the factor
-    return bool(aside(dpotrf, shifted.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
+    return bool(run_interruptibly(dpotrf, shifted.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 
 def negative_part(K: RealArray) -> FloatArray:
@@ -128,7 +128,8 @@ def negative_part(K: RealArray) -> FloatArray:
     raised = diagonal * (1.0 + reach)
     if _factorises(A, raised):
         return np.maximum(0.0, (2.1 + reach) * reach * diagonal)
-    shift = 1.01 * max(0.0, -float(aside(np.linalg.eigvalsh, A)[0])) + reach * _top(diagonal)
+    least = float(run_interruptibly(np.linalg.eigvalsh, A)[0])
+    shift = 1.01 * max(0.0, -least) + reach * _top(diagonal)
     for _ in range(3):
         if _factorises(A, diagonal + shift):
             return np.full(n, 1.01 * (shift + reach * (_top(diagonal) + shift)))
@@ -149,7 +150,7 @@ def _factorises(A: FloatArray, diagonal: FloatArray) -> bool:
     if not len(used):
         return True
     B.flat[:: len(B) + 1] = diagonal[used]
-    return bool(aside(dpotrf, B.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
+    return bool(run_interruptibly(dpotrf, B.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 
 def describe(name: str, found: Spectrum) -> str:

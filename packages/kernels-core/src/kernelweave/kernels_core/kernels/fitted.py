@@ -13,7 +13,7 @@ from ..arrays import FloatArray, Points, RealArray, Rows, is_sparse
 from ..checks import Rule, check_weights, one_of
 from ..grams._fill import add_outer, largest, row_blocks
 from ..grams.psd import Spectrum, spectrum_of_values
-from ..interrupts import aside
+from ..interrupts import run_interruptibly
 from ._parameters import check_samples
 from .base import KERNEL, Kernel, Scaled
 from .compose import Combination, UnitDiagonal
@@ -104,7 +104,7 @@ class Clipped(_OnTrainingPoints):
         K : ndarray, shape (n, n)
             Symmetric. Cost: one eigendecomposition, about 9n³ operations.
         """
-        values, vectors = aside(np.linalg.eigh, K.astype(np.float64, copy=False))
+        values, vectors = run_interruptibly(np.linalg.eigh, K.astype(np.float64, copy=False))
         found = spectrum_of_values(values, K.dtype)
         keep = values > found.tolerance
         return cls(kernel, X, np.ascontiguousarray(vectors[:, keep]), values[keep]), found

@@ -12,7 +12,7 @@ from .. import memory
 from ..arrays import FloatArray, Points, RealArray, Rows
 from ..checks import COUNT, LARGEST, check_weights
 from ..exceptions import NotPSDError
-from ..interrupts import aside
+from ..interrupts import run_interruptibly
 from ._parameters import check_samples, check_size
 from .base import Kernel, Scaled
 from .compose import Combination, UnitDiagonal
@@ -139,7 +139,7 @@ def factorise(
         columns = np.asarray(kernel(X, X[drawn]), dtype=np.float64)
         done = len(pivots)
         columns -= Z[:, :done] @ Z[drawn, :done].T
-        new, order = aside(_eliminate, columns, drawn, floor)
+        new, order = run_interruptibly(_eliminate, columns, drawn, floor)
         kept = drawn[order]
         new[pivots] = 0.0
         Z[:, done : done + len(kept)] = new

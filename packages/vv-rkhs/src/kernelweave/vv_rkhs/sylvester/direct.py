@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix, RealArray
 from kernelweave.kernels_core.checks import POSITIVE, check_array, check_vector
 from kernelweave.kernels_core.grams import as_grams
-from kernelweave.kernels_core.interrupts import aside
+from kernelweave.kernels_core.interrupts import run_interruptibly
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
@@ -149,7 +149,7 @@ class EigenFactors:
     @classmethod
     def of(cls, K: Matrix, L: Matrix) -> EigenFactors:
         """Return the factors of K and L (about 9 l³ + 9 n³ flops)."""
-        sigma, T = aside(eigh, K, driver="evd", check_finite=False)
+        sigma, T = run_interruptibly(eigh, K, driver="evd", check_finite=False)
         noise = max(-float(sigma[0]), float(np.finfo(np.float64).eps * sigma[-1]))
         return cls(T, np.maximum(sigma, 0.0), np.eye(1), np.ones(1), noise).with_output(L)
 

@@ -138,7 +138,7 @@ class EvidenceWeights(WeightedKernels):
         held_out, n_missing = np.full(samples.targets.T.shape, np.nan), self.n_folds
         with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
             try:
-                with interrupts.kept(), blas_threads(samples.X.shape[0]):
+                with interrupts.defer_interrupt(), blas_threads(samples.X.shape[0]):
                     found, grams = self._on_all_rows(samples)
                     if found["result_"].status is Status.INTERRUPTED:
                         raise KeyboardInterrupt
