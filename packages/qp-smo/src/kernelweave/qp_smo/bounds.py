@@ -108,10 +108,10 @@ def dual_value(problem: BoxProblem, u: FloatArray, values: FunctionValues) -> Du
 
 
 @dataclass(frozen=True)
-class Landing:
-    """An exactly feasible point with what proves its value.
+class FeasiblePoint:
+    """An exactly feasible point, and what its proved bounds are computed from.
 
-    `violation`: from the gradient at this point, computed afresh.
+    `violation`: of the optimality conditions, from a gradient computed at this very point.
     """
 
     point: GridPoint
@@ -120,12 +120,12 @@ class Landing:
     dual: DualValue
 
 
-def land(problem: BoxProblem, u: FloatArray) -> Landing:
+def make_feasible(problem: BoxProblem, u: FloatArray) -> FeasiblePoint:
     """Make a nearly feasible u exactly feasible and evaluate it: `to_grid`, ``Ku``, the sums."""
     point = to_grid(u, problem.lower, problem.upper)
     values = function_values(problem, point.u)
-    left = kkt_violation(problem, point, values.f)
-    return Landing(point, values, left, dual_value(problem, point.u, values))
+    violation = kkt_violation(problem, point, values.f)
+    return FeasiblePoint(point, values, violation, dual_value(problem, point.u, values))
 
 
 def kkt_violation(problem: BoxProblem, point: GridPoint, f: FloatArray) -> float:
@@ -207,23 +207,23 @@ def raised(
     return replace(values, error=error), replace(dual, quadratic_up=up)
 
 
-def certify(problem: BoxProblem, landing: Landing) -> DualProof:
+def certify(problem: BoxProblem, feasible: FeasiblePoint) -> DualProof:
     """Prove an interval around the dual optimum from one exactly feasible point.
 
     Lower end: ``κ(u) − ½uᵀKu`` with ``uᵀKu`` rounded up; it holds for any symmetric K. Upper end:
     `primal_bound`, with what K lacks to a positive semidefinite matrix where that is known.
     """
-    dual = landing.dual
+    dual = feasible.dual
     lower = dual.kappa_down - 0.5 * dual.quadratic_up
     lower -= gamma(4) * (abs(dual.kappa_down) + abs(dual.quadratic_up))
-    values, up = raised(problem, landing.point.u, landing.values, dual)
-    primal = primal_bound(problem, values, up, landing.violation)
+    values, up = raised(problem, feasible.point.u, feasible.values, dual)
+    primal = primal_bound(problem, values, up, feasible.violation)
     return DualProof(
         dual.kappa_down,
         dual.kappa - 0.5 * dual.quadratic,
         lower if lower > 0.0 else 0.0,
         primal.upper,
         primal.intercept,
-        landing.violation,
+        feasible.violation,
         primal.stretch,
     )

@@ -15,7 +15,7 @@ from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 from kernelweave.kernels_core.formula.learner import SolveStatus
 
 from . import point as passes
-from .bounds import Landing, land
+from .bounds import FeasiblePoint, make_feasible
 from .interior_point import interior_point, required_bytes
 from .newton import newton_steps
 from .point import starting_point
@@ -68,7 +68,7 @@ _BYTES_PER_ENTRY = 16
 class Outcome:
     """An exactly feasible point and how it was found."""
 
-    landing: Landing
+    feasible: FeasiblePoint
     status: SolveStatus
     n_iter: int
     rows: float
@@ -78,7 +78,7 @@ class Outcome:
     @property
     def violation(self) -> float:
         """Return the maximal violating pair at the point."""
-        return self.landing.violation
+        return self.feasible.violation
 
 
 @dataclass
@@ -157,18 +157,18 @@ def solve_by_smo(problem: BoxProblem, start: FloatArray | None, budget: Budget) 
             _newton(problem, at, work)
             _smo_phase(problem, at, budget, budget.tol, _LATER_STEPS * n + _LEAST_STEPS)
             continue
-        landing = land(problem, at.u)
-        at.rows += landing.values.n_rows
+        feasible = make_feasible(problem, at.u)
+        at.rows += feasible.values.n_rows
         rounds += 1
-        if landing.violation <= budget.tol or over or rounds > _MAX_ROUNDS:
+        if feasible.violation <= budget.tol or over or rounds > _MAX_ROUNDS:
             break
-        at.u = starting_point(landing.point.u, problem.lower, problem.upper)
-        at.f = landing.values.f
+        at.u = starting_point(feasible.point.u, problem.lower, problem.upper)
+        at.f = feasible.values.f
         _newton(problem, at, work)
         _smo_phase(problem, at, budget, budget.tol, _LATER_STEPS * n + _LEAST_STEPS)
-    status = _why(at, landing.violation, budget)
+    status = _why(at, feasible.violation, budget)
     log = (f"smo: {at.n_iter} steps, {at.steps_newton} of them Newton, {status.value}",)
-    return Outcome(landing, status, at.n_iter, at.rows, "smo", log)
+    return Outcome(feasible, status, at.n_iter, at.rows, "smo", log)
 
 
 def solve_by_interior_point(problem: BoxProblem, budget: Budget) -> Outcome:
@@ -189,11 +189,11 @@ def solve_by_interior_point(problem: BoxProblem, budget: Budget) -> Outcome:
 def solve_by_libsvm(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
     """Run LIBSVM and check its answer with our own gradient; nothing is polished."""
     u = starting_point(libsvm(problem, start, budget), problem.lower, problem.upper)
-    landing = land(problem, u)
-    close = landing.violation <= _LIBSVM_SLACK * budget.tol
+    feasible = make_feasible(problem, u)
+    close = feasible.violation <= _LIBSVM_SLACK * budget.tol
     status = SolveStatus.CONVERGED if close else SolveStatus.STALLED
-    report = f"libsvm: violation {landing.violation:.2g}, {status.value}"
-    return Outcome(landing, status, 0, landing.values.n_rows, "libsvm", (report,))
+    report = f"libsvm: violation {feasible.violation:.2g}, {status.value}"
+    return Outcome(feasible, status, 0, feasible.values.n_rows, "libsvm", (report,))
 
 
 def _smo_budget(n_samples: int) -> int:
@@ -221,7 +221,7 @@ def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -
     if best.status is not SolveStatus.CONVERGED:
         steps = min(budget.max_iter - first.n_iter, _LAST_ATTEMPT * limit)
         left = Budget(budget.tol, steps)
-        tried.append(solve_by_smo(problem, best.landing.point.u, left))
+        tried.append(solve_by_smo(problem, best.feasible.point.u, left))
         best = min(tried, key=lambda outcome: outcome.violation)
         best.status = tried[-1].status
     best.log = tuple(line for outcome in tried for line in outcome.log)

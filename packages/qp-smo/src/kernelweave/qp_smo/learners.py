@@ -114,7 +114,7 @@ def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget
     run = solve_by_blocks(problem, start, budget)
     log += (f"blocks: {run.n_blocks} blocks, {run.n_iter} steps, {run.status.value}",)
     n_iter = n_visited + run.n_iter
-    return Outcome(run.landing, run.status, n_iter, float(run.n_rows), "blocks", log)
+    return Outcome(run.feasible, run.status, n_iter, float(run.n_rows), "blocks", log)
 
 
 def _part(problem: BoxProblem, found: DualSolution) -> Solution:

@@ -32,8 +32,8 @@ _FINEST = 1e-12
 
 def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> DualSolution:
     """Certify an outcome; ``signed`` says whether α is u itself (regression) or ``|u|``."""
-    proof = certify(problem, outcome.landing)
-    u = outcome.landing.point.u
+    proof = certify(problem, outcome.feasible)
+    u = outcome.feasible.point.u
     return DualSolution(
         alpha=u if signed else np.abs(u),
         intercept=proof.intercept,
@@ -45,7 +45,7 @@ def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> Dua
         status=outcome.status,
         dual_coef=u,
         kappa=proof.kappa,
-        function_values=outcome.landing.values.f,
+        function_values=outcome.feasible.values.f,
         n_kernel_rows=math.ceil(outcome.rows),
         backend=outcome.backend,
         log=outcome.log,

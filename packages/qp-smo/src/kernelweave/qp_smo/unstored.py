@@ -14,14 +14,14 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.formula.learner import SolveStatus
 from kernelweave.kernels_core.grams import KernelArray, UnstoredKernel
 
-from .bounds import FunctionValues, Landing, dual_value, kkt_violation
+from .bounds import FeasiblePoint, FunctionValues, dual_value, kkt_violation
 from .point import product, starting_point, to_grid
 from .problem import BoxProblem, Budget
 from .smo import smo
 
-# Landings on exactly feasible points that may still violate the tolerance: each is a product with
-# all of K, and where so many do not help rounding holds the violation up.
-_MOST_LANDINGS = 6
+# Attempts to make the point exactly feasible within the tolerance: each costs one product with
+# all of K, and after that many only rounding keeps the violation above the tolerance.
+_MAX_FEASIBLE_POINTS = 6
 # Entries of the rows that are computed at a time: 32 MiB in float64 beside the stored block.
 _CHUNK = 2**22
 # A block is solved to this share of the violation seen before it: tighter, its steps are spoiled by
@@ -116,7 +116,7 @@ def _solve_block(
     return rows, run.u - u[rows], run.n_iter
 
 
-def land_unstored(problem: BoxProblem, u: FloatArray) -> Landing:
+def make_feasible_unstored(problem: BoxProblem, u: FloatArray) -> FeasiblePoint:
     """Make a nearly feasible u exactly feasible and evaluate it by products."""
     kernel = problem.K
     assert isinstance(kernel, UnstoredKernel)
@@ -127,14 +127,14 @@ def land_unstored(problem: BoxProblem, u: FloatArray) -> Landing:
     error += 0.51 * problem.asymmetry * float(np.abs(point.u).sum())
     values = FunctionValues(f, np.full(f.shape, error), len(f))
     violation = kkt_violation(problem, point, f)
-    return Landing(point, values, violation, dual_value(problem, point.u, values))
+    return FeasiblePoint(point, values, violation, dual_value(problem, point.u, values))
 
 
 @dataclass
 class BlockRun:
     """Where a run over blocks stopped."""
 
-    landing: Landing
+    feasible: FeasiblePoint
     status: SolveStatus
     n_iter: int
     n_blocks: int
@@ -154,18 +154,18 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
     n = problem.n_samples
     u = np.zeros(n) if start is None else starting_point(start, problem.lower, problem.upper)
     f = kernel.entries.product(u[None])[0] if u.any() else np.zeros(n)
-    gram, n_iter, n_blocks, landings = StoredBlock(kernel), 0, 0, 0
+    gram, n_iter, n_blocks, n_feasible = StoredBlock(kernel), 0, 0, 0
     while True:
         up, down = rates(problem, u, f)
         violation = float(up.max() - down.min())
         over = budget.expired or n_iter >= budget.max_iter
         if violation <= budget.tol or over:
-            landing = land_unstored(problem, u)
-            landings += 1
-            if landing.violation <= budget.tol or over or landings > _MOST_LANDINGS:
+            feasible = make_feasible_unstored(problem, u)
+            n_feasible += 1
+            if feasible.violation <= budget.tol or over or n_feasible > _MAX_FEASIBLE_POINTS:
                 break
-            u = starting_point(landing.point.u, problem.lower, problem.upper)
-            f = landing.values.f.copy()
+            u = starting_point(feasible.point.u, problem.lower, problem.upper)
+            f = feasible.values.f.copy()
             continue
         tol = max(0.5 * budget.tol, _EASIER * violation)
         inner = Budget(tol, budget.max_iter - n_iter)
@@ -177,13 +177,13 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
         n_iter += steps
         n_blocks += 1
         if not change.any():
-            landing = land_unstored(problem, u)
+            feasible = make_feasible_unstored(problem, u)
             break
-    if landing.violation <= budget.tol:
+    if feasible.violation <= budget.tol:
         status = SolveStatus.CONVERGED
     elif budget.expired:
         status = SolveStatus.MAX_TIME
     else:
         limit = n_iter >= budget.max_iter
         status = SolveStatus.MAX_ITER if limit else SolveStatus.STALLED
-    return BlockRun(landing, status, n_iter, n_blocks, gram.n_rows)
+    return BlockRun(feasible, status, n_iter, n_blocks, gram.n_rows)

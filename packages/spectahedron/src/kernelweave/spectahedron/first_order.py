@@ -248,7 +248,7 @@ class PrimalDualPath(SpectahedronSearch):
             pull = (self.metric @ row) / tau
             problem = replace(problem, p=problem.p + pull, exact_kappa=False)
             outcome = solve_box(problem, row, Budget(tol, _INNER_STEPS), "auto")
-            out[:] = outcome.landing.point.u
+            out[:] = outcome.feasible.point.u
             oracle.n_steps += outcome.n_iter
         oracle.n_solves += 1
         return found
