@@ -140,15 +140,14 @@ def proofs(request: Request) -> Plan:
     """Plan the proofs, by views, by how many of them are kept, and by C."""
     n_rows = _QUICK_ROWS if request.quick else min(_N_ROWS, request.sample_limit or _N_ROWS)
     share, reduced = (n_rows / _N_ROWS) ** 2, n_rows < _N_ROWS
-    cells = [
-        cell(case.key, seconds * share, reduced, prove, n_rows, *case)
-        for case, seconds in CASES.items()
-    ]
+    # fewer rows do not tell two thousand views apart: the proof takes many times longer
+    cases = [case for case in CASES if not reduced or case.n_views < 1000]
+    cells = [cell(case.key, CASES[case] * share, reduced, prove, n_rows, *case) for case in cases]
 
     def present(results: Results) -> list[Sheet]:
         fields = ("relaxation (%)", "solves", "gap", "CPU seconds")
         rows: list[list[Value]] = []
-        for case in CASES:
+        for case in cases:
             found = results.get(case.key, {})
             few = comb(case.n_views, case.k0)
             rows.append([*case, few, *(found.get(field) for field in fields)])
