@@ -171,7 +171,7 @@ class Sheet:
     is_aggregate: bool = False
 
     def without_empty_columns(self) -> Sheet:
-        """Return the sheet without the columns in which no row has a value.
+        """Return the sheet without the columns in which no row that was run has a value.
 
         Returns
         -------
@@ -180,14 +180,14 @@ class Sheet:
 
         Examples
         --------
-        >>> sheet = Sheet("t", ("data", "error", "±"), [("wine", 0.5, None)])
-        >>> sheet.without_empty_columns().columns
+        >>> rows = [("wine", 0.5, None), ("iris", "not run", "not run")]
+        >>> Sheet("t", ("data", "error", "±"), rows).without_empty_columns().columns
         ('data', 'error')
         """
         kept = [
             i
             for i in range(len(self.columns))
-            if not self.rows or any(i < len(row) and row[i] is not None for row in self.rows)
+            if not self.rows or any(i < len(row) and _is_told(row[i]) for row in self.rows)
         ]
         rows = tuple(tuple(row[i] for i in kept if i < len(row)) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
@@ -217,6 +217,11 @@ class Sheet:
                 if lost and not head.endswith(PAPER):
                     found.append(f"{row[0]}, {head}")
         return found
+
+
+def _is_told(value: Value) -> bool:
+    """Return whether a cell says more than that its row was not run."""
+    return value is not None and not str(value).startswith("not run")
 
 
 @dataclass(frozen=True)
