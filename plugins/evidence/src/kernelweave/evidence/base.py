@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -49,6 +50,7 @@ from .columns import ColumnEncoder, Dimension, Encoded
 from .division import Division, division_of, hold_out
 from .exact import ExactPredictor
 from .explaining.mixin import Explained
+from .explaining.notebook import fit_html
 from .kernel import EvidenceKernel
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
@@ -559,6 +561,9 @@ class EvidenceModel(Explained, Estimator):
         division: Division | None = None,
     ) -> None:
         self._predictor = predictor
+        self._importance = None
+        scoring, usual = self._scoring(), "accuracy" if is_classifier(self) else "R²"
+        self._score_name = usual if scoring is None else scoring.name
         self.kernel_ = EvidenceKernel(predictor.views, tuple(predictor.scales))
         self.noise_ = predictor.noise
         self.relevance_ = learned.weights @ np.array([fit.scales.ell for fit in learned.fits])
@@ -696,9 +701,7 @@ class EvidenceModel(Explained, Estimator):
         if not doubted:
             return
         worst = min(doubted, key=lambda line: line.score)
-        scoring = self._scoring()
-        own = "accuracy" if is_classifier(self) else "R²"
-        what = f"an {own}" if scoring is None else f"a {scoring.name}"
+        what = f"{'an' if self.scoring is None else 'a'} {self._score_name}"
         more = f"; held_out_ has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
         warnings.warn(
             f"expect {what} of {worst.score:.2f} on {worst.kind.said}, not the "
@@ -764,6 +767,22 @@ class EvidenceModel(Explained, Estimator):
         """
         encoded = self._encoded(X)
         return np.hstack([encoded.numeric, encoded.codes.astype(np.float64)])
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        diagram = super()._repr_html_
+        return lambda: diagram() + (fit_html(self) if hasattr(self, "kernel_") else "")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown and hasattr(self, "kernel_"):
+            shown["text/html"] += fit_html(self)
+        return shown
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        # scikit-learn's table reads every property, and importances cost a tenth of a fit
+        kept = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        return Estimator._get_fitted_attr_html(SimpleNamespace(**kept), doc_link)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,64 @@
+"""What a notebook shows of a fit, below scikit-learn's diagram."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from sklearn.base import is_classifier
+
+if TYPE_CHECKING:
+    from ..base import EvidenceModel
+
+# columns, and kinds of new rows, that are shown at most
+_COLUMNS, _KINDS = 5, 10
+
+
+def fit_html(model: EvidenceModel) -> str:
+    """Return the cross-validated scores and the strongest columns of a fit as HTML.
+
+    Nothing is predicted for it. What cannot be shown is a note: a display raises no error.
+    """
+    try:
+        parts = [*_scores(model), *_columns(model)]
+    except Exception as error:  # noqa: BLE001 (an older or altered model may lack anything)
+        note = f"The scores cannot be shown: {type(error).__name__}: {error}"
+        parts = [f"<p>{escape(note)}</p>"]
+    return f'<div class="kernelweave-fit">{"".join(parts)}</div>'
+
+
+def _scores(model: EvidenceModel) -> list[str]:
+    """Return the score of rows held out, and a table where other kinds of new rows have one."""
+    name, lines = model._score_name, model.held_out_
+    if not lines["n_rows"].iloc[0]:
+        return [f"<p>No cross-validated {escape(name)}: no fold was finished.</p>"]
+    told = [f"{score:z.4g} ± {error:.2g}" for score, error in lines[["score", "error"]].to_numpy()]
+    where = escape(f"{name}: {told[0]} on {lines.index[0]}")
+    shown = [f"<p>Cross-validated {where}</p>"]
+    if len(lines) == 1:
+        return shown
+    table = lines.drop(columns="error").assign(score=told).rename(columns={"score": name})
+    shown.append(table.rename_axis(None).iloc[:_KINDS].to_html(border=0))
+    more = f" held_out_ has {len(lines) - _KINDS} more." if len(lines) > _KINDS else ""
+    note = "The lines below the first use scales chosen on all rows, so they are a little too good."
+    return [*shown, f"<p>{note}{more}</p>"]
+
+
+def _columns(model: EvidenceModel) -> list[str]:
+    """Return the columns of most importance, or of most relevance while that is not known."""
+    if model._importance is not None:
+        names = [each.column for each in model.columns_]
+        found = pd.DataFrame(model._importance, names, ["importance", "error"])
+        usual = "accuracy" if is_classifier(model) else "R²"
+        said = f"Strongest columns: drop in {usual} when a column is shuffled (importance_)."
+    else:
+        sources = [each.source for each in model.dimensions_]
+        found = pd.DataFrame({"relevance": model.relevance_}, sources).groupby(level=0).max()
+        said = (
+            "Columns with the largest inverse length scales (relevance_). These are small for "
+            "linear effects, however strong. Once importance_ has been read, the strongest columns "
+            "are shown here instead."
+        )
+    most = found[found.iloc[:, 0] > 0].nlargest(_COLUMNS, found.columns[0])
+    return [f"<p>{said}</p>", most.map("{:.3g}".format).to_html(border=0)] if len(most) else []
