@@ -29,7 +29,7 @@ _ROUGH = 1e-4
 _PLAIN = 0.25
 
 
-class Attempt(NamedTuple):
+class CrossValidatedFits(NamedTuple):
     """Cross-validated fits of rows, with or without transforms of columns and targets.
 
     `held_out`, `errors`: as in `Learned`, for each fit.
@@ -45,7 +45,7 @@ class Attempt(NamedTuple):
         """The least error among the fits."""
         return float(np.nan_to_num(self.errors, nan=np.inf).min())
 
-    def is_significantly_better_than(self, other: Attempt) -> bool:
+    def is_significantly_better_than(self, other: CrossValidatedFits) -> bool:
         """Return whether the squared error is lower by more than two standard errors."""
         if not self.folds or len(self.folds) < len(other.folds):
             return False
@@ -62,7 +62,7 @@ class Attempt(NamedTuple):
 
 def choose(
     rows: Rows, powers: bool, fit: Callable[[Rows, PathPlan], list[Fold]], plan: PathPlan
-) -> Attempt:
+) -> CrossValidatedFits:
     """Choose by cross-validation whether to transform skewed columns and targets.
 
     Columns only if that is significantly better in a rough fit: on real tables, smaller gains were
@@ -70,20 +70,20 @@ def choose(
     """
     n_fits = len(candidate_precisions(plan, rows))
 
-    def attempt(each: Rows, plan: PathPlan) -> Attempt:
+    def cross_validate(each: Rows, plan: PathPlan) -> CrossValidatedFits:
         folds = fit(each, plan)
-        return Attempt(each, folds, *judge(each, folds, n_fits, plan.loss))
+        return CrossValidatedFits(each, folds, *judge(each, folds, n_fits, plan.loss))
 
-    best = attempt(rows, plan)
+    best = cross_validate(rows, plan)
     if powers and has_skewed_columns(rows):
         rough = replace(plan, tol=max(plan.tol, _ROUGH))
-        other = attempt(replace(rows, transform_columns=True), rough)
+        other = cross_validate(replace(rows, transform_columns=True), rough)
         if other.is_significantly_better_than(best):
-            full = attempt(other.rows, plan) if rough != plan else other
+            full = cross_validate(other.rows, plan) if rough != plan else other
             # time may have run out meanwhile
             best = full if len(full.folds) == len(other.folds) else other
     if powers and has_skewed_targets(rows, plan):
-        other = attempt(replace(best.rows, transform_targets=True), plan)
+        other = cross_validate(replace(best.rows, transform_targets=True), plan)
         # a power whose folds were cut short says nothing
         if len(other.folds) == len(best.folds) and other.loss < best.loss:
             best = other
