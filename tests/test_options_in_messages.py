@@ -14,7 +14,7 @@ from kernelweave.kernels_core.registry import commands
 from kernelweave.workbench.app import run
 from kernelweave.workbench.commands import BUILTIN
 from kernelweave.workbench.console import as_options, options_of
-from kernelweave.workbench.zoo import make_model, serving
+from kernelweave.workbench.model_catalog import make_model, models_for_task
 
 SPECS = {spec.name: spec for spec in BUILTIN} | commands()
 PARAMETER = re.compile(r"(?<![\w-])(?:\w+_\w+|tol)\b|(?<![\w-])\w+=")
@@ -59,7 +59,7 @@ def test_the_models_of_fit_have_options_of_their_own_names() -> None:
     """What an estimator calls C or n_views, the command calls so."""
     options = options_of(SPECS["fit"])
     own = {"max_time", "memory_limit"}
-    for model in serving("classification"):
+    for model in models_for_task("classification"):
         machine = make_model(model, "classification", {}, seed=0)
         names = getattr(machine, "steps", [(None, machine)])[-1][1].get_params(deep=False)
         assert own <= names.keys() & options.keys(), model

@@ -66,7 +66,7 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
         "measure": {"regression": "R²", "classification": "accuracy"}[task],
         "held_out": {
             "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01,
-            "baseline": score - ahead, "told_of_rare": "",
+            "baseline": score - ahead, "rare_ranking": "",
         },
     }  # fmt: skip
     return closing_sentences(found | more)

@@ -21,25 +21,25 @@ from kernelweave.workbench import console
 from kernelweave.workbench.commands import compare, fit
 from kernelweave.workbench.fitting import WeightedModel
 from kernelweave.workbench.machines import kernel_machine
+from kernelweave.workbench.model_catalog import fit_model, make_model
 from kernelweave.workbench.scoring import (
+    CrossValidatedModel,
     Folds,
     HeldOut,
     Row,
     Score,
-    TriedRival,
     cross_predict,
+    cross_validate_models,
     folds_by,
     folds_of,
     lead,
-    rivals,
+    other_models,
     score,
-    tried,
     verdict,
 )
 from kernelweave.workbench.scoring.comparison import ended_after
 from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.trees import with_gaps
-from kernelweave.workbench.zoo import fit_model, make_model
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
@@ -163,8 +163,8 @@ def test_a_lead_that_folds_leave_to_chance_is_not_called_ahead() -> None:
     rows = [
         HeldOut(np.arange(90), fold, y, each, np.ones(90), "regression") for each in (mine, other)
     ]
-    rival = next(each for each in rivals() if each.name == "boosting")
-    row = Row.of(TriedRival(rival, rows[1], 0.0, False), rows[0])
+    model = next(each for each in other_models() if each.name == "boosting")
+    row = Row.of(CrossValidatedModel(model, rows[1], 0.0, False), rows[0])
     d = np.array(
         [r2_score(y[fold == k], mine[fold == k]) - r2_score(y[fold == k], other[fold == k])
          for k in range(3)]
@@ -193,8 +193,8 @@ def test_where_all_are_right_the_rule_of_three_gives_the_error() -> None:
 
 def test_a_small_error_is_not_written_as_zero() -> None:
     assert str(Score(0.99991, 0.00004)) == "0.99991 ± 0.00004"
-    assert Score(-0.0, 0.0).told(sign="+") == "+0.0000 ± 0.0000"
-    assert Score(-0.0003, 0.01).told(3) == "0.000 ± 0.010"
+    assert Score(-0.0, 0.0).formatted(sign="+") == "+0.0000 ± 0.0000"
+    assert Score(-0.0003, 0.01).formatted(3) == "0.000 ± 0.010"
     assert str(Score(0.5, 1e-30)) == "0.50000000 ± 0.00000000"
 
 
@@ -231,7 +231,7 @@ def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
     fold = folds_of(y, "classification", 3, 0)
     assert [int((y[fold == k] == "p").sum()) for k in range(3)] == [10, 10, 10]
     X = pd.DataFrame({"a": rng.normal(size=93)})
-    dummy = rivals()[-1]
+    dummy = other_models()[-1]
     make = lambda: dummy.make("classification", 0)  # noqa: E731
     found = cross_predict(make, X, y, "classification", Folds(fold), np.ones(93))
     np.testing.assert_allclose(found.proba.sum(axis=1), 1.0)
@@ -336,13 +336,13 @@ def test_a_tuned_rbf_machine_is_called_what_it_is(monkeypatch: pytest.MonkeyPatc
     y = np.sin(2 * X["a"]).to_numpy()
     for rows, title in ((90, "tuned RBF kernel ridge"), (75, "tuned RBF SVM")):
         done = list(
-            tried(
-                [each for each in rivals() if each.name == "rbf"], X[:rows], y[:rows],
+            cross_validate_models(
+                [each for each in other_models() if each.name == "rbf"], X[:rows], y[:rows],
                 "regression", weight=np.ones(rows), folds=Folds(np.arange(rows) % 3), seed=0,
-                failed=lambda *_: None,
+                on_failure=lambda *_: None,
             )
         )  # fmt: skip
-        assert [each.rival.title for each in done] == [title]
+        assert [each.model.title for each in done] == [title]
 
 
 def test_a_limit_ends_a_wait_that_runs_no_python() -> None:
@@ -395,7 +395,7 @@ def test_whole_groups_and_later_rows_are_held_out() -> None:
         assert not set(X["who"][folds.training(1)]) & set(X["who"][folds.fold == 1])
     later = folds_by(X, **asked, order="at")
     assert later.fold.tolist() == [-1] * 12 + [0] * 4 + [1] * 4 + [2] * 4
-    mean = next(each for each in rivals() if each.name == "baseline")
+    mean = next(each for each in other_models() if each.name == "baseline")
     make = lambda: mean.make("regression", 0)  # noqa: E731
     found = cross_predict(make, X, y, "regression", later, np.ones(24))
     np.testing.assert_allclose(found.predicted[::4], [y[:12].mean(), y[:16].mean(), y[:20].mean()])
@@ -455,7 +455,7 @@ def test_trees_tell_more_categories_apart_than_they_have_bins() -> None:
     levels = rng.permutation(np.repeat(np.arange(400), 5))
     X = pd.DataFrame({"town": [f"t{each}" for each in levels], "b": rng.normal(size=2000)})
     y = rng.normal(size=400)[levels] + 0.1 * X["b"].to_numpy()
-    trees = next(each for each in rivals() if each.name == "boosting").make("regression", 0)
+    trees = next(each for each in other_models() if each.name == "boosting").make("regression", 0)
     trees.fit(X[:1600], y[:1600], np.ones(1600))
     # 254 of the 400 categories hold less than this
     assert r2_score(y[1600:], trees.predict(X[1600:])) > 0.85

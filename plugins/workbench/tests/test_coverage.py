@@ -20,7 +20,7 @@ def test_the_worst_slab_is_that_of_a_table_of_shares() -> None:
     assert found.n_rows == shares["size"].iloc[3]
     assert found.where == f"age above {X['age'].quantile(0.75):.4g}"
     assert found.share == inside.mean()
-    assert found.told.startswith(f"{found.worst:.1%} of {found.n_rows} rows with {found.where} (")
+    assert found.lowest.startswith(f"{found.worst:.1%} of {found.n_rows} rows with {found.where} (")
 
 
 def test_categories_and_few_values_are_slabs_of_their_own() -> None:
@@ -35,7 +35,7 @@ def test_categories_and_few_values_are_slabs_of_their_own() -> None:
 
 def test_few_rows_have_no_slab() -> None:
     found = Coverage.of(0.9, np.ones(12, bool), np.arange(12.0), pd.DataFrame({"a": range(12)}))
-    assert (found.share, found.where, found.told) == (1.0, "", "")
+    assert (found.share, found.where, found.lowest) == (1.0, "", "")
 
 
 def test_what_chance_does_is_the_median_of_draws() -> None:

@@ -18,7 +18,7 @@ from kernelweave.workbench.scoring import (
     Score,
     also_scored,
     check_metric,
-    rivals,
+    other_models,
     verdict,
 )
 from kernelweave.workbench.scoring.rbf import TunedRBF
@@ -177,5 +177,5 @@ def test_a_baseline_that_learned_nothing_is_not_called_beaten() -> None:
     assert said == "The kernel is the only model that is better than a constant prediction."
     trees = Row("boosting", "Trees", Score(0.4, 0.01), Score(0.1, 0.01), 1.0)
     assert "the next is Trees" in verdict("kernel", [*rows, trees], "R²")
-    names = [each.name for each in rivals()]
+    names = [each.name for each in other_models()]
     assert names[-1] == "baseline"

@@ -19,9 +19,9 @@ from kernelweave.workbench import Model, load_model, save_model
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.machines import transformed
+from kernelweave.workbench.model_catalog import fit_model, make_model, models_for_task
 from kernelweave.workbench.models import Header, store
 from kernelweave.workbench.models.store import trusted_types
-from kernelweave.workbench.zoo import fit_model, make_model, serving
 from sklearn.linear_model import Ridge
 
 
@@ -75,7 +75,7 @@ def test_every_model_of_the_command_line_comes_back(task: str, tmp_path: Path) -
     X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
     y = X["a"].to_numpy() + 0.1 * rng.normal(size=40)
     y = y > 0 if task == "classification" else y
-    for name in serving(task):
+    for name in models_for_task(task):
         estimator = fit_model(make_model(name, task, {}, seed=0), X, y, None)
         header = Header(("a", "b"), "y", task, "any", "any", "memory", 40)
         save_model(Model(estimator, header), tmp_path / name)

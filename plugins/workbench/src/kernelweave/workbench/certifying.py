@@ -16,10 +16,10 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from .errors import CommandError
 from .machines import kernel_machine
+from .model_catalog import fit_model
 from .models import Model
 from .progress import fit_bar
 from .scoring import HeldOut, held_out_by
-from .zoo import fit_model
 
 if TYPE_CHECKING:
     from pathlib import Path

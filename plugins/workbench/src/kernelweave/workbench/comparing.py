@@ -1,4 +1,4 @@
-"""Every model on the same folds of a table."""
+"""Cross-validate all models on the same folds of a table."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kernelweave.tables.errors import did_you_mean, one_line
 
 from .errors import CommandError
 from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
+from .model_catalog import make_model, model_title, models_for_task
 from .scoring import (
+    ComparedModel,
+    CrossValidatedModel,
     Metric,
-    Rival,
     Row,
-    TriedRival,
     check_metric,
+    cross_validate_models,
     folds_by,
     has_rare_class,
     measure_name,
+    other_models,
     ranking_of,
-    rivals,
-    tried,
     verdict,
 )
-from .zoo import make_model, serving, title_of
 
 
 def compare_table(
@@ -43,21 +43,21 @@ def compare_table(
     weights: str | None,
     max_time: float | None,
     seed: int,
-    told: Callable[[str], None],
+    on_note: Callable[[str], None],
 ) -> dict[str, object]:
-    """Score models on rows held out, each by fits without each fold.
+    """Cross-validate models on the same folds, best first.
 
     - `table`: the data
     - `target`: what to predict
-    - `names`: which models; all that serve the task and are installed without it
+    - `names`: names of models; by default all installed ones for the task
     - `cv`, `groups`, `order`: how rows are held out, see `read_division`
-    - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
+    - `metric`: name of a scikit-learn scorer; by default R² or accuracy
     - `drop`: columns to leave out
-    - `weights`: the column with what each row counts
-    - `max_time`: seconds that a fit may take; who of the others takes longer over all folds is left
-      out
+    - `weights`: the column of sample weights
+    - `max_time`: time limit of a fit in seconds; a model of another library that takes longer over
+      all folds is skipped
     - `seed`: of the folds and of everything random
-    - `told`: called with each sentence on the table, and on each model that cannot be fitted
+    - `on_note`: called with each note on the table, and for each model that cannot be fitted
 
     Returns: ``models``, the best first, each with its score, its error, how far it is behind the
     best on the same rows, and its seconds; and the verdict on the evidence kernel. Raises
@@ -71,18 +71,18 @@ def compare_table(
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
     for sentence in check_data(table, columns, target):
-        told(sentence)
+        on_note(sentence)
     judge = check_metric(metric, y, target.task)
     folds = folds_by(X, y, target.task, n_folds, seed, weight=counts, **division)
     done = list(
-        tried(
+        cross_validate_models(
             models, X, y, target.task, weight=counts, folds=folds, seed=seed,
-            failed=lambda each, error: told(f"{each.title} is skipped: {one_line(error)}"),
+            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {one_line(error)}"),
         )
     )  # fmt: skip
     if not done:
         raise CommandError(f"none of the models can be fitted to {table.source}")
-    rows = _rows(done, judge, told)
+    rows = _rows(done, judge, on_note)
     best = rows[0]
     return {
         "data": table.source,
@@ -104,15 +104,15 @@ def _chosen(
     n_folds: int,
     weighted: bool,
     division: Mapping[str, object],
-) -> list[Rival]:
+) -> list[ComparedModel]:
     """Return the models of these names, ours and others'."""
     named = {key: value for key, value in division.items() if isinstance(value, str)}
     ours = [
-        Rival(name, title_of(name), _maker(name, max_time, weighted, named))
-        for name in serving(task)
+        ComparedModel(name, model_title(name), _maker(name, max_time, weighted, named))
+        for name in models_for_task(task)
     ]
     seconds = None if max_time is None else n_folds * max_time
-    known = {each.name: each for each in [*ours, *rivals(every=True, seconds=seconds)]}
+    known = {each.name: each for each in [*ours, *other_models(every=True, seconds=seconds)]}
     for name in names or ():
         if name not in known:
             raise CommandError(f"--models {name}: {did_you_mean(name, known, what='models')}")
@@ -132,33 +132,35 @@ def _maker(
 
 
 def _rows(
-    done: Sequence[TriedRival], judge: Metric, told: Callable[[str], None]
-) -> list[TriedRival]:
+    done: Sequence[CrossValidatedModel], judge: Metric, on_note: Callable[[str], None]
+) -> list[CrossValidatedModel]:
     """Return the models that the metric can judge, the best first."""
     scored = []
     for each in done:
         try:
             scored.append((judge.value(each.held_out), each))
         except (ValueError, AttributeError) as error:
-            told(f"{each.rival.title} is skipped: {one_line(error)}")
+            on_note(f"{each.model.title} is skipped: {one_line(error)}")
     if not scored:
         raise CommandError(f"--metric {judge.name} does not suit any of the models")
     return [each for _, each in sorted(scored, key=lambda pair: -pair[0])]
 
 
-def _described(each: TriedRival, best: TriedRival, judge: Metric) -> dict[str, object]:
+def _described(
+    each: CrossValidatedModel, best: CrossValidatedModel, judge: Metric
+) -> dict[str, object]:
     row = Row.of(each, best.held_out, judge)
-    ours = each.rival.name in serving(each.held_out.task)
+    ours = each.model.name in models_for_task(each.held_out.task)
     return {**row.as_json(), "seconds": each.seconds, "cut": each.cut, "ours": ours}
 
 
-def _verdict(done: Sequence[TriedRival], task: str, judge: Metric) -> str:
+def _verdict(done: Sequence[CrossValidatedModel], task: str, judge: Metric) -> str:
     """Compare the evidence kernel, or the best of ours, with all others."""
-    own = [each for each in done if each.rival.name in serving(task)]
-    mine = next((each for each in own if each.rival.name == "evidence"), next(iter(own), None))
+    own = [each for each in done if each.model.name in models_for_task(task)]
+    mine = next((each for each in own if each.model.name == "evidence"), next(iter(own), None))
     if mine is None:
         return ""
     others = [Row.of(each, mine.held_out, judge) for each in done if each is not mine]
     return verdict(
-        mine.rival.title, others, judge.name or measure_name(task), ranking_of(mine.held_out)
+        mine.model.title, others, judge.name or measure_name(task), ranking_of(mine.held_out)
     )

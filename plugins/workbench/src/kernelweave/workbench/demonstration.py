@@ -16,7 +16,7 @@ from .displays.axes import open_frame
 from .displays.colours import FAINT, LOWER
 from .errors import CommandError
 from .progress import fit_bar
-from .scoring import Coverage, measure_name, rivals, score
+from .scoring import Coverage, measure_name, other_models, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +92,8 @@ class Demonstration:
 
     def _made(self, label: str) -> BaseEstimator:
         if label != OURS:
-            rival = next(each for each in rivals() if each.name == OTHERS[label])
-            return rival.make(self.target.task, SEED)
+            model = next(each for each in other_models() if each.name == OTHERS[label])
+            return model.make(self.target.task, SEED)
         from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 
         return EvidenceKernelClassifier() if self.classes else EvidenceKernelRegressor()

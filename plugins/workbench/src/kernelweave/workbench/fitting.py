@@ -1,4 +1,4 @@
-"""From what a user asks for to a fitted model with its score on rows that it did not see."""
+"""Fit a model to a table, cross-validate it and compare it with other models."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from kernelweave.tables.errors import did_you_mean, one_line
 
 from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
+from .model_catalog import fit_model, make_model, model_of_algorithm, model_title
 from .models import Model
 from .progress import fit_bar
 from .scoring import (
@@ -30,34 +31,33 @@ from .scoring import (
     Row,
     check_metric,
     cross_predict,
+    cross_validate_models,
     folds_by,
     held_out_by,
-    rivals,
-    tried,
+    other_models,
 )
 from .views import read_views
-from .zoo import fit_model, make_model, model_of, title_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
 
-# Each is a fit more: one learns of two thirds of the rows, and all rows are held out once.
+# each fold costs one more fit; three leave two thirds of the rows for training
 FOLDS = 3
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the options of ``kernelweave fit`` say; ``None`` leaves a default.
+    """The options of ``kernelweave fit``; ``None`` leaves a default.
 
-    - `model`: a model of the `zoo`; that of the algorithm without it
-    - `settings`: parameters of its estimator by their names, ``algorithm`` among them; ``None`` is
-      as if absent
-    - `cv`: folds whose rows are held out, or ``"group"`` or ``"time"``, see `read_division`
-    - `seed`: of everything random, so that the same command gives the same file
+    - `model`: a name in `model_catalog`; by default the model of the algorithm
+    - `settings`: parameters of its estimator by name, ``algorithm`` among them; ``None`` counts
+      as absent
+    - `cv`: number of folds, ``"group"`` or ``"time"``, see `read_division`
+    - `seed`: random seed: the same command gives the same file
     - `views`: the file that names groups of columns
-    - `metric`: the scorer of scikit-learn that judges; R² or accuracy without it
+    - `metric`: name of a scikit-learn scorer; by default R² or accuracy
     - `groups`, `order`: columns by which rows are held out: whole groups, or later ones
     """
 
@@ -72,11 +72,11 @@ class Choices:
 
     @property
     def n_folds(self) -> int | None:
-        """How many folds are asked for."""
+        """Number of folds, ``None`` by default or for folds by group or time."""
         return self.cv if isinstance(self.cv, int) else None
 
-    def seeing(self, columns: Sequence[str]) -> Choices:
-        """Return the choices with the views that the file says, as a setting."""
+    def with_views(self, columns: Sequence[str]) -> Choices:
+        """Return the choices with the views of the file as a setting."""
         if self.views is None:
             return self
         settings = self.settings | {"views": read_views(self.views, columns)}
@@ -84,32 +84,32 @@ class Choices:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that are given."""
+        """The settings that are not ``None``."""
         return {name: value for name, value in self.settings.items() if value is not None}
 
     def maker(self, task: str) -> tuple[str, Callable[[], BaseEstimator]]:
-        """Return the model's name and what makes one, unfitted."""
+        """Return the name of the model and a function that makes an unfitted one."""
         settings = self.given
-        name = self.model or model_of(settings.get("algorithm"), task)
+        name = self.model or model_of_algorithm(settings.get("algorithm"), task)
         if name == "evidence" and self.n_folds is not None:
             settings["n_folds"] = self.n_folds
         if name == "evidence" and task == "classification":
-            # its own folds give them
+            # it always has probabilities, calibrated by its own folds
             settings.pop("probability", None)
         made = make_model(name, task, settings, seed=self.seed)
         if self.metric is not None and "scoring" in made.get_params():
-            # folds choose by what judges
+            # parameters are chosen by the metric of the score
             settings["scoring"] = self.metric
         return name, lambda: make_model(name, task, settings, seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """A fitted model, and what is said once and not kept.
+    """A fitted model, and what is printed but not saved with it.
 
-    - `model`: with its held-out predictions, where there are some
-    - `rows`: other models on the same rows, with their seconds
-    - `seconds`: of the fit, and of the folds behind the held-out score
+    - `model`: with its cross-validated predictions, if there are any
+    - `rows`: the other models on the same rows, with their seconds
+    - `seconds`: of the fit and its cross-validation
     - `interrupted`: whether Ctrl-C ended it early
     """
 
@@ -127,26 +127,26 @@ def fit_table(
     drop: Sequence[str] = (),
     weights: str | None = None,
     comparing: bool = False,
-    told: Callable[[str], None] = lambda _: None,
-    kept: Callable[[Model], None] = lambda _: None,
+    on_note: Callable[[str], None] = lambda _: None,
+    on_fitted: Callable[[Model], None] = lambda _: None,
 ) -> FitOutcome:
-    """Learn a model from a table as it is, and score it on rows that it did not see.
+    """Fit a model to a table, cross-validate it and compare it with others.
 
-    - `table`: the data: words, dates and gaps included
-    - `target`: what to predict
-    - `choices`: how
+    - `table`: the data; text, dates and missing values are encoded
+    - `target`: the column to predict
+    - `choices`: options of the fit
     - `drop`: columns to leave out
-    - `weights`: the column with what each row counts
-    - `comparing`: whether other models are compared with it, on the same rows
-    - `told`: called with each sentence on the table, and on each other model that cannot be fitted
-    - `kept`: called with the model as soon as it is fitted: what comes after that, comparisons and
-      what columns are worth, may fail and never costs it
+    - `weights`: the column of sample weights
+    - `comparing`: whether to compare with other models on the same rows
+    - `on_note`: called with each note on the table, and for each other model that cannot be fitted
+    - `on_fitted`: called with the model as soon as it is fitted, so that it can be saved before
+      comparisons and column importance, which may fail
 
-    Returns: the best model so far where Ctrl-C ended the fit. Raises CommandError if no feature is
-    left, or a cell cannot be used.
+    Returns the best model so far if Ctrl-C ended the fit. Raises CommandError if no feature is left
+    or a cell cannot be used.
     """
     columns = feature_columns(table, target.column, drop, weights)
-    choices = choices.seeing(columns)
+    choices = choices.with_views(columns)
     seen = choices.given.get("views")
     if seen is not None:
         columns = [each for each in columns if any(each in group for group in seen.values())]
@@ -159,59 +159,59 @@ def fit_table(
     folds = folds_by(X, y, target.task, n_folds, choices.seed, weight=counts, **division)
     notes = check_data(table, columns, target)
     for sentence in notes:
-        told(sentence)
+        on_note(sentence)
     watch = clock.Stopwatch()
-    # a fit without a fold has fewer rows, and takes time by their square
+    # share of the progress bar: the time of a fit grows with the square of its rows
     works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
-    with locate_cell_errors(table), _leaving_to_summary(name) as doubted, bar as end_fit:
+    with locate_cell_errors(table), _summarised_warnings(name) as doubts, bar as end_fit:
         seen = division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
         estimator = fit_model(make(), X, y, weight, **seen)
         end_fit()
         stopped = _was_stopped(estimator)
-        scoring = _counted(weight, choices.given.get("class_weight"), y)
+        scoring = _scoring_weights(weight, choices.given.get("class_weight"), y)
         held_out = None
         if name == "evidence":
             folds = replace(folds, fold=kernel_machine(estimator).held_out_fold_)
             held_out = held_out_by(estimator, y, target.task, scoring, folds.parts)
         elif not stopped:
             each = partial(WeightedModel, make, weight is not None, end_fit)
-            held_out, stopped = _crossed(each, X, target, folds, scoring)
+            held_out, stopped = _cross_validate(each, X, target, folds, scoring)
     seconds = watch.seconds
     model = Model.of(
         estimator, columns=columns, target=target, table=table, name=name,
-        held_out=held_out, notes=notes, told=told,
+        held_out=held_out, notes=notes, on_note=on_note,
     )  # fmt: skip
-    kept(model)
+    on_fitted(model)
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
-        rows, stopped = _compared(held_out, X, y, folds, scoring, choices, told)
-    comparison = {"ours": title_of(name), "rows": [row.as_json() for row in rows]}
+        rows, stopped = _fit_other_models(held_out, X, y, folds, scoring, choices, on_note)
+    comparison = {"ours": model_title(name), "rows": [row.as_json() for row in rows]}
     with fit_bar(f"importance of {len(columns)} columns"):
-        importance = tuple(_importance(estimator, told))
+        importance = tuple(_importance(estimator, on_note))
     header = replace(
         model.header, comparison=comparison, importance=importance, metric=choices.metric,
-        new_rows=_new_rows(estimator), doubt=next(iter(doubted), ""),
+        new_rows=_expected_on_new_rows(estimator), doubt=next(iter(doubts), ""),
     )  # fmt: skip
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
 
 @contextmanager
-def _leaving_to_summary(name: str) -> Iterator[list[str]]:
-    """Silence warnings of what the summary says too: of columns, and of scores held out.
+def _summarised_warnings(name: str) -> Iterator[list[str]]:
+    """Silence warnings that the summary repeats: those on columns and on cross-validated scores.
 
-    Yields: what is said of new rows that are surely predicted worse than those held out.
+    Yields a list that collects the warnings that new rows will be predicted worse than the score.
     """
     from kernelweave.evidence import HeldOutWarning
     from kernelweave.tables import ColumnWarning
 
-    heard: list[str] = []
+    doubts: list[str] = []
     with warnings.catch_warnings():
         before = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if issubclass(category, HeldOutWarning):
-                heard.append(str(message))
+                doubts.append(str(message))
             else:
                 before(message, category, *rest, **more)
 
@@ -220,11 +220,11 @@ def _leaving_to_summary(name: str) -> Iterator[list[str]]:
         warnings.simplefilter("ignore", ColumnWarning)
         if name == "evidence":
             warnings.simplefilter("ignore", UnderfitWarning)
-        yield heard
+        yield doubts
 
 
-def _new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
-    """Return what to expect of each kind of new rows, where the model says so."""
+def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
+    """Return the expected score of each kind of new rows, if the model has them."""
     held_out = getattr(kernel_machine(estimator), "held_out_", None)
     if held_out is None:
         return ()
@@ -232,15 +232,15 @@ def _new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
     return tuple({str(key): value for key, value in row.items()} for row in rows)
 
 
-def _importance(estimator: object, told: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Return what each column is worth on rows held out, the strongest first."""
+def _importance(estimator: object, on_note: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Return the importance of each column, largest first."""
     machine = kernel_machine(estimator)
     if not hasattr(machine, "held_out_fold_") or not (machine.held_out_fold_ >= 0).any():
         return []
     try:
         worth = machine.importance_
     except Exception as error:  # noqa: BLE001
-        told(f"the importance of the columns is not known: {one_line(error)}")
+        on_note(f"the importance of the columns is not known: {one_line(error)}")
         return []
     rows = [
         {"name": each.column, "value": float(each.importance), "error": float(each.error)}
@@ -254,17 +254,17 @@ def _was_stopped(estimator: BaseEstimator) -> bool:
     return getattr(result, "status", None) is Status.INTERRUPTED
 
 
-def _crossed(
+def _cross_validate(
     make: Callable[[], WeightedModel],
     X: pd.DataFrame,
     target: Target,
     folds: Folds,
     scoring: FloatArray,
 ) -> tuple[HeldOut | None, bool]:
-    """Return predictions by fits without each fold; nothing where Ctrl-C ends them."""
+    """Return cross-validated predictions, ``None`` if Ctrl-C ends them, and whether it did."""
     try:
         with warnings.catch_warnings():
-            # the fit on all rows has said it already
+            # the fit on all rows has already shown these warnings
             warnings.simplefilter("ignore")
             return cross_predict(make, X, target.values, target.task, folds, scoring), False
     except KeyboardInterrupt:
@@ -272,10 +272,10 @@ def _crossed(
 
 
 class WeightedModel:
-    """A model of the zoo whose fit takes weights third, or does without them.
+    """A model whose ``fit(X, y, weight, groups, order)`` passes on what the estimator takes.
 
-    `make`: returns it, unfitted; `weighted`: whether it takes them; `ended`: called after a fit;
-    `columns`: those that name groups or order, which say more than their values.
+    `make`: returns an unfitted estimator; `weighted`: whether it gets weights; `ended`: called
+    after a fit; `columns`: names of the columns of groups or order, passed instead of values.
     """
 
     def __init__(
@@ -298,10 +298,10 @@ class WeightedModel:
         groups: Labels | None = None,
         order: FloatArray | None = None,
     ) -> BaseEstimator:
-        """Learn from rows; groups and order choose only where the model takes them."""
+        """Fit the model; groups and order are passed only to models that take them."""
         division: dict[str, object] = {"groups": groups, "order": order}
         if kernel_machine(self._model) is self._model:
-            # who reads the table finds its columns by name
+            # an estimator that reads tables takes these columns by name
             division |= {k: self._columns[k] for k in self._columns if division[k] is not None}
         fitted = fit_model(self._model, X, y, weight if self._weighted else None, **division)
         if _was_stopped(fitted):
@@ -310,35 +310,35 @@ class WeightedModel:
         return fitted
 
 
-def _compared(
+def _fit_other_models(
     held_out: HeldOut,
     X: pd.DataFrame,
     y: Labels,
     folds: Folds,
     scoring: FloatArray,
     choices: Choices,
-    told: Callable[[str], None],
+    on_note: Callable[[str], None],
 ) -> tuple[list[Row], bool]:
-    """Return the other models that were done when Ctrl-C came, if it came."""
+    """Return the scores of the other models, best first, and whether Ctrl-C ended them."""
     rows: list[Row] = []
     metric = Metric(choices.metric)
     try:
-        for each in tried(
-            rivals(seconds=choices.given.get("max_time")), X, y, held_out.task,
+        for each in cross_validate_models(
+            other_models(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, folds=folds, seed=choices.seed,
-            failed=lambda each, error: told(f"{each.title} is skipped: {one_line(error)}"),
+            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {one_line(error)}"),
         ):  # fmt: skip
             try:
                 rows.append(Row.of(each, held_out, metric))
             except (ValueError, AttributeError) as error:
-                told(f"no {each.rival.title} here: {one_line(error)}")
+                on_note(f"no {each.model.title} here: {one_line(error)}")
     except KeyboardInterrupt:
         return rows, True
     return sorted(rows, key=lambda row: -row.score.value), False
 
 
-def _counted(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:
-    """Return what each row counts in a score: its weight, times that of its class."""
+def _scoring_weights(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:
+    """Return the weight of each row in a score: its sample weight times its class weight."""
     counts = np.ones(len(y)) if weight is None else weight
     if class_weight is None:
         return counts
@@ -358,7 +358,7 @@ def read_division(
 ) -> dict[str, Any]:
     """Return groups or order of the rows as `fit` takes them, empty for folds at random.
 
-    - `columns`: features; of these the name is returned, of others the values
+    - `columns`: the features; a feature is returned by name, any other column by its values
     - `cv`: a number of folds, ``"group"``, ``"time"`` (of ``order``, or of the lines of the file)
     - `groups`, `order`: columns of the table
 
@@ -387,9 +387,8 @@ def read_division(
 
 
 def read_weights(table: Table, column: str) -> FloatArray:
-    """Return what each row counts.
+    """Return the sample weights, shape (n_rows,): not negative and not all zero.
 
-    `table`: the data; `column`: its name. Returns shape (n_rows,): not negative, and not all zero.
     Raises CommandError if a weight is missing or negative.
     """
     values = table.numbers(column)
@@ -404,9 +403,8 @@ def feature_columns(
 ) -> list[str]:
     """Return the names of the features in the order of the table.
 
-    `table`: the data; `target`: the column to predict; `drop`: columns to leave out; `weights`: the
-    one that says what each row counts. Raises CommandError if one of them is not there, or nothing
-    is left.
+    `target`: the column to predict; `drop`: columns to leave out; `weights`: the column of sample
+    weights. Raises CommandError if one of them does not exist, or no feature is left.
     """
     aside = [("--drop", name) for name in drop]
     aside += [("--weights", weights)] if weights is not None else []

@@ -1,4 +1,4 @@
-"""The kernel machine inside what a user fitted: a pipeline's last step, a search's best."""
+"""Find the kernel estimator inside a pipeline, a target scaler or a parameter search."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-def chain_of(estimator: BaseEstimator) -> BaseEstimator:
-    """Return what learns from the table: of a regressor that scales its target, the one inside.
+def unwrap_target_scaler(estimator: BaseEstimator) -> BaseEstimator:
+    """Return the regressor inside a `TransformedTargetRegressor`, any other estimator as it is.
 
-    `estimator`: fitted or not. A pipeline or a kernel machine.
+    `estimator`: fitted or not.
     """
     return getattr(estimator, "regressor_", getattr(estimator, "regressor", estimator))
 
 
 def encoder_of(estimator: BaseEstimator) -> BaseEstimator:
-    """Return what learned the columns of a table; ``None`` where nothing did.
+    """Return the fitted column encoder, ``None`` if the estimator has none.
 
-    `estimator`: fitted: an estimator that takes tables, or a pipeline that begins with one that
-    does.
+    `estimator`: fitted, takes tables, or is a pipeline whose first step does.
     """
-    inside = chain_of(estimator)
+    inside = unwrap_target_scaler(estimator)
     first = getattr(inside, "steps", [("", inside)])[0][1]
     return getattr(first, "encoder_", None)
 
@@ -34,12 +33,12 @@ def kernel_machine(estimator: BaseEstimator) -> BaseEstimator:
 
     `estimator`: fitted or not. Has ``result_`` once fitted.
     """
-    inside = chain_of(estimator)
+    inside = unwrap_target_scaler(estimator)
     steps = getattr(inside, "steps", None)
     return inside if steps is None else steps[-1][1]
 
 
-def best_of(estimator: BaseEstimator) -> BaseEstimator:
+def unwrap_search(estimator: BaseEstimator) -> BaseEstimator:
     """Return the best estimator of a fitted search, anything else as it is.
 
     `estimator`: an estimator, a pipeline or a search over one.
@@ -57,7 +56,7 @@ def fitted_machine(estimator: BaseEstimator, attribute: str) -> BaseEstimator:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    machine = kernel_machine(best_of(estimator))
+    machine = kernel_machine(unwrap_search(estimator))
     check_is_fitted(machine)
     kind = type(machine).__name__
     if not hasattr(machine, attribute):
@@ -77,8 +76,8 @@ def transformed(estimator: BaseEstimator, X: Rows) -> Rows:
     (n_samples, n_features): samples as ``estimator`` takes them. Unchanged where there is no
     pipeline.
     """
-    for _, step in getattr(chain_of(best_of(estimator)), "steps", [])[:-1]:
+    for _, step in getattr(unwrap_target_scaler(unwrap_search(estimator)), "steps", [])[:-1]:
         if step not in (None, "passthrough"):
             X = step.transform(X)
-    encode = getattr(kernel_machine(best_of(estimator)), "encode", None)
+    encode = getattr(kernel_machine(unwrap_search(estimator)), "encode", None)
     return X if encode is None else encode(X)

@@ -72,7 +72,7 @@ def _columns(
     known = [name for name in found if not measure.startswith(SHORT[name])]
     rare = rare and measure.endswith("accuracy")
     also = {name: [shown(name, row.get("also", {}).get(name)) for row in rows] for name in known}
-    scores = {measure: [Score(row["score"], row["error"]).told(3) for row in rows]}
+    scores = {measure: [Score(row["score"], row["error"]).formatted(3) for row in rows]}
     titles = [row["title"] + ("" if row.get("learned", True) else " †") for row in rows]
     columns = {"": titles} | (also | scores if rare else scores | also)
     columns["seconds"] = [f"{row['seconds']:.1f}{'*' if row.get('cut') else ''}" for row in rows]

@@ -11,7 +11,7 @@ from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
 from . import console
-from .machines import chain_of
+from .machines import unwrap_target_scaler
 from .models import Model
 from .scoring import (
     HeldOut,
@@ -28,7 +28,7 @@ from .scoring import (
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
-_MOST_TOLD = 12  # columns: more would fill the terminal
+_MOST_REMARKS = 12  # columns: more would fill the terminal
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def summary(model: Model) -> dict[str, Any]:
         "views": views_of(model),
         "chosen": _chosen(machine, settings),
         "is_rule": _is_rule(header.algorithm),
-        "scaled_target": chain_of(model.estimator) is not model.estimator,
+        "scaled_target": unwrap_target_scaler(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
         "upper_bound": result.upper_bound,
         "gap": result.gap,
@@ -99,7 +99,7 @@ def _scored(held_out: HeldOut, metric: Metric, ranking: Ranking | None) -> dict[
         "also": also_scored(held_out),
         "rare": has_rare_class(Counter(held_out.truth.tolist())),
         "ranking": None if ranking is None else ranking.as_json(),
-        "told_of_rare": _of_rare(ranking),
+        "rare_ranking": _of_rare(ranking),
     }
 
 
@@ -155,21 +155,20 @@ def _is_rule(algorithm: str) -> bool:
     return bool(names) and all(getattr(sets[name].load(), "is_point", False) for name in names)
 
 
-def told_columns(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the columns of which there is something to say, with what.
+def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the remark of each column that has one, ignored columns first.
 
-    `found`: a `summary`. More than twelve are counted only; those left out go first. Plain numbers
-    without gaps are not in it.
+    `found`: a `summary`. At most twelve are listed, the others counted.
     """
-    told = [row for row in found["columns"] if row["sentence"]]
-    told.sort(key=lambda row: row["done"] == "used")
+    remarked = [row for row in found["columns"] if row["sentence"]]
+    remarked.sort(key=lambda row: row["done"] == "used")
     lines = {}
-    for row in told[:_MOST_TOLD]:
+    for row in remarked[:_MOST_REMARKS]:
         option = f"use --numeric {row['name']!r}"
         sentence = row["sentence"].replace("set its kind to 'number'", option)
         lines[row["name"]] = f"{row['seen']}: {sentence}"
-    if len(told) > _MOST_TOLD:
-        lines["..."] = f"and {len(told) - _MOST_TOLD} more, see the report"
+    if len(remarked) > _MOST_REMARKS:
+        lines["..."] = f"and {len(remarked) - _MOST_REMARKS} more, see the report"
     return lines
 
 
@@ -211,8 +210,8 @@ def _known(found: Mapping[str, Any]) -> str:
         # beside other models the verdict has said it
         compared = bool(found["comparison"].get("rows"))
         why = "the columns may not be informative, or there may be too few rows"
-        if told := scored["told_of_rare"]:
-            return "" if compared else told
+        if ranking := scored["rare_ranking"]:
+            return "" if compared else ranking
         known = f"{_expected(found, scored)}, no better than {answer} ({scored['baseline']:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
     if doubt := str(found.get("doubt", "")).replace("held_out_ has", "the table above has"):
@@ -236,7 +235,7 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
         of = f" of {row['n_groups']} groups" if row["n_groups"] < row["n_rows"] else ""
         # the first line is of the very rows whose score is printed
         shown = row if lines or found["held_out"] is None else found["held_out"]
-        scored = Score(shown["score"], shown["error"]).told(3)
+        scored = Score(shown["score"], shown["error"]).formatted(3)
         lines[row["name"]] = f"{scored}, on {row['n_rows']} rows{of}"
     return lines if len(lines) > 1 else {}
 

@@ -76,7 +76,7 @@ def compare_command(
         found = compare_table(
             table, known, names=names, cv=cv, groups=groups, order=order, metric=metric,
             drop=drop or [], weights=weights, max_time=max_time, seed=seed,
-            told=lambda sentence: console.say("note", sentence),
+            on_note=lambda sentence: console.say("note", sentence),
         )  # fmt: skip
     emit_json(found) if json else _show(found)
 
@@ -94,7 +94,10 @@ def _show(found: dict[str, Any]) -> None:
         sep="\n",
     )
     rows = [
-        {**row, "away": Score(-row["behind"], row["behind_error"]).told(3, sign="+") if at else ""}
+        {
+            **row,
+            "away": Score(-row["behind"], row["behind_error"]).formatted(3, sign="+") if at else "",
+        }
         for at, row in enumerate(found["models"])
     ]
     print_scores(

@@ -103,5 +103,5 @@ def _said(found: dict[str, Any]) -> dict[str, str]:
     if "coverage" in found:
         held = Coverage(**found["coverage"])
         lines["coverage"] = f"{held.share:.1%} of the test rows are in their 90 % intervals"
-        lines |= {"lowest": held.told} if held.told else {}
+        lines |= {"lowest": held.lowest} if held.lowest else {}
     return lines

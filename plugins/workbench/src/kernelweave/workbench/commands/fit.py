@@ -245,14 +245,14 @@ def _fit(
     for sentence in notes:
         console.say("note", sentence)
 
-    def kept(model: Model) -> None:
+    def save(model: Model) -> None:
         if path is not None:
             save_model(model, path, force=force)
 
     outcome = fit_table(
         table, target, choices, drop=drop, weights=weights, comparing=comparing,
-        told=lambda sentence: console.say("note", sentence),
-        kept=kept,
+        on_note=lambda sentence: console.say("note", sentence),
+        on_fitted=save,
     )  # fmt: skip
     if path is not None:
         # what was found out beside the fit belongs to it
@@ -360,17 +360,17 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
 
 
 def _show(found: dict[str, Any]) -> None:
-    from ..summaries import bounds_rows, other_rows, told_columns
-    from ..zoo import title_of
+    from ..model_catalog import model_title
+    from ..summaries import bounds_rows, column_remarks, other_rows
 
     screen = console.out()
     width = found["n_features"]
     rows = {
         "data": f"{found['data']}: {found['n_samples']} rows, {width} column"
         + ("s" if width != 1 else ""),
-        "model": f"{title_of(found['model'])}, {found['algorithm']}"
+        "model": f"{model_title(found['model'])}, {found['algorithm']}"
         if found["algorithm"] != "evidence"
-        else title_of("evidence"),
+        else model_title("evidence"),
         "seconds": f"{found['seconds']:.1f}",
         "saved to": found["file"] or "nothing (use --out FILE)",
     }
@@ -394,8 +394,8 @@ def _show(found: dict[str, Any]) -> None:
     if lines := other_rows(found):
         title = f"Expected {found['measure']} by kind of new rows"
         console.print_section(screen, title, lines.items())
-    if told := told_columns(found):
-        console.print_section(screen, "Columns", told.items())
+    if remarks := column_remarks(found):
+        console.print_section(screen, "Columns", remarks.items())
     if found["algorithm"] != "evidence":
         rows = bounds_rows(found)
         rows["status"] = console.spoken(rows["status"])
@@ -414,19 +414,19 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from ..model_catalog import model_title
     from ..score_table import print_scores, shown
     from ..scoring import Coverage, Score
-    from ..zoo import title_of
 
     scored = found["held_out"]
     if scored is None:
         screen.print("No validation score: the fit stopped before the first fold was done.\n")
         return
     rows = [
-        {**scored, "title": title_of(found["model"]), "seconds": found["seconds"], "ours": True}
+        {**scored, "title": model_title(found["model"]), "seconds": found["seconds"], "ours": True}
     ]
     for row in found["comparison"]["rows"]:
-        away = Score(-row["behind"], row["behind_error"]).told(3, sign="+")
+        away = Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")
         rows.append({**row, "away": away})
     screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
     print_scores(
@@ -437,11 +437,11 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     screen.print("")
     if found["test"]:
         tested = found["test"]
-        value = Score(tested["score"], tested["error"]).told(3)
+        value = Score(tested["score"], tested["error"]).formatted(3)
         also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
         line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
             held = next(Coverage(**each) for each in tested["coverage"] if each["level"] == 0.9)
             line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % intervals"
-            line |= {"lowest": held.told} if held.told else {}
+            line |= {"lowest": held.lowest} if held.lowest else {}
         console.print_section(screen, f"Test {found['measure']}", line.items())

@@ -89,9 +89,9 @@ def predict_command(
         own = loaded.predict_set(table, sets)
         columns["set"] = own if json and out is None else ["|".join(map(str, s)) for s in own]
     if explain is not None:
-        told = loaded.reasons(table, explain)
+        reasons = loaded.reasons(table, explain)
         for k in range(explain):
-            columns[f"reason_{k + 1}"] = [row[k] if k < len(row) else "" for row in told]
+            columns[f"reason_{k + 1}"] = [row[k] if k < len(row) else "" for row in reasons]
     n_rows = len(columns["prediction"])
     _say_what_is_outside(*loaded.outside(table), n_rows)
     if out is not None:

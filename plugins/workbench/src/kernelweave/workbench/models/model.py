@@ -63,7 +63,7 @@ class Model:
         name: str = "",
         held_out: HeldOut | None = None,
         notes: Sequence[str] = (),
-        told: Callable[[str], None] = lambda _: None,
+        on_note: Callable[[str], None] = lambda _: None,
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
@@ -73,7 +73,7 @@ class Model:
         - `name`: the model's name on the command line
         - `held_out`: its predictions of rows that it did not see
         - `notes`: what a person would ask about the table
-        - `told`: called with a sentence on each column that cannot be described
+        - `on_note`: called with a sentence on each column that cannot be described
         """
         machine = kernel_machine(estimator)
         result = machine.result_
@@ -93,7 +93,7 @@ class Model:
             classes=None if classes is None else tuple(classes.tolist()),
             model=name,
             certificate=certificate | {"status": result.status.label},
-            prepared=_prepared(estimator, table, told),
+            prepared=_prepared(estimator, table, on_note),
             held_out=None if held_out is None else held_out.as_json(),
             notes=tuple(notes),
             units={each: unit for each, unit in table.units.items() if each in named},
@@ -183,7 +183,7 @@ class Model:
             inputs = self.inputs(rows)
             found = self.estimator.explain(inputs, scale="response")
             labels = self.estimator.predict(inputs)
-        return told_of(found, labels, self.header.classes).reasons(n_reasons)
+        return for_predicted_class(found, labels, self.header.classes).reasons(n_reasons)
 
     def outside(self, table: object) -> tuple[int, list[str]]:
         """Return how many rows lie outside what the model learned from, and in which columns.
@@ -220,12 +220,12 @@ class Model:
             )
 
 
-def told_of(
+def for_predicted_class(
     found: ShapleyValues, labels: Labels, classes: tuple[object, ...] | None
 ) -> ShapleyValues:
-    """Return what is added to the probability of one class a row; of a regression the same.
+    """Return the explanations of one class per row; those of a regression as they are.
 
-    `labels` of shape (n_rows,): the classes.
+    `labels` of shape (n_rows,): the class of each row.
     """
     if classes is None:
         return found
@@ -239,7 +239,7 @@ def _rows(table: object) -> Table:
 
 
 def _prepared(
-    estimator: BaseEstimator, table: Table, told: Callable[[str], None]
+    estimator: BaseEstimator, table: Table, on_note: Callable[[str], None]
 ) -> tuple[dict[str, object], ...]:
     """Return what each column holds and what was done with it, where the estimator says so."""
     encoder = encoder_of(estimator)
@@ -250,7 +250,7 @@ def _prepared(
         {
             "name": plan.column,
             "seen": plan.seen,
-            **_extent(plan, raw, rows.comma, told),
+            **_extent(plan, raw, rows.comma, on_note),
             "done": "used" if plan.used else "left out",
             "sentence": plan.remark,
         }
@@ -259,11 +259,11 @@ def _prepared(
 
 
 def _extent(
-    plan: ColumnPlan, raw: Raw, comma: str, told: Callable[[str], None]
+    plan: ColumnPlan, raw: Raw, comma: str, on_note: Callable[[str], None]
 ) -> dict[str, object]:
-    """Return the range of a column; without one where it cannot be told, which costs no model."""
+    """Return the range of a column, empty with a note if it cannot be found."""
     try:
         return extent(plan, raw, comma)
     except Exception as error:  # noqa: BLE001
-        told(f"the range of column {plan.column!r} is not known: {one_line(error)}")
+        on_note(f"the range of column {plan.column!r} is not known: {one_line(error)}")
         return {"range": "", "gaps": 0}

@@ -13,12 +13,12 @@ from kernelweave.tables import Table, choose_target, split_by_target
 
 from ..errors import CommandError
 from ..models import Model
-from ..models.model import told_of
+from ..models.model import for_predicted_class
 from ..scoring import Coverage, HeldOut, decision_of_classes
 
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
-# Intervals whose coverage is told.
+# Levels of the prediction intervals whose coverage is reported.
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
@@ -177,7 +177,7 @@ def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[
         values = model.machine.explain_held_out(places, scale="response")
     else:
         values = model.estimator.explain(found.X.iloc[worst], scale="response")
-    reasons = told_of(values, predicted[worst], model.header.classes).reasons()
+    reasons = for_predicted_class(values, predicted[worst], model.header.classes).reasons()
     return [
         WorstRow(int(place) + 1, said(y[row]), said(predicted[row]), why)
         for place, row, why in zip(places, worst, reasons, strict=True)

@@ -84,7 +84,7 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
     name = about["comparison"].get("ours") or about["estimator"]
     ours = {**about["held_out"], "title": name, "away": "", "ours": True}
     others = [
-        {**row, "ours": False, "away": Score(row["behind"], row["behind_error"]).told(3)}
+        {**row, "ours": False, "away": Score(row["behind"], row["behind_error"]).formatted(3)}
         for row in about["comparison"].get("rows", [])
     ]
     rows = sorted([ours, *others], key=lambda row: -row["score"])
@@ -93,7 +93,7 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
     return [
         {
             **row,
-            "told": Score(row["score"], row["error"]).told(3),
+            "score": Score(row["score"], row["error"]).formatted(3),
             "share": 100.0 * (row["score"] - least) / span,
         }
         for row in rows
@@ -107,11 +107,11 @@ def _facts(
     facts = []
     if about["held_out"] is not None:
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
-        facts.append((f"{about['measure']}, cross-validated", scored.told(3)))
+        facts.append((f"{about['measure']}, cross-validated", scored.formatted(3)))
         lines = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
     if found is not None and not same:
-        facts.append((f"{about['measure']} on {found.rows}", found.held_out.score.told(3)))
+        facts.append((f"{about['measure']} on {found.rows}", found.held_out.score.formatted(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import Row, TriedRival, tried, verdict
+from .comparison import CrossValidatedModel, Row, cross_validate_models, verdict
 from .held_out import (
     Folds,
     HeldOut,
@@ -22,7 +22,7 @@ from .metrics import (
     ranking_of,
     roc_area,
 )
-from .rivals import Rival, rivals
+from .other_models import ComparedModel, other_models
 from .scores import (
     Coverage,
     MeanInterval,
@@ -36,20 +36,21 @@ from .scores import (
 
 __all__ = [
     "SHORT",
+    "ComparedModel",
     "Coverage",
+    "CrossValidatedModel",
     "Folds",
     "HeldOut",
     "MeanInterval",
     "Metric",
     "Ranking",
-    "Rival",
     "Row",
     "Score",
-    "TriedRival",
     "also_scored",
     "check_metric",
     "corrected_resampled",
     "cross_predict",
+    "cross_validate_models",
     "decision_of_classes",
     "folds_by",
     "folds_of",
@@ -58,10 +59,9 @@ __all__ = [
     "lead",
     "measure_name",
     "of_independent",
+    "other_models",
     "ranking_of",
-    "rivals",
     "roc_area",
     "score",
-    "tried",
     "verdict",
 ]

@@ -1,4 +1,4 @@
-"""Several models on the same folds, the best first."""
+"""Cross-validate several models on the same folds and compare their scores."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from kernelweave.kernels_core.config import blas_threads
 from ..progress import count_bar
 from .held_out import Folds, HeldOut, cross_predict
 from .metrics import Metric, Ranking, also_scored
+from .other_models import ComparedModel
 from .rbf import rbf_title
-from .rivals import Rival
 from .scores import Score
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ _RANKS = 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class TriedRival:
-    """A model that was fitted without each fold.
+class CrossValidatedModel:
+    """A model with its cross-validated predictions.
 
-    - `rival`: which
-    - `held_out`: what it predicted
+    - `model`: the model
+    - `held_out`: its predictions of the held-out rows
     - `seconds`: of all its fits
     - `cut`: whether a fit ended before it converged
     """
 
-    rival: Rival
+    model: ComparedModel
     held_out: HeldOut
     seconds: float
     cut: bool
@@ -55,12 +55,12 @@ class Row:
 
     - `name`, `title`: as on the command line, and as it is shown
     - `score`: on the rows held out
-    - `behind`: how much better the model is that the others are compared with, on the same rows,
-      with the error over rows
+    - `behind`: score of the model that all are compared with, less this one, with its error over
+      rows
     - `seconds`: of all its fits
     - `interval`: of `behind` over the folds, which share training rows; ``None`` of one part
-    - `also`: what people ask for beside the score, by name
-    - `learned`: whether it is better than one answer for all rows; if not, being ahead of it says
+    - `also`: further scores by name
+    - `learned`: whether it is better than one constant prediction; if not, a lead over it means
       nothing
     """
 
@@ -74,21 +74,21 @@ class Row:
     learned: bool = True
 
     @classmethod
-    def of(cls, tried: TriedRival, first: HeldOut, metric: Metric | None = None) -> Row:
+    def of(cls, fitted: CrossValidatedModel, first: HeldOut, metric: Metric | None = None) -> Row:
         """Compare a model with another.
 
-        `tried`: the model; `first`: predictions of the same rows by the other; `metric`: that
-        judges, R² or accuracy without it. Returns: with the paired difference. Raises ValueError if
-        the metric needs probabilities that the model has not.
+        `fitted`: the model; `first`: predictions of the same rows by the other; `metric`: R² or
+        accuracy by default. Raises ValueError if the metric needs probabilities that the model
+        does not have.
         """
-        own, metric = tried.held_out, metric or Metric()
+        own, metric = fitted.held_out, metric or Metric()
         over_one, also = metric.lead(own, own.of_one_answer), also_scored(own)
         # where one class is frequent, what is no more accurate than it may still rank rows
         learned = over_one.value > 2.0 * over_one.error or also.get("AUC", 0.0) > _RANKS
         return cls(
-            tried.rival.name, tried.rival.title, metric.score(own), metric.lead(first, own),
-            tried.seconds, metric.lead_over_folds(first, own), also,
-            learned or tried.rival.name == "baseline",
+            fitted.model.name, fitted.model.title, metric.score(own), metric.lead(first, own),
+            fitted.seconds, metric.lead_over_folds(first, own), also,
+            learned or fitted.model.name == "baseline",
         )  # fmt: skip
 
     @property
@@ -127,8 +127,8 @@ class Row:
         )  # fmt: skip
 
 
-def tried(
-    models: Sequence[Rival],
+def cross_validate_models(
+    models: Sequence[ComparedModel],
     X: pd.DataFrame,
     y: Labels,
     task: str,
@@ -136,9 +136,9 @@ def tried(
     weight: FloatArray,
     folds: Folds,
     seed: int,
-    failed: Callable[[Rival, Exception], None],
-) -> Iterator[TriedRival]:
-    """Fit models without each fold, one after the other.
+    on_failure: Callable[[ComparedModel, Exception], None],
+) -> Iterator[CrossValidatedModel]:
+    """Cross-validate models, one after the other.
 
     - `models`: each learns its columns from the training rows of a fold alone
     - `X` of shape (n_rows, n_columns): the table
@@ -147,7 +147,7 @@ def tried(
     - `weight` of shape (n_rows,): what each row counts
     - `folds`: which rows are held out, and what each fit learns from
     - `seed`: of what is random in them
-    - `failed`: called with a model that cannot be fitted, and why; the others go on
+    - `on_failure`: called with a model that cannot be fitted, and why; the others go on
 
     Yields: as each is done.
     """
@@ -165,9 +165,9 @@ def tried(
                     make = partial(each.make, task, seed)
                     found = cross_predict(make, X, y, task, folds, weight)
             except (ValueError, MemoryError, RuntimeError, TimeoutError) as error:
-                failed(each, error)
+                on_failure(each, error)
             else:
-                yield TriedRival(each, found, watch.seconds, any(map(_is_cut, said)))
+                yield CrossValidatedModel(each, found, watch.seconds, any(map(_is_cut, said)))
             done(each.title)
 
 
@@ -233,7 +233,7 @@ def ended_after(seconds: float | None) -> Iterator[None]:
         raise TimeoutError(f"not done after {seconds:g} s")
 
 
-def _titled(model: Rival, task: str, n_rows: int) -> Rival:
+def _titled(model: ComparedModel, task: str, n_rows: int) -> ComparedModel:
     """Return a model with the title of what it is for a task and so many rows."""
     if model.name == "baseline":
         return replace(model, title="mean" if task == "regression" else "most frequent class")
@@ -247,7 +247,7 @@ def _is_cut(said: warnings.WarningMessage) -> bool:
 
 
 def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None = None) -> str:
-    """Return who predicts best, in one sentence.
+    """Return in one sentence which model predicts best.
 
     - `ours`: the title of our model
     - `rows`: others compared with it
@@ -259,9 +259,9 @@ def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | Non
     """
     if not rows:
         return ""
-    told = ranking is not None and ranking.is_rare and ranking.informs
+    informs = ranking is not None and ranking.is_rare and ranking.informs
     leads = _who_leads(ours, rows, measure, ranking)
-    return f"{leads} {ranking}" if told else leads
+    return f"{leads} {ranking}" if informs else leads
 
 
 def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None) -> str:
@@ -275,7 +275,7 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     for row in ranked:
         value, error = row.behind
         if value < -2.0 * error:
-            away = Score(-value, error).told(3)
+            away = Score(-value, error).formatted(3)
             better = _capital(_named(row.title))
             return f"{better} is better than {ours} by {away} in {measure}."
     level = [_named(row.title) for row in ranked if row.behind.value <= 2.0 * row.behind.error]
@@ -286,13 +286,13 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     if unsure is not None and unsure.interval is not None:
         low, high = unsure.interval
         return (
-            f"{first} has the best score, but its lead of {unsure.behind.told(3)} over "
+            f"{first} has the best score, but its lead of {unsure.behind.formatted(3)} over "
             f"{_named(unsure.title)} is not significant (95 % interval over folds {low:+.3f} to "
             f"{high:+.3f})."
         )
     if not any(row.name != "baseline" for row in ranked):
         return f"{first} is the only model that is better than a constant prediction."
-    second = f"{_named(ranked[0].title)}, by {ranked[0].behind.told(3)}"
+    second = f"{_named(ranked[0].title)}, by {ranked[0].behind.formatted(3)}"
     return f"{first} is significantly better than all others (the next is {second})."
 
 

@@ -284,13 +284,13 @@ class Ranking:
     def __str__(self) -> str:
         return (
             f"The model finds {self.n_found} of the {self.n_rows} rows of {self.label!r}, with "
-            f"{self.n_wrong} false positives. The area under the ROC curve is {self.area.told(3)} "
-            f"(chance: 0.5)."
+            f"{self.n_wrong} false positives. The area under the ROC curve is "
+            f"{self.area.formatted(3)} (chance: 0.5)."
         )
 
 
 def ranking_of(held_out: HeldOut) -> Ranking | None:
-    """Return how the rarer of two classes is told from the other.
+    """Return how well scores separate the rarer of two classes from the other.
 
     `held_out`: predictions. ``None`` for other tasks, and where there are no probabilities.
     """

@@ -32,16 +32,16 @@ class Score(NamedTuple):
     error: float
 
     def __str__(self) -> str:
-        return self.told()
+        return self.formatted()
 
-    def told(self, digits: int = 4, sign: str = "") -> str:
+    def formatted(self, digits: int = 4, sign: str = "") -> str:
         """Return value ± error, with as many more digits as a small error needs.
 
         `digits`: behind the point, at least; `sign`: ``"+"`` writes that of positive values too.
 
         Examples
         --------
-        >>> Score(0.98765, 0.012).told(), Score(0.999912, 0.00002).told(sign="+")
+        >>> Score(0.98765, 0.012).formatted(), Score(0.999912, 0.00002).formatted(sign="+")
         ('0.9877 ± 0.0120', '+0.99991 ± 0.00002')
         """
         digits = self._digits(digits)
@@ -60,8 +60,8 @@ class Score(NamedTuple):
         """
         digits = self._digits(digits)
         low, high = max(self.value - 2.0 * self.error, least), min(self.value + 2.0 * self.error, 1)
-        told = f"95 % interval {low:z.{digits}f} to {high:z.{digits}f}"
-        return f"{self.value:z.{digits}f} ({told})"
+        spanned = f"95 % interval {low:z.{digits}f} to {high:z.{digits}f}"
+        return f"{self.value:z.{digits}f} ({spanned})"
 
     def _digits(self, digits: int) -> int:
         if 0.0 < self.error < 10.0**-digits:
@@ -259,7 +259,7 @@ class Coverage:
         return cls(level, share, worst, n_rows, where, float(chance))
 
     @property
-    def told(self) -> str:
+    def lowest(self) -> str:
         """The lowest coverage in words, empty where there is none."""
         if not self.where:
             return ""

@@ -34,7 +34,7 @@ _BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}
 
 
 class _Family(NamedTuple):
-    """What a person calls a model, its package and classes, and whether its columns are scaled."""
+    """Title, package and classes of a model, and whether its columns are standardised."""
 
     title: str
     package: str
@@ -44,7 +44,7 @@ class _Family(NamedTuple):
 
     @property
     def module(self) -> str:
-        """What holds its classes."""
+        """The module of its classes."""
         return f"kernelweave.{self.package}"
 
 
@@ -65,15 +65,15 @@ _FAMILIES = {
 }
 
 
-def title_of(name: str) -> str:
-    """Return what a person calls a model."""
+def model_title(name: str) -> str:
+    """Return the title of a model, as shown to users."""
     return _FAMILIES[name].title
 
 
-def serving(task: str) -> list[str]:
-    """Return the models for a task that are installed, those of an algorithm's choice left out.
+def models_for_task(task: str) -> list[str]:
+    """Return the names of the installed models for a task, as ``--model`` takes them.
 
-    `task`: ``"classification"`` or ``"regression"``. Names as on the command line.
+    `task`: ``"classification"`` or ``"regression"``. Without `GENERIC`, which needs an algorithm.
     """
     return [
         name
@@ -82,8 +82,8 @@ def serving(task: str) -> list[str]:
     ]
 
 
-def model_of(algorithm: str | None, task: str) -> str:
-    """Return the model that an algorithm belongs to, the evidence kernel without one.
+def model_of_algorithm(algorithm: str | None, task: str) -> str:
+    """Return the name of the model that an algorithm belongs to; by default ``"evidence"``.
 
     `algorithm`: a registered algorithm; `task`: ``"classification"`` or ``"regression"``. ``"tkl"``
     for algorithms over positive matrices, ``"sparse"`` for those over few kernels; for those over
@@ -111,9 +111,9 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
       for ``kernels``
     - `seed`: ``random_state``, where the estimator has one
 
-    With ``fit(X, y)`` for tables. Where the estimator takes numbers only, it stands behind the
-    steps that make them, and a target of numbers is learned in units of its spread: C and epsilon
-    mean the same for prices and for fractions. Raises CommandError if the model is not installed,
+    The model has ``fit(X, y)`` for tables: an estimator that takes only numbers is put behind
+    steps that encode the table. Numeric targets are standardised, so that C and epsilon mean the
+    same for prices and for fractions. Raises CommandError if the model is not installed,
     does not serve the task, or has no such setting.
     """
     kind = _class(name, task)
@@ -121,13 +121,13 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
     views = settings.get("views")
     if views is not None:
         if "kernels" not in known:
-            raise CommandError(_strange(name, task, "views", "kernels"))
+            raise CommandError(_unknown_setting(name, task, "views", "kernels"))
         settings = settings | {"kernels": dictionary_of(views)}
         del settings["views"]
     for each in settings:
         if each not in known:
-            raise CommandError(_strange(name, task, each))
-    _refuse_strangers(name, task, settings)
+            raise CommandError(_unknown_setting(name, task, each))
+    _check_settings(name, task, settings)
     own = {"random_state": seed, "on_interrupt": "return"}
     machine = kind(**{key: value for key, value in own.items() if key in known}, **settings)
     if name == "evidence":
@@ -149,10 +149,10 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
 def fit_model(
     model: BaseEstimator, X: pd.DataFrame, y: Labels, weight: FloatArray | None, **division: object
 ) -> BaseEstimator:
-    """Fit what `make_model` made, with weights of rows where there are any.
+    """Fit a model of `make_model`, with sample weights if there are any.
 
-    `division`: ``groups`` and ``order`` of the rows, of which the estimator sees what it takes. One
-    that takes no order chooses its parameters on later rows all the same.
+    `division`: ``groups`` and ``order`` of the rows, passed on if the estimator takes them. An
+    estimator that takes no order still chooses its parameters on later rows.
     """
     machine = kernel_machine(model)
     order = division.get("order")
@@ -162,7 +162,7 @@ def fit_model(
     given = {"sample_weight": weight} | {
         name: each for name, each in division.items() if has_fit_parameter(machine, name)
     }
-    # a chain hands on what is named after its last step
+    # a pipeline passes on arguments with the prefix of its last step
     step = "" if machine is model else "machine__"
     return model.fit(X, y, **{step + k: each for k, each in given.items() if each is not None})
 
@@ -172,7 +172,7 @@ def _class(name: str, task: str) -> type[BaseEstimator]:
     if task not in family.tasks:
         raise CommandError(
             f"--model {name} is for classification only, and this is a {task}: choose one of "
-            f"{', '.join(serving(task))}"
+            f"{', '.join(models_for_task(task))}"
         )
     if find_spec(family.module) is None:
         distribution = family.module.replace(".", "-").replace("_", "-")
@@ -182,15 +182,15 @@ def _class(name: str, task: str) -> type[BaseEstimator]:
     return kind
 
 
-def _refuse_strangers(name: str, task: str, settings: dict[str, Any]) -> None:
-    """Raise CommandError if the algorithm is another model's, or views are limited but not named.
+def _check_settings(name: str, task: str, settings: dict[str, Any]) -> None:
+    """Raise CommandError if the algorithm belongs to another model, or n_views comes without views.
 
     `settings`: with ``kernels`` where views are named.
     """
     algorithm, n_views = settings.get("algorithm"), settings.get("n_views")
     if algorithm is not None:
-        home = model_of(algorithm, task)
-        # margins are learned by many an algorithm of least squares
+        home = model_of_algorithm(algorithm, task)
+        # gmkl also takes the algorithms of ridge
         if home not in (name, GENERIC) and (name, home) != ("gmkl", "ridge"):
             raise CommandError(f"--algorithm {algorithm} belongs to --model {home}, not to {name}")
     if n_views is not None and "kernels" not in settings:
@@ -199,8 +199,11 @@ def _refuse_strangers(name: str, task: str, settings: dict[str, Any]) -> None:
         )
 
 
-def _strange(name: str, task: str, setting: str, parameter: str | None = None) -> str:
-    """Return what is wrong with a setting, by another name a parameter of the estimator."""
+def _unknown_setting(name: str, task: str, setting: str, parameter: str | None = None) -> str:
+    """Return the message for a setting that the model does not have.
+
+    `parameter`: the parameter of the estimator, where its name differs from the setting.
+    """
     option = f"--{setting.replace('_', '-')}" if setting in _OPTIONS else f"--set {setting}"
     if setting in ("epsilon", "class_weight", "probability"):
         other = "regression" if setting == "epsilon" else "classification"
@@ -208,7 +211,9 @@ def _strange(name: str, task: str, setting: str, parameter: str | None = None) -
             return f"{option} is for {other}, and this is a {task}"
     if name == GENERIC:
         return f"the model of this --algorithm has no {option}: leave it out, or choose a --model"
-    having = [each for each in serving(task) if (parameter or setting) in _parameters(each, task)]
+    having = [
+        each for each in models_for_task(task) if (parameter or setting) in _parameters(each, task)
+    ]
     fitting = (
         f"it belongs to --model {' or '.join(having)}"
         if having

@@ -1,4 +1,4 @@
-"""What a learned kernel is measured against."""
+"""Models of other libraries, and the baseline, for comparison."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _TITLES = {
 }
 
 
-# the first of the settings that the library's paper searches
+# the first setting of the search in the xRFM paper
 _KERNEL = {"kernel": "l2", "exponent": 1.0, "bandwidth": 10.0, "diag": True}
 _FIT = {"reg": 1e-2, "iters": 5, "verbose": False, "early_stop_rfm": True}
 
 
 class RecursiveMachine:
-    """A recursive feature machine: words one-hot, columns scaled, a held-out fifth that stops it.
+    """xRFM behind one-hot encoding and scaling, stopped early on a held-out fifth of the rows.
 
-    `task`: ``"classification"`` or ``"regression"``; `seed`: of the draw of the fifth, and of the
-    machine.
+    `task`: ``"classification"`` or ``"regression"``; `seed`: of the draw of the fifth, and of
+    the model.
     """
 
     def __init__(self, task: str, seed: int) -> None:
@@ -45,7 +45,7 @@ class RecursiveMachine:
         self.seed = seed
 
     def fit(self, X: object, y: Labels, weight: FloatArray | None = None) -> RecursiveMachine:
-        """Learn from rows, which all have to count the same."""
+        """Fit the model; xRFM has no sample weights, so all rows must have the same."""
         from sklearn.model_selection import train_test_split
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -86,13 +86,13 @@ class RecursiveMachine:
 
 
 @dataclass(frozen=True)
-class Rival:
-    """A model of others.
+class ComparedModel:
+    """A model of a comparison.
 
     - `name`: as on the command line
     - `title`: as it is shown
-    - `make`: returns one, unfitted, given the task and a seed
-    - `seconds`: for all its fits; ``None`` where it keeps to a limit itself, or has none
+    - `make`: returns an unfitted model, given the task and a seed
+    - `seconds`: time limit of all its fits; ``None`` if it has none, or keeps to one itself
     """
 
     name: str
@@ -102,17 +102,17 @@ class Rival:
 
 
 def _baseline(task: str, seed: int) -> BaseEstimator:
-    """Return what predicts the mean, or the most frequent class and the shares of all."""
+    """Return scikit-learn's dummy: the mean, or the most frequent class with the class shares."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     return DummyRegressor() if task == "regression" else DummyClassifier(strategy="prior")
 
 
-def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
-    """Return the models to compare with.
+def other_models(*, every: bool = False, seconds: float | None = None) -> list[ComparedModel]:
+    """Return the models of other libraries and the baseline.
 
-    `every`: whether CatBoost, LightGBM, XGBoost and xRFM, where they are installed, are among them;
-    `seconds`: for all fits of one.
+    `every`: whether to include CatBoost, LightGBM, XGBoost and xRFM, if they are installed;
+    `seconds`: time limit of all fits of one model.
     """
     names = [name for name, module in KINDS.items() if name == "boosting" or every]
     found: dict[str, tuple[str, Callable[[str, int], Any]]] = {
@@ -123,4 +123,4 @@ def rivals(*, every: bool = False, seconds: float | None = None) -> list[Rival]:
     if every and find_spec("xrfm") is not None:
         found["xrfm"] = ("xRFM", RecursiveMachine)
     found |= {"rbf": ("tuned RBF SVM", TunedRBF), "baseline": ("baseline", _baseline)}
-    return [Rival(name, title, make, seconds) for name, (title, make) in found.items()]
+    return [ComparedModel(name, title, make, seconds) for name, (title, make) in found.items()]
