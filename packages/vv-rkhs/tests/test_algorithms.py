@@ -20,7 +20,7 @@ from kernelweave.vv_rkhs import (
     SpectralGradient,
     SquaredLpNorm,
 )
-from kernelweave.vv_rkhs.bounds import setting_of
+from kernelweave.vv_rkhs.bounds import prepare_problem
 from kernelweave.vv_rkhs.spg import SpectralGradientSearch
 from sklearn.exceptions import ConvergenceWarning
 
@@ -128,9 +128,9 @@ def test_joint_learning_is_stationary_within_200_steps(
     problem = make_problem(150, 30, 30, lam=lam, seed=seed)
     result = solve(problem, "vv-spg", stationarity_tol=1e-5, max_iter=200)
     assert result.status.label == "stationary"
-    setting = setting_of(problem)
-    at = setting.objective.evaluate(result.parameters.weights, result.parameters.output_kernel)
-    assert setting.bounds.stationarity(at) <= 1.1e-5
+    prepared = prepare_problem(problem)
+    at = prepared.objective.evaluate(result.parameters.weights, result.parameters.output_kernel)
+    assert prepared.bounds.stationarity(at) <= 1.1e-5
 
 
 @pytest.mark.parametrize("strength", [1e-2, 1e-3])

@@ -19,22 +19,22 @@ from kernelweave.vv_rkhs import (
     SquaredLpNorm,
     VectorLeastSquares,
 )
-from kernelweave.vv_rkhs.bounds import setting_of
+from kernelweave.vv_rkhs.bounds import prepare_problem
 
 # at rest on a problem that is not convex the gap stays open, and every fit says so
 pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
 
 
-def point(setting: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def point(prepared: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    m, n = len(setting.objective.grams), setting.objective.n_outputs
+    m, n = len(prepared.objective.grams), prepared.objective.n_outputs
     R = rng.standard_normal((n, n))
     return rng.random(m) / m, R @ R.T / n
 
 
-def J(setting: Any, eta: np.ndarray, L: np.ndarray) -> float:
+def J(prepared: Any, eta: np.ndarray, L: np.ndarray) -> float:
     """The value by the Kronecker system."""
-    objective = setting.objective
+    objective = prepared.objective
     K = np.asarray(objective.grams.combine(eta))
     A = np.kron(K, L) + objective.ridge * np.eye(objective.Y.size)
     y = objective.Y.reshape(-1)
@@ -42,19 +42,19 @@ def J(setting: Any, eta: np.ndarray, L: np.ndarray) -> float:
 
 
 def test_value_and_gradients(make_problem: Any) -> None:
-    setting = setting_of(make_problem(l=15, n=3, m=4))
-    eta, L = point(setting)
-    at = setting.objective.evaluate(eta, L)
-    np.testing.assert_allclose(at.value, J(setting, eta, L), rtol=1e-10)
+    prepared = prepare_problem(make_problem(l=15, n=3, m=4))
+    eta, L = point(prepared)
+    at = prepared.objective.evaluate(eta, L)
+    np.testing.assert_allclose(at.value, J(prepared, eta, L), rtol=1e-10)
     h = 1e-6
     for j in range(4):
         d = h * np.eye(4)[j]
-        slope = (J(setting, eta + d, L) - J(setting, eta - d, L)) / (2 * h)
-        np.testing.assert_allclose(-setting.objective.lam * at.w[j], slope, rtol=1e-5)
+        slope = (J(prepared, eta + d, L) - J(prepared, eta - d, L)) / (2 * h)
+        np.testing.assert_allclose(-prepared.objective.lam * at.w[j], slope, rtol=1e-5)
     D = np.random.default_rng(1).standard_normal((3, 3))
     D = h * (D + D.T)
-    slope = (J(setting, eta, L + D) - J(setting, eta, L - D)) / 2
-    np.testing.assert_allclose(-setting.objective.lam * np.vdot(at.B, D), slope, rtol=1e-5)
+    slope = (J(prepared, eta, L + D) - J(prepared, eta, L - D)) / 2
+    np.testing.assert_allclose(-prepared.objective.lam * np.vdot(at.B, D), slope, rtol=1e-5)
 
 
 def test_sample_weight_is_repetition(make_problem: Any) -> None:
@@ -73,7 +73,7 @@ def test_sample_weight_is_repetition(make_problem: Any) -> None:
         np.arange(float(len(rows)))[:, None],
         problem.y[:, rows],
     )
-    a, b = setting_of(weighted), setting_of(repeated)
+    a, b = prepare_problem(weighted), prepare_problem(repeated)
     eta, L = point(a)
     np.testing.assert_allclose(
         a.objective.evaluate(eta, L).value, b.objective.evaluate(eta, L).value, rtol=1e-10
@@ -110,7 +110,7 @@ def test_float32_stack(make_problem: Any) -> None:
         problem.X,
         problem.y,
     )
-    a, b = setting_of(problem), setting_of(single)
+    a, b = prepare_problem(problem), prepare_problem(single)
     eta, L = point(a)
     exact, rounded = a.objective.evaluate(eta, L), b.objective.evaluate(eta, L)
     np.testing.assert_allclose(rounded.value, exact.value, rtol=1e-6)
@@ -166,13 +166,13 @@ def test_bounds_hold_at_any_inexact_point(make_problem: Any, constraint: Any) ->
     """A C that is wrong by 10 % still gives bounds on either side of the optimum."""
     problem = make_problem(constraint=constraint)
     best = solve(problem, "vv-spg", tol=1e-7, max_iter=2000)
-    setting = setting_of(problem, method="cg")
-    rough = setting.objective.evaluate(setting.weights, setting.L, tol=0.1)
+    prepared = prepare_problem(problem, method="cg")
+    rough = prepared.objective.evaluate(prepared.weights, prepared.L, tol=0.1)
     assert rough.residual > 1e-4
     units = 2.0 * problem.learner.lam
-    assert setting.bounds.lower(rough) <= units * best.upper_bound
-    assert setting.bounds.upper(rough) >= units * best.lower_bound
-    assert setting.bounds.stationarity(rough) >= 0.0
+    assert prepared.bounds.lower(rough) <= units * best.upper_bound
+    assert prepared.bounds.upper(rough) >= units * best.lower_bound
+    assert prepared.bounds.stationarity(rough) >= 0.0
 
 
 @pytest.mark.parametrize("learn_input", [False, True])
@@ -207,17 +207,17 @@ def test_bounds_count_the_rounding_of_huge_coefficients(lam: float, seed: int) -
         np.arange(30.0)[:, None],
         Y.T,
     )
-    setting = setting_of(problem, method="eigen")
-    at = setting.start()
+    prepared = prepare_problem(problem, method="eigen")
+    at = prepared.start()
     exactly = np.vectorize(Fraction, otypes=[object])
     C, T, eta = exactly(at.C), exactly(Y), exactly(at.weights)  # L = I
     parts = [exactly(K).dot(C) for K in grams]
     fit, strength = eta[0] * parts[0] + eta[1] * parts[1], Fraction(lam)
     primal = ((fit - T) ** 2).sum() / 30 + strength * (C * fit).sum()
-    assert Fraction(setting.bounds.upper(at)) >= primal
+    assert Fraction(prepared.bounds.upper(at)) >= primal
     worst = max((C * part).sum() for part in parts)
     cross, square = (C * T).sum(), 30 * strength * (C * C).sum()
-    assert Fraction(setting.bounds.lower(at)) <= strength * cross**2 / (square + worst)
+    assert Fraction(prepared.bounds.lower(at)) <= strength * cross**2 / (square + worst)
     if lam < 1e-6:
         assert abs(at.value / float(primal) - 1.0) > 1e-11, "too easy"
 
@@ -225,23 +225,23 @@ def test_bounds_count_the_rounding_of_huge_coefficients(lam: float, seed: int) -
 def test_the_upper_bound_pays_for_a_trace_above_its_limit(make_problem: Any) -> None:
     problem = make_problem(constraint=SeparableKernels(learn_input=False))
     best = solve(problem, "vv-spg", tol=1e-7)
-    setting = setting_of(problem)
+    prepared = prepare_problem(problem)
     above = 1.5 * best.parameters.output_kernel
-    at = setting.objective.evaluate(setting.weights, above)
+    at = prepared.objective.evaluate(prepared.weights, above)
     least = 2.0 * problem.learner.lam * best.lower_bound
     assert at.value < 0.99 * least
-    assert setting.bounds.upper(at) >= least
+    assert prepared.bounds.upper(at) >= least
 
 
 def test_relaxation_is_below_every_feasible_value(make_problem: Any) -> None:
-    setting = setting_of(make_problem())
+    prepared = prepare_problem(make_problem())
     result = solve(make_problem(), "vv-spg", stationarity_tol=1e-5)
     assert result.status.label == "stationary"
     assert result.lower_bound > 0.0
     for seed in range(20):
-        eta, L = point(setting, seed)
-        eta, L = eta / eta.sum(), L * setting.bounds.tau / np.trace(L)
-        value = setting.objective.evaluate(eta, L).value / (2.0 * setting.objective.lam)
+        eta, L = point(prepared, seed)
+        eta, L = eta / eta.sum(), L * prepared.bounds.tau / np.trace(L)
+        value = prepared.objective.evaluate(eta, L).value / (2.0 * prepared.objective.lam)
         assert result.lower_bound < value
         assert result.upper_bound <= value
 
@@ -266,10 +266,10 @@ def test_given_weights_and_output_kernel_are_the_kronecker_system(make_problem: 
 
 @pytest.mark.parametrize("nan", ["value", "residual", "w"])
 def test_what_is_not_a_number_is_not_stationary(make_problem: Any, nan: str) -> None:
-    setting = setting_of(make_problem())
-    at = setting.start()
+    prepared = prepare_problem(make_problem())
+    at = prepared.start()
     broken = dataclasses.replace(at, **{nan: np.nan * getattr(at, nan)})
-    assert setting.bounds.stationarity(broken) == math.inf
+    assert prepared.bounds.stationarity(broken) == math.inf
 
 
 def test_one_kernel_and_many_outputs_end_with_a_tight_bound(make_problem: Any) -> None:

@@ -25,7 +25,7 @@ from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix
 from scipy.linalg import eigh
 
-from .bounds import Setting, objective_of, setting_of
+from .bounds import PreparedProblem, objective_of, prepare_problem
 from .constraint import SeparableKernel, VectorSolution, given_weights
 from .objective import JointEvaluation, Objective
 from .output import OutputSubproblem, closed_form_output_kernel
@@ -66,7 +66,7 @@ class BlockDescentSearch(SeparableSearch):
     """
 
     settings: BlockDescent = BlockDescent()
-    setting: Setting
+    prepared: PreparedProblem
 
     def __init__(
         self,
@@ -81,18 +81,18 @@ class BlockDescentSearch(SeparableSearch):
         """
         self.settings, tol = settings, settings.stationarity_tol
         self.stationarity_tol = 1e-5 if tol is None else tol
-        self.setting = setting_of(problem, dtype=settings.dtype, method=settings.method)
-        self.objective, self.idle = self.setting.objective, 0
-        self._arrive(self.setting.start(settings.cg_tol))
+        self.prepared = prepare_problem(problem, dtype=settings.dtype, method=settings.method)
+        self.objective, self.idle = self.prepared.objective, 0
+        self._update_bounds(self.prepared.start(settings.cg_tol))
 
-    def _arrive(self, point: JointEvaluation) -> None:
-        """Prove the bounds at a point; of a relaxation for joint learning, where it ends."""
+    def _update_bounds(self, point: JointEvaluation) -> None:
+        """Move to a point and compute its bounds."""
         self.point = point
-        self.lower, self.upper = self.setting.bounds.interval(point, self.stationarity_tol)
+        self.lower, self.upper = self.prepared.bounds.interval(point, self.stationarity_tol)
 
     def step(self) -> None:
         """Update the weights, solve for C, update L, solve for C."""
-        bounds, point = self.setting.bounds, self.point
+        bounds, point = self.prepared.bounds, self.point
         before = bounds.value(point)
         if bounds.learn_input:
             alpha = point.weights * np.sqrt(np.maximum(point.w, 0.0))
@@ -101,7 +101,7 @@ class BlockDescentSearch(SeparableSearch):
             point = self._evaluate(point, point.weights, self._output_step(point))
         after = bounds.value(point)
         self.idle = self.idle + 1 if abs(before - after) <= 1e-14 * after else 0
-        self._arrive(point)
+        self._update_bounds(point)
 
     def _evaluate(
         self, point: JointEvaluation, weights: npt.NDArray[np.float64], L: Matrix
@@ -109,7 +109,7 @@ class BlockDescentSearch(SeparableSearch):
         return self.objective.evaluate(weights, L, start=point, tol=self.settings.cg_tol)
 
     def _output_step(self, point: JointEvaluation) -> Matrix:
-        objective, tau = self.objective, self.setting.bounds.tau
+        objective, tau = self.objective, self.prepared.bounds.tau
         if self.settings.output_step == "closed-form":
             return closed_form_output_kernel(point.L, point.B, tau)
         part = OutputSubproblem(
@@ -124,7 +124,7 @@ class BlockDescentSearch(SeparableSearch):
     @property
     def outcome(self) -> Status | None:
         """Stop where joint learning is stationary, or where nothing moves."""
-        bounds = self.setting.bounds
+        bounds = self.prepared.bounds
         joint = bounds.learn_input and bounds.learn_output
         if joint and bounds.stationarity(self.point) <= self.stationarity_tol:
             return Status.STATIONARY
@@ -159,15 +159,15 @@ class OutputKernelSearch(SeparableSearch):
         self.rho = 2.0 * self.objective.lam * float(problem.constraint.rho)
         self.weights = given_weights(problem.constraint.weights, len(self.objective.grams))
         self.value, self.idle = np.inf, 0
-        self._arrive(np.eye(self.objective.n_outputs))
+        self._update_bounds(np.eye(self.objective.n_outputs))
 
     def step(self) -> None:
         """Minimise over L at the present function, then solve for C."""
         B, L, lam = self.point.B, self.point.L, self.objective.lam
-        self._arrive(frobenius_output_step(B, L, lam=lam, rho=self.rho))
+        self._update_bounds(frobenius_output_step(B, L, lam=lam, rho=self.rho))
 
-    def _arrive(self, L: Matrix) -> None:
-        """Solve for C, and prove the bounds."""
+    def _update_bounds(self, L: Matrix) -> None:
+        """Move to L: solve for C and compute the bounds."""
         self.point = self.objective.evaluate(self.weights, L)
         last, self.value = self.value, self.point.value + self.rho * float(np.vdot(L, L))
         still = abs(self.value - last) <= 1e-14 * abs(self.value)

@@ -1,10 +1,10 @@
 """Certificates: proved bounds where the problem is convex, stationarity where it is not.
 
 For any C, exact or not, and all (η, L): J(η, L) ≥ λ(2⟨C, Y⟩ − λl‖C‖² − ⟨C, K_η C L⟩). The last
-term is linear in η and in L, so that its worst case over their sets is a conjugate or an
-eigenvalue, and the bound needs no convergence of anything.
+term is linear in η and in L, so its largest value over their sets is a conjugate or an eigenvalue,
+and the bound holds before any iteration has converged.
 
-Inside the package all values are those of J; what leaves it is over 2λ, the value of a `Problem`.
+Inside the package all values are those of J; results hold J/(2λ), the value of a `Problem`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from .objective import JointEvaluation, Objective
 from .penalties import Penalty
 from .rounding import in_problem_units
 
-_NEAR = 0.5  # of the upper bound: a lower one that far is worth another search
-_LOOSE = 1.5  # times the gap as computed: what measured errors of eigenvectors may add
+# A lower bound below this share of the upper one is not worth the cost of rescaling C.
+_NEAR = 0.5
+# A proved gap of more than so many times the computed one is due to the measured errors of the
+# eigenvectors: the bounds are then evaluated without them.
+_LOOSE = 1.5
 
 
 def rescale_directions(C: Matrix, B: Matrix, Y: Matrix, ridge: float, tau: float) -> Matrix:
     """Return C V diag(w) Vᵀ with the best w for 2⟨C, Y⟩ − r‖C‖² − τ λ_max(Cᵀ K C).
 
-    A bound charges τ λ_max(Cᵀ K C): one direction that stands out costs all of it. Directions
-    scaled to one level cost no more than they bring, and C is then wrong by the square of what it
-    was.
+    The bound subtracts τ λ_max(Cᵀ K C), so a single eigenvector of Cᵀ K C with a large eigenvalue
+    spoils it. Shrinking C along such eigenvectors, until none stands out, gives a lower bound whose
+    distance to the optimum is of second order in the error of C.
 
     With B = V diag(b) Vᵀ, pⱼ = ⟨C vⱼ, Y vⱼ⟩ and qⱼ = ‖C vⱼ‖² the bound is Σ 2wⱼpⱼ − r wⱼ²qⱼ − τs²,
     wⱼ = min(pⱼ/(r qⱼ), s/√bⱼ): concave in s, with its maximum in closed form between any two of the
-    s at which a direction reaches its own best.
+    s at which a weight reaches its unconstrained best pⱼ/(r qⱼ).
 
     - `C`, `Y` of shape (l, n): multipliers and targets
     - `B` of shape (n, n): Cᵀ K C, symmetric
@@ -48,16 +51,16 @@ def rescale_directions(C: Matrix, B: Matrix, Y: Matrix, ridge: float, tau: float
     b, V = np.linalg.eigh(B)
     tiny = max(1e-14 * float(b[-1]), 1e-300)
     roots = np.sqrt(np.maximum(b, tiny))
-    turned = C @ V
-    p = np.maximum(np.einsum("ij,ij->j", turned, Y @ V), 0.0)
-    q = np.maximum(np.einsum("ij,ij->j", turned, turned), 1e-300)
-    own = p / (ridge * q)
-    order = np.argsort(-own * roots)
-    ends = np.append((own * roots)[order][1:], 0.0)
+    rotated = C @ V
+    p = np.maximum(np.einsum("ij,ij->j", rotated, Y @ V), 0.0)
+    q = np.maximum(np.einsum("ij,ij->j", rotated, rotated), 1e-300)
+    unconstrained = p / (ridge * q)
+    order = np.argsort(-unconstrained * roots)
+    breakpoints = np.append((unconstrained * roots)[order][1:], 0.0)
     s = np.cumsum((p / roots)[order]) / (ridge * np.cumsum((q / roots**2)[order]) + tau)
-    level = float(s[np.argmax(s >= ends)])
-    better: Matrix = (turned * np.minimum(own, level / roots)) @ V.T
-    return better
+    best = float(s[np.argmax(s >= breakpoints)])
+    rescaled: Matrix = (rotated * np.minimum(unconstrained, best / roots)) @ V.T
+    return rescaled
 
 
 @dataclass(frozen=True)
@@ -100,30 +103,32 @@ class Bounds:
         return (point.upper + omega * (1.0 + 1e-12)) * (1.0 + excess)
 
     def lower(self, point: JointEvaluation) -> float:
-        """Return a proved lower bound; for joint learning 0, which is cheap: J ≥ 0."""
+        """Return a proved lower bound; for joint learning 0, since J ≥ 0 (see `relaxation`)."""
         if self.learn_input and self.learn_output:
             return 0.0
-        worst = self._worst(point)
+        worst = self._largest_term(point)
         return self._best_multiple(point, lambda s: worst(s * s))
 
     def _best_multiple(self, point: JointEvaluation, worst: Callable[[float], float]) -> float:
         """Return the largest λ(2sa − s²b − worst(s)) found over multiples sC, s near 1.
 
-        Where ``worst`` is quadratic the best is s = a/(b + worst); it lifts the bounds of early
-        iterates, and that of the relaxation above 0.
+        `worst`: the largest value of the last term of the bound at sC. Where it is quadratic in s
+        the best multiple is s = a/(b + worst(1)), which improves the bounds of early iterates.
         """
         a, b = self.objective.dual_parts(point)
         lam, s, best = self.objective.lam, 1.0, -math.inf
         for _ in range(3):
-            charge = worst(s) + s * s * b
-            best = max(best, lam * (2.0 * s * a - charge) - 1e-14 * lam * (2.0 * s * a + charge))
-            if not (a > 0.0 and charge > 0.0 and math.isfinite(charge)):
+            cost = worst(s) + s * s * b
+            best = max(best, lam * (2.0 * s * a - cost) - 1e-14 * lam * (2.0 * s * a + cost))
+            if not (a > 0.0 and cost > 0.0 and math.isfinite(cost)):
                 break
-            s = a / (charge / (s * s))
+            s = a / (cost / (s * s))
         return best
 
     def relaxation(self, point: JointEvaluation) -> float:
-        """Return a proved lower bound for joint learning: each kernel has an L of its own.
+        """Return a proved lower bound for joint learning.
+
+        It is that of the relaxation in which each kernel has an output kernel of its own.
 
         max over η and L of Σ ηⱼ⟨Bⱼ, L⟩ − ω(η) ≤ ω*(τ λ_max(Bⱼ)), Bⱼ = Cᵀ Kⱼ C. Not tight; costs
         2 l²n flops per kernel, n times a gradient.
@@ -145,29 +150,34 @@ class Bounds:
         return max(0.0, bound)
 
     def interval(
-        self, point: JointEvaluation, stationarity_tol: float, *, level: bool = True
+        self, point: JointEvaluation, stationarity_tol: float, *, rescale: bool = True
     ) -> tuple[float, float]:
-        """Return proved bounds over 2λ; of the relaxation once joint learning is stationary.
+        """Return proved bounds over 2λ.
 
-        `level`: whether an output kernel's lower bound is also that of a better C, for half a step.
+        For joint learning the lower bound is 0 until the point is stationary, then `relaxation`.
+
+        `rescale`: whether to try the C of `rescale_directions` too where only the output kernel is
+        learned, which costs half a step.
         """
         if not (self.learn_input and self.learn_output):
             lower = self.lower(point)
         else:
-            settled = self.stationarity(point) <= stationarity_tol
-            lower = self.relaxation(point) if settled else 0.0
+            is_stationary = self.stationarity(point) <= stationarity_tol
+            lower = self.relaxation(point) if is_stationary else 0.0
         upper = self.upper(point)
-        if point.turn is not None and upper - lower > _LOOSE * self._unproved_gap(point):
+        if point.eigenbasis is not None and upper - lower > _LOOSE * self._unproved_gap(point):
             exact = self.objective.in_samples(point)
             lower, upper = max(lower, self.lower(exact)), min(upper, self.upper(exact))
             point = exact
-        alone = self.learn_output and not self.learn_input and self.objective.cell_root is None
-        if level and alone and lower >= _NEAR * upper:
+        only_output = (
+            self.learn_output and not self.learn_input and self.objective.cell_root is None
+        )
+        if rescale and only_output and lower >= _NEAR * upper:
             lower = max(lower, self.lower(self._with_rescaled(point)))
         return in_problem_units(lower, upper, self.objective.lam)
 
     def _with_rescaled(self, point: JointEvaluation) -> JointEvaluation:
-        """Return the same with a C whose bound on output kernels is better."""
+        """Return the point with C rescaled by `rescale_directions`."""
         objective = self.objective
         C = rescale_directions(
             point.C, point.B, objective.targets(point), objective.ridge, self.tau
@@ -176,8 +186,8 @@ class Bounds:
         sizes = replace(point.sizes, C=float(np.linalg.norm(C)))
         return replace(point, C=C, B=0.5 * (B + B.T), sizes=sizes)
 
-    def _worst(self, point: JointEvaluation) -> Callable[[float], float]:
-        """Return a proved bound on factor · ⟨C, K_η C L⟩ − ω(η) over what is learned."""
+    def _largest_term(self, point: JointEvaluation) -> Callable[[float], float]:
+        """Return what bounds factor · ⟨C, K_η C L⟩ − ω(η) over the learned parts, given factor."""
         sizes = point.sizes
         if self.learn_input:
             w = np.maximum(point.w + sizes.weight_error * self.objective.grams.norms, 0.0)
@@ -190,11 +200,11 @@ class Bounds:
         return lambda factor: factor * (fit + error)
 
     def stationarity(self, point: JointEvaluation) -> float:
-        """Return by how much a linearisation of J could fall, relative to the value.
+        """Return the largest decrease of the linearised J over the sets, relative to the value.
 
-        The sum of λ(ω(η) + ω*(w) − ηᵀw) and λ(τ λ_max(B) − ⟨B, L⟩), each only where it is learned,
-        and of the residual of C. It is 0 exactly at stationary points; for one block alone it is
-        the certified gap, without rounding.
+        The sum of λ(ω(η) + ω*(w) − ηᵀw) where η is learned, of λ(τ λ_max(B) − ⟨B, L⟩) where L is,
+        and of the residual of C. It is 0 exactly at stationary points; if only one of η and L is
+        learned it is the certified gap, without rounding.
         """
         total, value = self._unproved_gap(point), self.value(point)
         if value == 0.0:
@@ -203,7 +213,7 @@ class Bounds:
         return max(0.0, share) if value > 0.0 and math.isfinite(share) else math.inf
 
     def _unproved_gap(self, point: JointEvaluation) -> float:
-        """Return by how much a linearisation of J could fall, as computed."""
+        """Return the largest decrease of the linearised J over the sets, as computed."""
         lam = self.objective.lam
         total = point.residual**2 / self.objective.total_weight
         if self.learn_input:
@@ -215,11 +225,12 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """A problem over `SeparableKernels`, ready to be worked on.
+class PreparedProblem:
+    """What an algorithm needs of a problem over `SeparableKernels`.
 
-    `objective`: J; `bounds`: certificates; hold the regulariser, τ and what is learned; `weights`,
-    `L` of shape (m,), (n, n): the start: even weights, L = (τ/n) I.
+    - `objective`: J
+    - `bounds`: certificates, with the regulariser, τ and which parts are learned
+    - `weights`, `L` of shape (m,), (n, n): the starting point, equal weights and L = (τ/n) I
     """
 
     objective: Objective
@@ -228,7 +239,7 @@ class Setting:
     L: Matrix
 
     def start(self, tol: float = 1e-8) -> JointEvaluation:
-        """Return the evaluation of the start."""
+        """Return J evaluated at the starting point."""
         return self.objective.evaluate(self.weights, self.L, tol=tol)
 
 
@@ -258,10 +269,10 @@ def objective_of(
 
 
 def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:
-    """Return the weights that a regulariser starts at.
+    """Return the starting weights of a regulariser.
 
-    Raises ValueError if they are not as many positive numbers as there are kernels; numbers of at
-    least 0 for a method that leaves zeros where it must.
+    `leaves_zero`: whether the method can make a zero weight positive; others need positive weights.
+    Raises ValueError if there is not one such weight for each kernel.
     """
     weights = np.asarray(regulariser.start(n_kernels), dtype=np.float64)
     fits = weights >= 0 if leaves_zero else weights > 0
@@ -273,18 +284,17 @@ def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:
     return weights
 
 
-def setting_of(
+def prepare_problem(
     problem: Problem, *, dtype: str = "float64", method: str = "auto", leaves_zero: bool = False
-) -> Setting:
-    """Return objective, bounds and start of a problem over `SeparableKernels`.
+) -> PreparedProblem:
+    """Return the objective, the bounds and the starting point of a problem.
 
-    With one output L is a number and L = τ is optimal, J being decreasing in it: it is fixed
-    there, and the problem is convex.
+    With one output L is a number and J decreases in it, so L = τ is optimal. L is then fixed at τ,
+    and the problem is convex.
 
     `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`; `dtype` in
     {"float64", "float32"}: precision of the stack of Gram matrices; `method`: C solver, see
-    `solve_sylvester`; `leaves_zero`: whether the method moves weights away from 0. What the
-    algorithms work on.
+    `solve_sylvester`; `leaves_zero`: whether the method can make a zero weight positive.
     """
     constraint = problem.constraint
     constraint.validate()
@@ -300,4 +310,4 @@ def setting_of(
     )
     fixed = None if constraint.learn_output else constraint.output_kernel
     bounds = Bounds(objective, constraint.regulariser, tau, learn_input, learn_output)
-    return Setting(objective, bounds, weights, given_output_kernel(fixed, n, tau))
+    return PreparedProblem(objective, bounds, weights, given_output_kernel(fixed, n, tau))

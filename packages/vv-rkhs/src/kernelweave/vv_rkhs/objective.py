@@ -43,11 +43,12 @@ from .sylvester.direct import (
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
-    """K and Y in coordinates of T, and how wrong they are there.
+class Eigenbasis:
+    """K and Y in the basis of K's computed eigenvectors T, with bounds on the error.
 
-    A step of an output kernel costs 2 l²n flops for each product with K or its eigenvectors T; with
-    C = T D it costs none. Bounds stay proofs: how far T diag(σ) Tᵀ is from K is measured once.
+    A product with K or T costs 2 l²n flops in every step; with C = T D, K is diagonal and the step
+    needs no such product. The bounds stay proofs because the distance of T diag(σ) Tᵀ from K is
+    measured once.
 
     - `factors`: with T of shape (n_samples, n_samples)
     - `gram`: diag(tᵢᵀ K tᵢ), sparse
@@ -55,7 +56,7 @@ class Turn:
     - `K_error` ≥ ‖UᵀKU − diag(σ)‖₂ for the orthogonal U next to T, T = UH with H ⪰ 0
     - `Y_error` ≥ ‖UᵀY − Ỹ‖ for the computed Ỹ
 
-    What is evaluated at D is thus, up to these two, what C = UD gives: U is never formed.
+    Up to these two errors, an evaluation at D is that of C = UD; U itself is never formed.
     """
 
     factors: EigenFactors
@@ -65,30 +66,31 @@ class Turn:
     Y_error: float
 
     @classmethod
-    def of(cls, factors: EigenFactors, K: Matrix, Y: Matrix) -> Turn:
-        """Measure the factors of K (3 l³ flops).
+    def of(cls, factors: EigenFactors, K: Matrix, Y: Matrix) -> Eigenbasis:
+        """Return the basis of the factors of K, with its errors measured (3 l³ flops).
 
         With e = ‖TᵀT − I‖₂ ≥ ‖H − I‖₂, f = ‖KT − T diag(σ)‖₂ and M = UᵀKU, from MH − H diag(σ) =
         Uᵀ(KT − T diag(σ)): ‖M − diag(σ)‖ ≤ f + e‖M‖ + e max σ, and ‖M‖ ≤ max σ + ‖M − diag(σ)‖.
         """
         T, l = factors.T, len(K)
-        each = gamma(l + 2)  # of a product: times the norms of what is multiplied
+        # the error of a computed product is at most this times the norms of its factors
+        rate = gamma(l + 2)
         T_norm, K_norm, Y_norm = (float(np.linalg.norm(part)) for part in (T, K, Y))
         image = K @ T
         sigma = np.einsum("ij,ij->j", T, image)
         largest = float(np.abs(sigma).max())
         image -= T * sigma
-        off = float(np.linalg.norm(image)) + 2.0 * each * (K_norm + largest) * T_norm
+        off = float(np.linalg.norm(image)) + 2.0 * rate * (K_norm + largest) * T_norm
         product = T.T @ T
         product.flat[:: l + 1] -= 1.0
-        skew = float(np.linalg.norm(product)) + each * T_norm**2
+        skew = float(np.linalg.norm(product)) + rate * T_norm**2
         rest = off + 2.0 * skew * largest
         return cls(
             factors,
             diags_array(sigma, format="csr"),
             T.T @ Y,
             K_error=rest / (1.0 - skew) * (1.0 + 1e-9) if skew < 1.0 else math.inf,
-            Y_error=(skew * Y_norm + each * T_norm * Y_norm) * (1.0 + 1e-9),
+            Y_error=(skew * Y_norm + rate * T_norm * Y_norm) * (1.0 + 1e-9),
         )
 
     def solve(self, L: Matrix, ridge: float) -> SylvesterSolution:
@@ -101,18 +103,18 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class JointEvaluation:
-    """J at one (η, L) by way of one C, exact or not.
+    """J at one (η, L), evaluated with one C, exact or not.
 
     - `weights`, `L` of shape (m,), (n, n): the point
-    - `C`, `A` of shape (l, n): C and K_η C, in the coordinates of `turn`
+    - `C`, `A` of shape (l, n): C and K_η C, in the basis `eigenbasis`
     - `B` of shape (n, n): Cᵀ K_η C
-    - `w` of shape (m,): ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights never change, as nothing needs it
+    - `w` of shape (m,): ⟨Kⱼ, C L Cᵀ⟩; zeros where the weights are fixed, which need no gradient
     - `value`: primal value (1/l)‖A L − Y‖² + λ⟨C, A L⟩ ≥ J, without ω
     - `upper`: the same with its rounding error added: a proved bound
     - `dot`: ⟨C, A L⟩, as computed
     - `residual`: ‖Y − A L − λ l C‖: the primal value is at most its square over l above J
     - `sizes`: norms, for error bounds
-    - `turn`: coordinates; ``None`` for samples
+    - `eigenbasis`: the basis of C and A; ``None`` if their rows are samples
     """
 
     weights: Vector
@@ -126,7 +128,7 @@ class JointEvaluation:
     dot: float
     residual: float
     sizes: Sizes
-    turn: Turn | None = None
+    eigenbasis: Eigenbasis | None = None
 
     @functools.cached_property
     def top(self) -> float:
@@ -180,7 +182,7 @@ class Objective:
         self._K: Any = None
         self._spectrum: SpectrumEstimate | None = None
         self._sketch: NystromFactors | None = None
-        self._turn: Turn | None = None
+        self._eigenbasis: Eigenbasis | None = None
         l = float(Y.shape[0]) if root_weight is None else float((root_weight**2).sum())
         if cell_root is not None:
             l = float((cell_root**2).sum()) / Y.shape[1]
@@ -240,29 +242,29 @@ class Objective:
         Returns: everything at this point.
         """
         solved = self._solve(self._gram(weights), L, start, tol)
-        return self._evaluation(weights, L, solved, self._turn)
+        return self._evaluation(weights, L, solved, self._eigenbasis)
 
     def in_samples(self, point: JointEvaluation) -> JointEvaluation:
-        """Return a point with a C of samples: its bounds know no error of other coordinates."""
-        if point.turn is None:
+        """Return the point with rows of C for samples, whose bounds have no error of the basis."""
+        if point.eigenbasis is None:
             return point
-        C = point.turn.factors.T @ point.C
+        C = point.eigenbasis.factors.T @ point.C
         K = self._gram(point.weights)
         solved = finish(K, point.L, self.Y, self.ridge, C, target=math.inf, method="eigen")
         return self._evaluation(point.weights, point.L, solved, None)
 
     def targets(self, point: JointEvaluation) -> Matrix:
         """Return Y in the coordinates of a point."""
-        return self.Y if point.turn is None else point.turn.Y
+        return self.Y if point.eigenbasis is None else point.eigenbasis.Y
 
     def product(self, point: JointEvaluation, C: Matrix) -> Matrix:
         """Return K_η C in the coordinates of a point."""
-        K = self._gram(point.weights) if point.turn is None else point.turn.gram
+        K = self._gram(point.weights) if point.eigenbasis is None else point.eigenbasis.gram
         image: Matrix = K @ C
         return image
 
     def _evaluation(
-        self, weights: Vector, L: Matrix, solved: SylvesterSolution, turn: Turn | None
+        self, weights: Vector, L: Matrix, solved: SylvesterSolution, eigenbasis: Eigenbasis | None
     ) -> JointEvaluation:
         C, A = solved.C, solved.product
         B = C.T @ A
@@ -276,13 +278,15 @@ class Objective:
             L=float(np.linalg.norm(L)),
             Y=self.Y_norm,
         )
-        if turn is not None:
-            sizes = replace(sizes, K_error=turn.K_error, Y_error=turn.Y_error)
-        Y = self.Y if turn is None else turn.Y
+        if eigenbasis is not None:
+            sizes = replace(sizes, K_error=eigenbasis.K_error, Y_error=eigenbasis.Y_error)
+        Y = self.Y if eigenbasis is None else eigenbasis.Y
         value, upper, dot = self._primal(solved.fit, Y, C, sizes)
         w = np.zeros(len(weights)) if self.fixed_input else self.grams.inner(C, L)
         residual = solved.residual_norm
-        return JointEvaluation(weights, L, C, A, B, w, value, upper, dot, residual, sizes, turn)
+        return JointEvaluation(
+            weights, L, C, A, B, w, value, upper, dot, residual, sizes, eigenbasis
+        )
 
     def _gram(self, weights: Vector) -> Any:
         if not self.fixed_input:
@@ -298,11 +302,11 @@ class Objective:
             C0 = None if start is None else start.C
             solved = solve_cells(K, L, self.Y, self.ridge, self.cell_root, C0=C0, tol=tol)
         elif self._decomposes(K, L, tol):
-            if self._turn is None and self.factors is not None:
-                # a second solve, and more will come
-                self._turn = Turn.of(self.factors, K, self.Y)
-            if self._turn is not None:
-                solved = self._turn.solve(L, self.ridge)
+            if self._eigenbasis is None and self.factors is not None:
+                # at a second solve, more will follow: they repay the cost of the basis
+                self._eigenbasis = Eigenbasis.of(self.factors, K, self.Y)
+            if self._eigenbasis is not None:
+                solved = self._eigenbasis.solve(L, self.ridge)
             else:
                 solved = solve_sylvester_eigen(K, L, self.Y, self.ridge, check=False)
         else:

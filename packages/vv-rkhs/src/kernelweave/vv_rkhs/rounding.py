@@ -30,7 +30,7 @@ class Sizes:
     """Norms of one evaluation: everything the error bounds need.
 
     `n_samples`, `n_outputs`, `n_kernels`: l, n, m; `K`: Σ ηⱼ ‖Kⱼ‖, at least the Frobenius norm of
-    K; `C`, `L`, `Y`: Frobenius norms; `K_error`, `Y_error`: of the coordinates, see `Turn`.
+    K; `C`, `L`, `Y`: Frobenius norms; `K_error`, `Y_error`: of the basis, see `Eigenbasis`.
     """
 
     n_samples: int

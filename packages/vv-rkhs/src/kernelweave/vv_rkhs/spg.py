@@ -20,7 +20,7 @@ from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import Matrix, Vector
 
 from .alternating import SeparableSearch
-from .bounds import Setting, setting_of
+from .bounds import PreparedProblem, prepare_problem
 from .objective import JointEvaluation
 from .output import project_output_kernel
 from .settings import SpectralGradient
@@ -44,7 +44,7 @@ _SHORT = 0.03  # a step that so many halvings led to
 # `first_output_root` says why.
 _FIRST_POWER = 3.0 / 8.0
 _FLATTEST = 0.01  # of the largest slope
-_LEVEL_EVERY = 3  # steps: a better lower bound costs half of one
+_RESCALE_EVERY = 3  # steps: rescaling C for a better lower bound costs half a step
 _LONGEST, _SHORTEST = 1e12, 1e-12  # times the first lengths
 
 
@@ -75,7 +75,7 @@ class SpectralGradientSearch(SeparableSearch):
     """``vv-spg``: one C solve and one pass over the Gram matrices per step."""
 
     settings: SpectralGradient = SpectralGradient()
-    setting: Setting
+    prepared: PreparedProblem
 
     def __init__(
         self,
@@ -91,28 +91,29 @@ class SpectralGradientSearch(SeparableSearch):
         self.settings, self.inner_tol = settings, settings.inner_tol
         tol = settings.stationarity_tol
         self.stationarity_tol = 1e-6 if tol is None else tol
-        self.setting = setting_of(
+        self.prepared = prepare_problem(
             problem, dtype=settings.dtype, method=settings.method, leaves_zero=True
         )
-        self.objective = self.setting.objective
-        if self.setting.bounds.learn_input and not hasattr(self.setting.bounds.penalty, "prox"):
+        self.objective = self.prepared.objective
+        if self.prepared.bounds.learn_input and not hasattr(self.prepared.bounds.penalty, "prox"):
             raise ValueError(
-                f"vv-spg needs a penalty with prox, {self.setting.bounds.penalty!r} has none: "
+                f"vv-spg needs a penalty with prox, {self.prepared.bounds.penalty!r} has none: "
                 "choose algorithm='vv-block-descent'"
             )
         tol = _LOOSEST if self.inner_tol is None else self.inner_tol
-        point = self.setting.start(tol)
+        point = self.prepared.start(tol)
         R = square_root(point.L)
-        recent = deque([self.setting.bounds.value(point)], maxlen=settings.memory)
+        recent = deque([self.prepared.bounds.value(point)], maxlen=settings.memory)
         BR = point.B @ R
         self._usual = self._first_lengths(point, R, BR)
-        self._arrive(SPGState(point, R, BR, self._usual, recent, tol=tol))
+        self._update_bounds(SPGState(point, R, BR, self._usual, recent, tol=tol))
 
-    def _arrive(self, state: SPGState) -> None:
-        """Prove the bounds at an iterate; of a relaxation for joint learning, where it ends."""
-        self.state, self.point, level = state, state.point, state.n_iter % _LEVEL_EVERY == 0
-        self.lower, self.upper = self.setting.bounds.interval(
-            state.point, self._reachable(state), level=level
+    def _update_bounds(self, state: SPGState) -> None:
+        """Move to an iterate and compute its bounds."""
+        self.state, self.point = state, state.point
+        rescale = state.n_iter % _RESCALE_EVERY == 0
+        self.lower, self.upper = self.prepared.bounds.interval(
+            state.point, self._reachable(state), rescale=rescale
         )
 
     def _first_lengths(self, point: JointEvaluation, R: Matrix, BR: Matrix) -> tuple[float, float]:
@@ -128,10 +129,10 @@ class SpectralGradientSearch(SeparableSearch):
 
     def step(self) -> None:
         """Move to the first acceptable point of the projected direction."""
-        self._arrive(self._moved(self.state))
+        self._update_bounds(self._moved(self.state))
 
     def _moved(self, state: SPGState) -> SPGState:
-        bounds, lam = self.setting.bounds, self.objective.lam
+        bounds, lam = self.prepared.bounds, self.objective.lam
         point, R = state.point, state.R
         d_eta, d_R = self._direction(state)
         slope = -lam * float(d_eta @ point.w + 2.0 * np.vdot(d_R, state.BR))
@@ -154,13 +155,13 @@ class SpectralGradientSearch(SeparableSearch):
         return SPGState(new, R_new, BR_new, lengths, state.recent, state.n_iter + 1, tol=tol)
 
     def _output(self, point: JointEvaluation, R: Matrix) -> Matrix:
-        return R @ R.T if self.setting.bounds.learn_output else point.L
+        return R @ R.T if self.prepared.bounds.learn_output else point.L
 
     def _search(
         self, state: SPGState, slope: float, path: Callable[[float], tuple[Vector, Matrix]]
     ) -> tuple[JointEvaluation, float] | None:
         """Return the first acceptable evaluation along a path, and its step."""
-        bounds = self.setting.bounds
+        bounds = self.prepared.bounds
         reference, current, step = max(state.recent), bounds.value(state.point), 1.0
         for _ in range(_MAX_BACKTRACKS):
             weights, L = path(step)
@@ -177,7 +178,7 @@ class SpectralGradientSearch(SeparableSearch):
         """Return what the next C must reach: a short step is a sign of an inexact gradient."""
         if self.inner_tol is not None:
             return self.inner_tol
-        tol = min(tol, 0.1 * self.setting.bounds.stationarity(point))
+        tol = min(tol, 0.1 * self.prepared.bounds.stationarity(point))
         return max(_TIGHTEST, 0.1 * tol if step < _SHORT else tol)
 
     def _escape(self, state: SPGState) -> SPGState:
@@ -185,7 +186,7 @@ class SpectralGradientSearch(SeparableSearch):
 
         Where no step helps, C may be what is wrong: then it is made more exact.
         """
-        bounds, lam = self.setting.bounds, self.objective.lam
+        bounds, lam = self.prepared.bounds, self.objective.lam
         point, failed, tol = state.point, state.failures + 1, state.tol
         new, R = point, state.R
         if bounds.learn_output:
@@ -207,7 +208,7 @@ class SpectralGradientSearch(SeparableSearch):
         return SPGState(new, R, BR, lengths, state.recent, state.n_iter + 1, failed, tol)
 
     def _direction(self, state: SPGState) -> tuple[Vector, Matrix]:
-        bounds, lam = self.setting.bounds, self.objective.lam
+        bounds, lam = self.prepared.bounds, self.objective.lam
         point, R = state.point, state.R
         d_eta, d_R = np.zeros_like(point.weights), np.zeros_like(R)
         if bounds.learn_input:
@@ -248,7 +249,7 @@ class SpectralGradientSearch(SeparableSearch):
     @property
     def outcome(self) -> Status | None:
         """Stop where joint learning is stationary, or where rounding forbids any step."""
-        bounds, state = self.setting.bounds, self.state
+        bounds, state = self.prepared.bounds, self.state
         joint = bounds.learn_input and bounds.learn_output
         if joint and bounds.stationarity(state.point) <= self._reachable(state):
             return Status.STATIONARY

@@ -136,7 +136,7 @@ def weighted_work(
     }
     rank = sketch_rank(spectrum.n_samples)
     each = spectrum.iterations(rho, ridge, tol, known=rank)
-    if goes_single(spectrum.n_samples):
+    if use_float32(spectrum.n_samples):
         per_column *= _SINGLE
     work["nystrom"] = (
         float(each.max(initial=0.0)) * (stream * per_column + _CALLS["nystrom"])
@@ -147,8 +147,11 @@ def weighted_work(
     return work
 
 
-def goes_single(n_samples: int, *scales: float) -> bool:
-    """Tell whether single precision is worth the copy of K, and far from over- and underflow."""
+def use_float32(n_samples: int, *scales: float) -> bool:
+    """Return whether float32 is faster despite the copy of K, and safe from over- and underflow.
+
+    `scales`: sizes of the numbers that occur.
+    """
     return n_samples >= 1000 and all(1e-12 < each < 1e12 for each in scales)
 
 
@@ -310,7 +313,7 @@ def _iterate(
         max_iter=len(K),
         sketch=sketch,
         product0=product0,
-        single=method == "nystrom" and goes_single(len(K), *scales),
+        single=method == "nystrom" and use_float32(len(K), *scales),
         check=False,
     )
     return dataclasses.replace(solution, method=method, sketch=sketch)

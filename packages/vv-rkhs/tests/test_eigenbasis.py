@@ -16,8 +16,8 @@ from kernelweave.vv_rkhs import (
     SeparableKernels,
     VectorLeastSquares,
 )
-from kernelweave.vv_rkhs.bounds import setting_of
-from kernelweave.vv_rkhs.objective import Turn
+from kernelweave.vv_rkhs.bounds import prepare_problem
+from kernelweave.vv_rkhs.objective import Eigenbasis
 from scipy.linalg import polar
 from scipy.sparse import diags_array
 
@@ -37,12 +37,12 @@ def output_kernel(n: int) -> np.ndarray:
 
 @pytest.mark.parametrize("lam", [1e-1, 1e-3, 1e-6])
 def test_a_turned_point_is_the_kronecker_system(lam: float) -> None:
-    setting = setting_of(problem(lam, noise=0.1), method="eigen")
-    objective, L = setting.objective, output_kernel(3)
-    setting.start()
-    at = objective.evaluate(setting.weights, L)
-    assert at.turn is not None, "the second solve"
-    K, y = objective.grams.combine(setting.weights), objective.Y.reshape(-1)
+    prepared = prepare_problem(problem(lam, noise=0.1), method="eigen")
+    objective, L = prepared.objective, output_kernel(3)
+    prepared.start()
+    at = objective.evaluate(prepared.weights, L)
+    assert at.eigenbasis is not None, "the second solve"
+    K, y = objective.grams.combine(prepared.weights), objective.Y.reshape(-1)
     c = np.linalg.solve(np.kron(K, L) + objective.ridge * np.eye(y.size), y)
     C = c.reshape(objective.Y.shape)
     np.testing.assert_allclose(at.value, lam * float(y @ c), rtol=1e-9)
@@ -63,14 +63,14 @@ def test_errors_of_a_turn_are_bounds() -> None:
     T = good.T + 1e-3 * rng.standard_normal(good.T.shape)
     wrong = EigenFactors(T, good.sigma, good.S, good.rho, good.noise)
     Y = rng.standard_normal((20, 2))
-    turn = Turn.of(wrong, K, Y)
-    sigma = turn.gram.toarray()
+    eigenbasis = Eigenbasis.of(wrong, K, Y)
+    sigma = eigenbasis.gram.toarray()
     U, _ = polar(T)
     off = float(np.linalg.norm(U.T @ K @ U - sigma, 2))
-    assert off <= turn.K_error <= 50 * off
-    missed = np.linalg.norm(U.T @ Y - turn.Y)
-    assert missed <= turn.Y_error <= 20 * missed
-    exact = Turn.of(good, K, Y)
+    assert off <= eigenbasis.K_error <= 50 * off
+    missed = np.linalg.norm(U.T @ Y - eigenbasis.Y)
+    assert missed <= eigenbasis.Y_error <= 20 * missed
+    exact = Eigenbasis.of(good, K, Y)
     assert max(exact.K_error, exact.Y_error) < 1e-10
 
 
@@ -88,25 +88,25 @@ def orthogonal(T: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("lam", [1e-2, 1e-6, 1e-10])
 def test_bounds_hold_in_exact_arithmetic(lam: float, error: float) -> None:
     """Whatever the eigenvectors: J at this L, and the worst L, by fractions."""
-    setting = setting_of(problem(lam), method="eigen")
-    setting.start()
-    objective, rng = setting.objective, np.random.default_rng(2)
+    prepared = prepare_problem(problem(lam), method="eigen")
+    prepared.start()
+    objective, rng = prepared.objective, np.random.default_rng(2)
     assert objective.factors is not None
     objective.factors.T[:] += error * rng.standard_normal(objective.factors.T.shape)
-    at = objective.evaluate(setting.weights, setting.L)
-    assert at.turn is not None
+    at = objective.evaluate(prepared.weights, prepared.L)
+    assert at.eigenbasis is not None
     exactly = np.vectorize(Fraction, otypes=[object])
-    C = orthogonal(at.turn.factors.T).dot(exactly(at.C))
-    K, Y, strength = exactly(objective.grams.combine(setting.weights)), exactly(objective.Y), lam
+    C = orthogonal(at.eigenbasis.factors.T).dot(exactly(at.C))
+    K, Y, strength = exactly(objective.grams.combine(prepared.weights)), exactly(objective.Y), lam
     fit = K.dot(C)  # L = I
     primal = ((fit - Y) ** 2).sum() / 12 + Fraction(strength) * (C * fit).sum()
-    assert Fraction(setting.bounds.upper(at)) >= primal
+    assert Fraction(prepared.bounds.upper(at)) >= primal
     B = C.T.dot(fit)
     # the worst L has all its trace on one direction: more than 3 times any Rayleigh quotient
     v = exactly(np.linalg.eigh(B.astype(float))[1][:, -1])
     worst = 3 * v.dot(B).dot(v) / v.dot(v)
     cross, square = (C * Y).sum(), 12 * Fraction(lam) * (C * C).sum()
-    assert Fraction(setting.bounds.lower(at)) <= Fraction(lam) * cross**2 / (square + worst)
+    assert Fraction(prepared.bounds.lower(at)) <= Fraction(lam) * cross**2 / (square + worst)
 
 
 @pytest.mark.parametrize("wrong", ["K_error", "Y_error"])
@@ -118,16 +118,16 @@ def test_no_bound_holds_without_either_error(wrong: str) -> None:
     case = Problem(family, VectorLeastSquares(lam), fixed, positions, Y.T)
     truth = lam * float((Y**2 / (k + 12 * lam)[:, None]).sum())
     for sign in (-1e-3, 1e-3):
-        setting = setting_of(case, method="eigen")
-        objective, factors = setting.objective, EigenFactors.of(np.diag(k), np.eye(3))
+        prepared = prepare_problem(case, method="eigen")
+        objective, factors = prepared.objective, EigenFactors.of(np.diag(k), np.eye(3))
         of_K, of_Y = (1.0 + sign, 1.0) if wrong == "K_error" else (1.0, 1.0 + sign)
-        turn = Turn(factors, diags_array(of_K * k, format="csr"), of_Y * Y, 0.0, 0.0)
+        eigenbasis = Eigenbasis(factors, diags_array(of_K * k, format="csr"), of_Y * Y, 0.0, 0.0)
         size = 1e-3 * (k[-1] if wrong == "K_error" else float(np.linalg.norm(Y)))
         within = []
-        for each in (turn, replace(turn, **{wrong: 1.01 * size})):
-            objective._turn, objective.factors = each, factors
-            at = objective.evaluate(setting.weights, np.eye(3))
-            within.append(setting.bounds.lower(at) <= truth <= setting.bounds.upper(at))
+        for each in (eigenbasis, replace(eigenbasis, **{wrong: 1.01 * size})):
+            objective._eigenbasis, objective.factors = each, factors
+            at = objective.evaluate(prepared.weights, np.eye(3))
+            within.append(prepared.bounds.lower(at) <= truth <= prepared.bounds.upper(at))
         assert within == [False, True]
 
 
@@ -135,7 +135,7 @@ def test_no_bound_holds_without_either_error(wrong: str) -> None:
 def test_both_ways_end_at_the_same_optimum(tol: float, monkeypatch: pytest.MonkeyPatch) -> None:
     case = problem(1e-2, l=30, n=6, noise=0.1)
     turned = solve(case, "vv-spg", tol=tol, method="eigen")
-    monkeypatch.setattr("kernelweave.vv_rkhs.objective.Turn.of", lambda *_: None)
+    monkeypatch.setattr("kernelweave.vv_rkhs.objective.Eigenbasis.of", lambda *_: None)
     plain = solve(case, "vv-spg", tol=tol, method="eigen")
     for result in (turned, plain):
         assert result.status.label == "converged"
