@@ -1,9 +1,9 @@
-"""Learners of squared losses at one kernel: ridge regression, and the squared-hinge machine.
+"""Learners with squared losses for one kernel: ridge regression and the squared-hinge SVM.
 
-The latter takes Newton steps on its active set: Keerthi and DeCoste, "A modified finite Newton
+The SVM is solved by Newton steps on its active set: Keerthi and DeCoste, "A modified finite Newton
 method for fast solution of large scale linear SVMs", JMLR 6 (2005), in its kernel form. Each step
-is a ridge solve on the samples with a loss, with an exact line search on the piecewise quadratic
-primal, so it ends after finitely many.
+is a ridge solve on the samples with a loss, followed by an exact line search on the piecewise
+quadratic primal, so the method ends after finitely many steps.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from scipy.linalg import cho_factor, cho_solve
 from .problem import check_labels
 from .squares import BoundedGram, Factorisation, SquaredLoss, certify, factorize, noise_diagonal
 
-# The method ends after finitely many steps; only rounding that takes a sample in and out could go
-# on.
+# The method ends after finitely many steps, unless rounding makes a sample enter and leave the
+# active set again and again.
 _MAX_STEPS = 100
 F = TypeVar("F")
 Mask = npt.NDArray[np.bool_]
@@ -35,7 +35,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ridge(SquaredLoss):
-    """``max uᵀy − ½uᵀ(K + λI)u = ½yᵀ(K + λI)⁻¹y`` with ``λ = 1/C``: a value.
+    """``max uᵀy − ½uᵀ(K + λI)u = ½yᵀ(K + λI)⁻¹y`` with ``λ = 1/C``.
 
     The dual of ``min ½‖f‖² + ½C Σ wᵢ (yᵢ − f(xᵢ))²``; λ is the ``alpha`` of scikit-learn's
     KernelRidge.
@@ -67,14 +67,14 @@ class Ridge(SquaredLoss):
         """Return the diagonal of R, 1/(C wᵢ), shape (n_samples,)."""
         return noise_diagonal(self.C, n_samples, sample_weight)
 
-    def at(
+    def solve_with_error(
         self,
         kernel: BoundedGram,
         targets: FloatArray,
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,
     ) -> Solution:
-        """Solve at a Gram matrix with known rounding: one factorisation, n³/3 flops.
+        """Solve for a Gram matrix whose rounding error is known: one factorisation, n³/3 flops.
 
         - `kernel`: K and its rounding
         - `targets` of shape (T, n)
@@ -94,13 +94,13 @@ class Ridge(SquaredLoss):
 
 @dataclass
 class _Point:
-    """A primal point: u outside a cone, f = Ku, the intercept."""
+    """A primal point: u, not necessarily dual feasible, f = Ku, and the intercept b."""
 
     u: FloatArray
     f: FloatArray
     b: float
 
-    def moved(self, other: _Point, step: float) -> _Point:
+    def step_towards(self, other: _Point, step: float) -> _Point:
         keep = 1.0 - step
         return _Point(
             keep * self.u + step * other.u,
@@ -131,7 +131,7 @@ def _newton(
     y: FloatArray,
     active: Mask | None = None,
 ) -> tuple[FloatArray, float, F, int]:
-    """Return u, b, what the last ridge solve leaves, and the number of such solves."""
+    """Return u, b, the factorisation of the last ridge solve, and the number of such solves."""
     n = len(y)
     mask = np.ones(n, dtype=bool) if active is None or not active.any() else active
     point = _Point(np.zeros(n), np.zeros(n), 0.0)
@@ -140,7 +140,7 @@ def _newton(
     if active is not None:
         point = target
     for _ in range(_MAX_STEPS):
-        point = point.moved(target, _line_search(point, target, noise, y))
+        point = point.step_towards(target, _line_search(point, target, noise, y))
         new = y * (point.f + point.b) < 1.0
         if not new.any() or np.array_equal(new, mask) or expired():
             break
@@ -168,13 +168,13 @@ def _ridge_of_factors(
 ) -> tuple[None, _Point]:
     """Solve the same for K = ZZᵀ: with w = Zᵀu it has as many unknowns as Z has columns."""
     rows = np.flatnonzero(mask)
-    own = np.column_stack([Z[rows], np.ones(len(rows))])
-    weighted = own / noise[rows, None]
-    normal = own.T @ weighted
+    design = np.column_stack([Z[rows], np.ones(len(rows))])
+    weighted = design / noise[rows, None]
+    normal = design.T @ weighted
     normal[np.arange(Z.shape[1]), np.arange(Z.shape[1])] += 1.0
     w = cho_solve(cho_factor(normal, lower=True, overwrite_a=True), weighted.T @ y[rows])
     u = np.zeros(len(y))
-    u[rows] = (y[rows] - own @ w) / noise[rows]
+    u[rows] = (y[rows] - design @ w) / noise[rows]
     return None, _Point(u, Z @ w[:-1], float(w[-1]))
 
 
@@ -202,7 +202,7 @@ def _line_search(point: _Point, target: _Point, noise: FloatArray, y: FloatArray
 
 @dataclass(frozen=True)
 class SquaredHingeSVC(SquaredLoss):
-    """``max 1ᵀα − ½(y∘α)ᵀK(y∘α) − Σ αᵢ²/(4Cᵢ)`` over ``α ≥ 0``, ``yᵀα = 0``: a value.
+    """``max 1ᵀα − ½(y∘α)ᵀK(y∘α) − Σ αᵢ²/(4Cᵢ)`` over ``α ≥ 0``, ``yᵀα = 0``.
 
     The dual of ``min ½‖f‖² + Σ Cᵢ max(0, 1 − yᵢ(f(xᵢ) + b))²`` with ``Cᵢ = C·wᵢ``: the C of
     scikit-learn's ``LinearSVC`` (which penalises b). With ``½C Σ max(…)²`` instead, pass C/2; the
@@ -232,7 +232,7 @@ class SquaredHingeSVC(SquaredLoss):
     def dual_of_factors(
         self, Z: FloatArray, y: FloatArray, sample_weight: ArrayLike | None = None
     ) -> FloatArray:
-        """Return y∘α at K = ZZᵀ without forming K: r² operations a sample and step.
+        """Return y∘α for K = ZZᵀ without forming K: r² operations per sample and step.
 
         Parameters
         ----------
@@ -250,20 +250,20 @@ class SquaredHingeSVC(SquaredLoss):
         rows = check_labels(y, noise)
         return _newton(partial(_ridge_of_factors, Z, noise, rows), noise, rows)[0]
 
-    def at(
+    def solve_with_error(
         self,
         kernel: BoundedGram,
         targets: FloatArray,
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,
     ) -> Solution:
-        """Solve at a Gram matrix with known rounding: a few factorisations.
+        """Solve for a Gram matrix whose rounding error is known: a few factorisations.
 
         - `kernel`: K and its rounding
         - `targets` of shape (T, n): ±1, both present in each task
         - `noise` of shape (n,): 1/(2 C wᵢ)
-        - `active` of shape (T, n): samples that are expected to have a loss: those of a solution
-          nearby
+        - `active` of shape (T, n): samples that are expected to have a loss, such as those of the
+          solution for a similar kernel
         """
         rows = np.stack([check_labels(y, noise) for y in targets])
         u, b = np.empty_like(rows), np.empty(len(rows))

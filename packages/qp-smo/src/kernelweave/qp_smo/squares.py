@@ -273,10 +273,10 @@ def noise_diagonal(C: float, n_samples: int, sample_weight: ArrayLike | None) ->
 
 
 class SquaredLoss(ABC):
-    """What ridge and the squared hinge share; `at` is all they add.
+    """Base of ridge regression and the squared hinge, which add `noise` and `solve_with_error`.
 
-    Its presence tells an algorithm that the learner takes a `BoundedGram` and that the details of
-    its solutions are `Squares`, with a curvature.
+    An algorithm that finds `solve_with_error` knows that the learner takes a `BoundedGram` and that
+    the details of its solutions are `Squares`, with a curvature.
     """
 
     name: ClassVar[str]
@@ -285,17 +285,17 @@ class SquaredLoss(ABC):
     strength: ClassVar[str] = "C"
 
     @abstractmethod
-    def at(
+    def solve_with_error(
         self,
         kernel: BoundedGram,
         targets: FloatArray,
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,
     ) -> Solution:
-        """Solve at a Gram matrix with known rounding."""
+        """Solve for a Gram matrix whose rounding error is known."""
 
     def validate(self) -> None:
-        """Raise ValueError unless what weighs loss against norm is positive."""
+        """Raise ValueError unless the strength, C or lam, is positive."""
         STRENGTH.check(self.strength, getattr(self, self.strength))
 
     @abstractmethod
@@ -356,7 +356,9 @@ class SquaredLoss(ABC):
         active = None if dual0 is None else np.atleast_2d(dual0) != 0.0
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight is None or weight.shape != (n,) or weight.min() != 0.0 or not weight.any():
-            return self.at(BoundedGram.exact(kernel), rows, self.noise(n, weight), active)
+            return self.solve_with_error(
+                BoundedGram.exact(kernel), rows, self.noise(n, weight), active
+            )
         return self._without_zeros(kernel, rows, weight, active)
 
     def _without_zeros(
@@ -368,7 +370,7 @@ class SquaredLoss(ABC):
     ) -> Solution:
         """Solve for the samples of positive weight; the others have u = 0 and no loss."""
         live = np.flatnonzero(weight)
-        found = self.at(
+        found = self.solve_with_error(
             BoundedGram.exact(K[np.ix_(live, live)]),
             rows[:, live],
             self.noise(len(live), weight[live]),

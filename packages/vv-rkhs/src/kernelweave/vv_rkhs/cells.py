@@ -40,7 +40,7 @@ class CellLeastSquares(VectorLeastSquares):
         """Raise TypeError: outputs have no diagonal in common."""
         raise TypeError("weights per cell go with algorithm='vv-spg' only")
 
-    def at(self, *_args: object, **_more: object) -> Solution:
+    def solve_with_error(self, *_args: object, **_more: object) -> Solution:
         """Raise TypeError, likewise."""
         raise TypeError("weights per cell go with algorithm='vv-spg' only")
 

@@ -47,18 +47,18 @@ class VectorLeastSquares(SquaredLoss):
         total = float(n_samples) if sample_weight is None else float(np.sum(sample_weight))
         return noise_diagonal(1.0 / (self.lam * total), n_samples, sample_weight)
 
-    def at(
+    def solve_with_error(
         self,
         kernel: BoundedGram,
         targets: npt.NDArray[np.float64],
         noise: npt.NDArray[np.float64],
         active: npt.NDArray[np.bool_] | None = None,
     ) -> Solution:
-        """Solve at a Gram matrix with known rounding: one factorisation for all outputs.
+        """Solve for a Gram matrix whose rounding error is known: one factorisation for all outputs.
 
         - `kernel`: K and its rounding
         - `targets` of shape (n_outputs, n_samples)
         - `noise` of shape (n_samples,): λ Σs/sᵢ
         - `active`: not used
         """
-        return Ridge().at(kernel, targets, noise, active)
+        return Ridge().solve_with_error(kernel, targets, noise, active)

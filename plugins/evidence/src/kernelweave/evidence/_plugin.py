@@ -15,7 +15,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             target="kernelweave.evidence.mkl.step:EvidenceStepSearch",
             needs=Needs(
                 family=("fit_grams", "degree=1"),
-                learner=("solve", "at", "noise"),
+                learner=("solve", "solve_with_error", "noise"),
                 constraint=("prices", "longest"),
             ),
             prefers=("dictionary", "ridge", "priced-orthant"),

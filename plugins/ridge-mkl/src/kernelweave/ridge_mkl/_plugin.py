@@ -27,17 +27,21 @@ def _needs(
 
 _SUM_ON_BALL = _needs("centers", degree=_SUM, task="regression")
 _SUM_CHARGED = _needs("beta", degree=_SUM, task="regression")
-_EXACT_ON_BALL = _needs("centers", "maximizer", learner="at", degree=_SUM, task="regression")
-_EXACT_CHARGED = _needs("beta", "maximizer", learner="at", degree=_SUM, task="regression")
+_EXACT_ON_BALL = _needs(
+    "centers", "maximizer", learner="solve_with_error", degree=_SUM, task="regression"
+)
+_EXACT_CHARGED = _needs(
+    "beta", "maximizer", learner="solve_with_error", degree=_SUM, task="regression"
+)
 _PRODUCT_ON_BALL = _needs("centers", degree=_PRODUCT, task="regression")
 _PRODUCT_CHARGED = _needs("beta", degree=_PRODUCT, task="regression")
 _NUMBERS = _needs(task="regression")
 _LABELS = _needs(task="classification")
 _ANYTHING = _needs()
-_CURVED_ON_BALL = _needs("centers", learner="at")
+_CURVED_ON_BALL = _needs("centers", learner="solve_with_error")
 _SUM_ON_EITHER = _needs("centers|beta", degree=_SUM)
-_CURVED_SUM = _needs("centers|beta", learner="at", degree=_SUM)
-_CURVED = _needs("centers|beta", learner="at")
+_CURVED_SUM = _needs("centers|beta", learner="solve_with_error", degree=_SUM)
+_CURVED = _needs("centers|beta", learner="solve_with_error")
 
 # measured at 200 to 1600 samples, where Gram matrices in m² weigh beside solves in m³
 _LINEAR = {"m": 2.2, "q": 1.0}

@@ -123,7 +123,7 @@ class Oracle:
         self.constraint = problem.constraint
         self.learner = problem.learner
         self.sample_weight = problem.sample_weight
-        self.is_exact = hasattr(problem.learner, "at")
+        self.is_exact = hasattr(problem.learner, "solve_with_error")
         self._noise = problem.learner.noise(n, self.sample_weight) if self.is_exact else np.zeros(n)
         self._tol = _TOL * max(1.0, float(np.abs(self.targets).max()))
         bounds = [entry_bound(K) for K in self.grams]
@@ -177,7 +177,9 @@ class Oracle:
         if self.is_exact:
             kernel = _Sum(L, oracle=self, mu=mu) if self.degree == 1 else self._kernel(mu, L)
             active = None if self._warm is None else self._warm != 0.0
-            found: Solution = self.learner.at(kernel, self.targets, self._noise, active)
+            found: Solution = self.learner.solve_with_error(
+                kernel, self.targets, self._noise, active
+            )
             return found, float(found.details.objective)
         kernel = self._kernel(mu, L)
         found = self.learner.solve(

@@ -25,7 +25,7 @@ MEANING: dict[str, dict[str, str]] = {
     },
     "learner": {
         "solve": "a dual solution with proved bounds",
-        "at": "an exact solution and its curvature, as squared losses have",
+        "solve_with_error": "an exact solution and its curvature, as squared losses have",
         "noise": "the diagonal that a squared loss adds to the Gram matrix",
         "name=svc|name=svr": "the dual of SVC or SVR: the steps know its box",
         "lam": "the λ of vector-valued least squares",

@@ -167,7 +167,9 @@ class EvidenceStepSearch:
             if w != 0.0:
                 K += w * each
         size = np.sqrt(weights @ (self.kappa[:, None] * self.reach**2)) * (1.0 + gamma(q + 64))
-        found = self.learner.at(BoundedGram(K, size, 1.0, q + 4), self.targets, self.noise)
+        found = self.learner.solve_with_error(
+            BoundedGram(K, size, 1.0, q + 4), self.targets, self.noise
+        )
         u = found.dual_coef
         columns = np.ascontiguousarray(u.T)
         images = np.array([blocked_product(each, columns).T for each in self.grams])
