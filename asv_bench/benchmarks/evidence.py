@@ -31,7 +31,9 @@ def evaluation(n_rows: int, n_columns: int) -> float:
     X, y = table(n_rows, n_columns)
     nothing = np.empty((n_rows, 0), dtype=np.int64)
     views = Views.of(X, nothing)
-    evidence = Evidence(views.points(X, nothing), views.jump, (y - y.mean())[None] / y.std(), 5.0)
+    evidence = Evidence(
+        views.points(X, nothing), views.match_weight, (y - y.mean())[None] / y.std(), 5.0
+    )
     theta = start(n_columns)
     return seconds(lambda: evidence(theta))
 

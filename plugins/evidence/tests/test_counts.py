@@ -34,7 +34,7 @@ def gram_of(model: EvidenceKernelRegressor, X: FloatArray) -> FloatArray:
     """The kernel between rows and the training rows."""
     part = model._predictor.mixture
     left = part.views.points(*model._encoded(X))
-    return mixed_kernel(left, part.points, part.scales, part.views.jump)
+    return mixed_kernel(left, part.points, part.scales, part.views.match_weight)
 
 
 def test_the_mode_is_that_of_the_conic_program() -> None:
@@ -124,7 +124,7 @@ def test_effects_are_partial_dependences_within_their_bands(
 def test_the_band_of_the_logarithm_is_laplaces_on_average(counts: EvidenceKernelRegressor) -> None:
     predictor, part = counts._predictor, counts._predictor.mixture
     fit, y, told = predictor.all_rows, predictor.rows.targets[0], predictor.held_out[:, 0]
-    gram = mixed_kernel(part.points, part.points, part.scales, part.views.jump)
+    gram = mixed_kernel(part.points, part.points, part.scales, part.views.match_weight)
     mean = np.exp(gram @ fit.dual[:, 0] + fit.offset[0])
     dispersion = np.mean((y - told) ** 2 / told)
     prior = dispersion / y.mean() * fit.variance * gram

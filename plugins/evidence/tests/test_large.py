@@ -76,7 +76,7 @@ def test_features_are_the_kernel(n_numbers: int, dtype: type, tolerance: float) 
     rows = friedman(90, n_numbers)
     landmarks = landmarks_of(rows, 40, dtype)
     points = landmarks.views.points(rows.numeric, rows.codes)
-    K = mixed_kernel(points, landmarks.points, landmarks.scales, landmarks.views.jump)
+    K = mixed_kernel(points, landmarks.points, landmarks.scales, landmarks.views.match_weight)
     found = landmarks.features(rows.numeric, rows.codes)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, K, rtol=tolerance, atol=tolerance)

@@ -74,7 +74,7 @@ def test_overlapping_neighbours_gain_by_the_likelihood_of_classes(model) -> None
 
 def squares(part, rows, points):
     """Return least squares from scratch, a column for each class."""
-    gram = mixed_kernel(part.points, part.points, part.scales, part.views.jump)
+    gram = mixed_kernel(part.points, part.points, part.scales, part.views.match_weight)
     t = rows.targets.T
     centred, noise = t - t.mean(axis=0), (part.noise + 1e-6) * np.eye(len(gram))
     own = part.kernel(points) @ np.linalg.solve(gram + noise, centred) + t.mean(axis=0)
@@ -85,7 +85,7 @@ def likeliest(strength: float):
     """Return what fits the likelihood of classes at one strength."""
 
     def fit(part, rows, points):
-        gram = mixed_kernel(part.points, part.points, part.scales, part.views.jump)
+        gram = mixed_kernel(part.points, part.points, part.scales, part.views.match_weight)
         codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
         (own,) = fit_softmax(gram, codes, n_classes, rows.mass, [strength])
         return own.values(part.kernel(points))

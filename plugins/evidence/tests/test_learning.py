@@ -65,7 +65,7 @@ def test_the_best_point_of_a_fit_is_no_worse_than_its_start(learned) -> None:
     points, targets = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
     fits = result.fits[:-2]
     for fit, theta in zip(fits[1:], [f.theta for f in fits], strict=False):
-        evidence = Evidence(points, views.jump, targets, fit.precision)
+        evidence = Evidence(points, views.match_weight, targets, fit.precision)
         assert evidence(fit.theta)[0] <= evidence(theta)[0] + 1e-9
         assert evidence(fit.theta)[0] == pytest.approx(fit.value, abs=1e-9)
 
@@ -81,7 +81,7 @@ def test_a_short_step_on_a_slope_is_not_taken_for_the_end(monkeypatch: pytest.Mo
     found = []
     for steep in (1.0, np.inf):
         monkeypatch.setattr(path, "STEEP", steep)
-        evidence = Evidence(points, views.jump, targets, 0.5)
+        evidence = Evidence(points, views.match_weight, targets, 0.5)
         found.append(path.fit_scales(evidence, begin, max_iter=40, tol=0.1))
     patient, hasty = found
     assert np.abs(evidence(begin)[1]).max() > 1.0
@@ -93,7 +93,7 @@ def test_every_step_lowers_the_objective_and_stays_in_the_box() -> None:
     rows = friedman(60)
     views = Views.of(rows.numeric, rows.codes, rows.weight)
     points = views.points(rows.numeric, rows.codes)
-    evidence = Evidence(points, views.jump, Standardised.of(rows).values, 0.05)
+    evidence = Evidence(points, views.match_weight, Standardised.of(rows).values, 0.05)
     low, high = np.array(bounds(views.n_dimensions)).T
     begin = np.clip(start(views.n_dimensions) + 20.0, low, high)
     fits = [path.fit_scales(evidence, begin, max_iter=k, tol=0.0) for k in (1, 3, 9, 27)]
@@ -226,8 +226,8 @@ def test_several_outputs_share_the_scales_and_equal_ones_learn_as_one() -> None:
     views = Views.of(rows.numeric, rows.codes)
     points, values = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
     theta = fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].theta
-    once, _ = Evidence(points, views.jump, values, 0.0)(theta)
-    both, _ = Evidence(points, views.jump, np.vstack([values] * 2), 0.0)(theta)
+    once, _ = Evidence(points, views.match_weight, values, 0.0)(theta)
+    both, _ = Evidence(points, views.match_weight, np.vstack([values] * 2), 0.0)(theta)
     prior, _ = log_prior(theta, 0.0)
     assert both - prior == pytest.approx(2 * (once - prior))
     scales = (fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].scales,)

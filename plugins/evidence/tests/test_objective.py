@@ -49,11 +49,13 @@ def test_kernel_is_the_formula() -> None:
     views = Views.of(numeric, codes)
     points, s = views.points(numeric, codes), scales(5)
     expected = plain_kernel(views, points, s)
-    cross = cross_kernel(points, points, s, views.jump)
+    cross = cross_kernel(points, points, s, views.match_weight)
     np.testing.assert_allclose(cross, expected, atol=1e-12)
-    packed = PairTerms(points, views.jump).fill(s)
+    packed = PairTerms(points, views.match_weight).fill(s)
     np.testing.assert_allclose(packed, cross[np.tril_indices(30)], atol=1e-13)
-    np.testing.assert_allclose(own_kernel(points, s, views.jump), cross.diagonal(), atol=1e-12)
+    np.testing.assert_allclose(
+        own_kernel(points, s, views.match_weight), cross.diagonal(), atol=1e-12
+    )
     assert np.linalg.eigvalsh(cross).min() > -1e-10
 
 
@@ -61,9 +63,9 @@ def test_rows_of_a_block_are_those_of_the_whole() -> None:
     numeric, codes, _ = table(20)
     views = Views.of(numeric, codes)
     points, s = views.points(numeric, codes), scales(5)
-    whole = cross_kernel(points, points, s, views.jump)
+    whole = cross_kernel(points, points, s, views.match_weight)
     np.testing.assert_array_equal(
-        cross_kernel(points, points, s, views.jump, slice(7, 12)), whole[7:12]
+        cross_kernel(points, points, s, views.match_weight, slice(7, 12)), whole[7:12]
     )
 
 
@@ -74,7 +76,7 @@ def test_kappa_is_centred_with_unit_mean_diagonal() -> None:
     views = Views.of(numeric, codes)
     H = views.points(numeric, codes).H
     assert 2 * H[0].mean() == pytest.approx(1.0, abs=1e-2)
-    assert (2 * H[1] + views.jump[1]).mean() == pytest.approx(1.0, abs=1e-12)
+    assert (2 * H[1] + views.match_weight[1]).mean() == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -84,7 +86,7 @@ def test_gradient_matches_differences(weighted: bool, n_outputs: int) -> None:
     views = Views.of(numeric, codes)
     targets = np.vstack([y, y**2, np.cos(y)])[:n_outputs]
     weight = np.random.RandomState(1).uniform(0.5, 3.0, 35) if weighted else None
-    evidence = Evidence(views.points(numeric, codes), views.jump, targets, 5.0, weight)
+    evidence = Evidence(views.points(numeric, codes), views.match_weight, targets, 5.0, weight)
     theta = scales(5).to_vector()
     _, slope = evidence(theta)
     for i in range(len(theta)):
@@ -105,9 +107,11 @@ def test_the_curvature_is_the_average_of_observed_and_expected_information(weigh
 
     def covariance(theta: np.ndarray) -> np.ndarray:
         s = Scales.from_vector(theta)
-        return cross_kernel(points, points, s, views.jump) + np.diag(s.noise / weight + JITTER)
+        return cross_kernel(points, points, s, views.match_weight) + np.diag(
+            s.noise / weight + JITTER
+        )
 
-    evidence = Evidence(points, views.jump, targets, 5.0, weight)
+    evidence = Evidence(points, views.match_weight, targets, 5.0, weight)
     evidence.value(theta)
     _, curvature = evidence.derivatives()
     S = covariance(theta)
@@ -130,8 +134,8 @@ def test_the_gaussian_term_alone_is_all_terms_with_weights_of_zero(n_outputs: in
     )
     theta = scales(5).to_vector()
     theta[11:15] = -60.0
-    whole = Evidence(points, views.jump, targets, 0.5)
-    alone = Evidence(points, views.jump, targets, 0.5, terms=GaussianTerm)
+    whole = Evidence(points, views.match_weight, targets, 0.5)
+    alone = Evidence(points, views.match_weight, targets, 0.5, terms=GaussianTerm)
     assert alone.value(theta) == pytest.approx(whole.value(theta), rel=1e-12)
     (slope, curvature), (expected, other) = alone.derivatives(), whole.derivatives()
     free = alone.free
@@ -146,11 +150,11 @@ def test_value_is_the_density_of_the_targets() -> None:
     numeric, codes, y = table(25)
     views = Views.of(numeric, codes)
     points, s = views.points(numeric, codes), scales(5)
-    S = cross_kernel(points, points, s, views.jump) + (s.noise + JITTER) * np.eye(25)
+    S = cross_kernel(points, points, s, views.match_weight) + (s.noise + JITTER) * np.eye(25)
     density = multivariate_normal(np.zeros(25), S).logpdf(y)
     theta = s.to_vector()
     prior, _ = log_prior(theta, 5.0)
-    value, _ = Evidence(points, views.jump, y[None], 5.0)(theta)
+    value, _ = Evidence(points, views.match_weight, y[None], 5.0)(theta)
     assert value - prior == pytest.approx(-density - 12.5 * np.log(2 * np.pi), abs=1e-8)
 
 
@@ -169,7 +173,9 @@ def test_a_gaussian_term_alone_is_scikit_learns_process() -> None:
     theirs = process.log_marginal_likelihood_value_ + 20.0 * np.log(2 * np.pi)
     theta = np.maximum(s.to_vector(), -60.0)
     prior, _ = log_prior(theta, 0.5)
-    assert Evidence(points, views.jump, y[None], 0.5)(theta)[0] - prior == pytest.approx(-theirs)
+    assert Evidence(points, views.match_weight, y[None], 0.5)(theta)[0] - prior == pytest.approx(
+        -theirs
+    )
 
 
 def test_a_row_of_weight_two_counts_as_the_row_twice() -> None:
@@ -179,8 +185,10 @@ def test_a_row_of_weight_two_counts_as_the_row_twice() -> None:
     weight = np.ones(20)
     weight[:5] = 2.0
     twice = np.concatenate([np.arange(20), np.arange(5)])
-    once = Evidence(views.points(numeric, codes), views.jump, y[None], 5.0, weight)
-    both = Evidence(views.points(numeric[twice], codes[twice]), views.jump, y[None, twice], 5.0)
+    once = Evidence(views.points(numeric, codes), views.match_weight, y[None], 5.0, weight)
+    both = Evidence(
+        views.points(numeric[twice], codes[twice]), views.match_weight, y[None, twice], 5.0
+    )
     values = [(once(t)[0], both(t)[0]) for t in (scales(5, k).to_vector() for k in range(3))]
     gaps = np.diff(values).ravel()
     # the jitter is not divided by the weight
@@ -194,7 +202,9 @@ def test_the_recorded_value_and_slopes(golden) -> None:
     weight = np.array(case["weight"])
     views = Views.of(numeric, codes, weight)
     points = views.points(numeric, codes)
-    evidence = Evidence(points, views.jump, np.array(case["targets"]), case["precision"], weight)
+    evidence = Evidence(
+        points, views.match_weight, np.array(case["targets"]), case["precision"], weight
+    )
     value, slopes = evidence(np.array(case["theta"]))
     assert value == pytest.approx(case["value"], rel=1e-12)
     np.testing.assert_allclose(slopes, case["slopes"], rtol=1e-9, atol=1e-11)

@@ -34,7 +34,7 @@ def wide(n: int, p: int, outputs: int = 1) -> Rows:
 def evidence_of(rows: Rows) -> Evidence:
     views = rows.views()
     points = views.points(rows.numeric, rows.codes)
-    return Evidence(points, views.jump, Standardised.of(rows).values, 5.0, rows.weight)
+    return Evidence(points, views.match_weight, Standardised.of(rows).values, 5.0, rows.weight)
 
 
 def dense(curvature: LowRankCurvature) -> np.ndarray:
@@ -95,13 +95,13 @@ def test_passes_over_blocks_of_rows_are_the_pass_over_all(
     points = views.points(rows.numeric, rows.codes)
     state = np.random.RandomState(0)
     slope, probes = state.randn(465), state.randn(2, 30)
-    scales = Evidence(points, views.jump, rows.targets, 5.0)
+    scales = Evidence(points, views.match_weight, rows.targets, 5.0)
     theta = start(10)
     scales.value(theta)
     said = []
     for size in (2**40, moment):
         monkeypatch.setattr(terms, "_MOMENT", size)
-        own = kind(points, views.jump)
+        own = kind(points, views.match_weight)
         kernel = own.fill(scales._scales).copy()
         said.append((kernel, *own.changes(slope, scales._scales, probes)))
     for whole, parts in zip(*said, strict=True):

@@ -52,8 +52,8 @@ def test_nothing_is_promised_of_p_values_that_may_be_too_small(
     promise = "are expected to be false" if adjust == "bh" else "is false is at most 0.05"
     assert promise in said[0]
     assert promise not in said[1]
-    assert "not known, because series wander" in said[1]
-    assert "not known, because series wander" in pages[1]
+    assert "not known, because series look nonstationary" in said[1]
+    assert "not known, because series look nonstationary" in pages[1]
     assert "not known" not in pages[0]
 
 

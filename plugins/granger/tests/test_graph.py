@@ -257,7 +257,7 @@ def test_rearrangements_keep_the_order_within_each_replicate() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*wander or follow a trend")
+@pytest.mark.filterwarnings("ignore:.*random walks or follow a trend")
 @pytest.mark.parametrize("n_replicates", [1, 5])
 def test_slow_series_without_edges_pass_a_test_of_five_per_cent_as_often(n_replicates: int) -> None:
     rates = []

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples
-from kernelweave.granger.frames import later
+from kernelweave.granger.frames import extend_index
 from kernelweave.kernels_core import KernelWeaveWarning
 
 
@@ -251,7 +251,7 @@ def test_tables_keep_their_names_and_times(frame: pd.DataFrame) -> None:
     ],
 )
 def test_what_comes_later_goes_on_like_what_was(index: pd.Index, after: list[Any]) -> None:
-    found = later(index, 2)
+    found = extend_index(index, 2)
     expected = after if isinstance(after[0], int) else list(type(index)(after, freq=index.freq))
     assert list(found) == expected
 

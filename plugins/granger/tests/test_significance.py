@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, random_network
 from kernelweave.granger.draws import null_weights
-from kernelweave.granger.frames import shared_season, wanders, warn_of_draws, warn_of_series
+from kernelweave.granger.frames import (
+    looks_nonstationary,
+    shared_season,
+    warn_of_draws,
+    warn_of_series,
+)
 from kernelweave.granger.graph_parameters import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import (
@@ -187,7 +192,9 @@ def test_random_walks_trends_and_shared_seasons_are_named() -> None:
     X = noise.copy()
     X[:, 1] = noise[:, [1, 2]].sum(axis=1).cumsum()
     X[:, 3] += time / 20.0
-    with pytest.warns(KernelWeaveWarning, match="series b, d seem to wander or follow a trend"):
+    with pytest.warns(
+        KernelWeaveWarning, match="series b, d seem to be random walks or follow a trend"
+    ):
         assert warn_of_series(X, list("abcd"), together)
     X = noise.copy()
     X[:, [0, 2]] += 1.5 * np.sin(time * np.pi / 6)[:, None]
@@ -200,9 +207,12 @@ def test_slow_series_are_no_random_walks_and_have_no_season() -> None:
     noise = np.random.default_rng(1).standard_normal(X.shape)
     for t in range(1, 450):
         X[:, t] = 0.8 * X[:, t - 1] + noise[:, t]
-    assert np.mean([wanders(x) for series in X[:, 250:] for x in series.T]) <= 0.02
+    assert np.mean([looks_nonstationary(x) for series in X[:, 250:] for x in series.T]) <= 0.02
     assert np.mean([len(shared_season(series)[1]) > 0 for series in X[:, 250:]]) <= 0.05
-    assert np.mean([wanders(x) for series in noise.cumsum(axis=1) for x in series.T]) >= 0.65
+    assert (
+        np.mean([looks_nonstationary(x) for series in noise.cumsum(axis=1) for x in series.T])
+        >= 0.65
+    )
 
 
 def test_random_networks_follow_their_equation() -> None:

@@ -19,7 +19,7 @@ def _pair_row(left, right, a, width, metric, strength, d2, linear, product):
 
     ``left`` and ``right`` are (X, U, H, C): first view (p, n), ranks (p, n), the one-point part
     of κ (p + q, n), codes of levels (q, n). ``metric`` is ℓ² (p + q,); ``strength`` (3, p + q)
-    holds s/(1 + s), 1/(1 + s) and κ's jump where two levels agree.
+    holds s/(1 + s), 1/(1 + s) and the match weight: what κ gains where two levels agree.
     """
     X, U, H, C = left
     XR, UR, HR, CR = right
@@ -40,12 +40,12 @@ def _pair_row(left, right, a, width, metric, strength, d2, linear, product):
     for j in range(C.shape[0]):
         i = p + j
         code, h = C[j, a], H[i, a]
-        own, part, rest, jump = metric[i], strength[0, i], strength[1, i], strength[2, i]
+        own, part, rest, match_weight = metric[i], strength[0, i], strength[1, i], strength[2, i]
         cs, hs = CR[j], HR[i]
-        half = own / (2.0 * jump)
+        half = own / (2.0 * match_weight)
         for b in range(width):
             same = 1.0 if code == cs[b] else 0.0
-            kappa = h + hs[b] + jump * same
+            kappa = h + hs[b] + match_weight * same
             d2[b] += own * (1.0 - same)
             linear[b] += half * kappa
             product[b] *= rest + part * kappa
@@ -131,16 +131,16 @@ def packed_changes(
         for j in range(C.shape[0]):
             i = p + j
             code, h = C[j, a], H[i, a]
-            part, rest, jump = strength[0, i], strength[1, i], strength[2, i]
+            part, rest, match_weight = strength[0, i], strength[1, i], strength[2, i]
             cs, hs = C[j], H[i]
-            half = 0.5 * linear / jump
+            half = 0.5 * linear / match_weight
             for b in range(width):
                 same = 1.0 if code == cs[b] else 0.0
-                change[b] = far[b] * (1.0 - same) + half * (h + hs[b] + jump * same)
+                change[b] = far[b] * (1.0 - same) + half * (h + hs[b] + match_weight * same)
             metric_slope[i] += summed(change, pull, width)
             spread(change, a, probes, metric_moved[i])
             for b in range(width):
-                value = h + hs[b] + (jump if code == cs[b] else 0.0)
+                value = h + hs[b] + (match_weight if code == cs[b] else 0.0)
                 change[b] = shape[b] * (value - 1.0) / (rest + part * value)
             kappa_slope[i] += summed(change, pull, width)
             spread(change, a, probes, kappa_moved[i])

@@ -505,11 +505,11 @@ class EvidenceModel(Explained, Estimator):
     ) -> Rows | Source:
         """Draw rows for the encoder; return all rows where they are few, else their blocks."""
         twin = np.random.RandomState()
-        # the survey draws the same rows from the same state
+        # a copy of the state: the survey of large tables will draw the same rows from it again
         twin.set_state(state.get_state())
         seed = twin.randint(2**31 - 1)
         seen, targets = first_reading(table, self._targets(), DRAWN_ROWS, seed)
-        self._know(targets)
+        self._set_target_info(targets)
         with seen.place_errors():
             self._fit_encoder(seen.batch.X, seen.batch.weight)
         self._division = division_of(seen.batch.X, seen.batch.y, groups, order, self.cv)
@@ -519,11 +519,11 @@ class EvidenceModel(Explained, Estimator):
         return self._rows(seen.batch.X, *targets_of(seen.batch, targets))
 
     def _targets(self) -> NumberTargets | ClassTargets:
-        """Return what looks at targets batch by batch."""
+        """Return an empty summary of targets, which is updated batch by batch."""
         raise NotImplementedError
 
-    def _know(self, targets: Any) -> None:
-        """Keep what all targets tell."""
+    def _set_target_info(self, targets: Any) -> None:
+        """Check the summary of all targets and keep what prediction needs of it."""
         raise NotImplementedError
 
     def _fit_encoder(self, X: Table, weight: FloatArray | None) -> None:
@@ -531,14 +531,14 @@ class EvidenceModel(Explained, Estimator):
         self.encoder_.fit(X, relative(weight), estimator=self)
 
     def _tell(self, done: int, parts: int) -> None:
-        """Let whoever watches see the share of the work that is done."""
+        """Report the share of the work that is done to callbacks, and print it if verbose."""
         if self.verbose > 0:
             print(f"[evidence] {done} of {parts} parts")  # noqa: T201
         now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, done / parts)
         _notify_unless_over(now)
 
     def _tell_rows(self, lines: RowsTold, what: str, rows: int, n_rows: int) -> None:
-        """Let whoever watches see how many rows are summed over."""
+        """Report how many rows have been summed to callbacks, and print it if verbose."""
         if self.verbose > 0:
             lines(what, rows, n_rows)
         now = Progress("evidence", rows, -np.inf, np.inf, np.inf, 0.0, np.nan, rows / n_rows)
@@ -550,7 +550,7 @@ class EvidenceModel(Explained, Estimator):
     def _last_step(
         self, predictor: ExactPredictor, state: np.random.RandomState
     ) -> tuple[ExactPredictor, str]:
-        """Return what predicts on the learned kernel, and what the time limit left undone of it."""
+        """Return the final predictor on the learned kernel, and what the time limit left undone."""
         raise NotImplementedError
 
     def _store(
@@ -576,7 +576,7 @@ class EvidenceModel(Explained, Estimator):
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
         self._new_rows = self._expected(predictor, learned, rows, division)
         self.held_out_error_ = self._new_rows[0].error
-        self.held_out_prediction_ = self._told(predictor.held_out, rows)
+        self.held_out_prediction_ = self._format_held_out(predictor.held_out, rows)
         kept = self._owner >= 0
         self.held_out_fold_ = np.full(len(self._owner), -1, dtype=np.intp)
         self.held_out_fold_[kept] = predictor.fold[self._owner[kept]]
@@ -751,8 +751,8 @@ class EvidenceModel(Explained, Estimator):
     def _warn_of(self, rows: Rows, values: FloatArray) -> None:
         raise NotImplementedError
 
-    def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
-        """Return predictions of rows held out as `held_out_prediction_`."""
+    def _format_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+        """Return decision values of held-out rows in the format of `held_out_prediction_`."""
         raise NotImplementedError
 
     def _encoded(self, X: Table) -> Encoded:

@@ -72,7 +72,7 @@ def linear_fit(views: Views, rows: Rows) -> Fit:
     points, n = views.points(rows.numeric, rows.codes), views.n_dimensions
     metric = 1.0 / n
     scales = Scales(np.full(n, np.sqrt(metric)), np.zeros(n), np.eye(N_TERMS)[_LINEAR], 1.0)
-    K = cross_kernel(points, points, scales, views.jump)
+    K = cross_kernel(points, points, scales, views.match_weight)
     tried = left_out_errors(K, Standardised.of(rows).values, rows.mass, _LINEAR_RIDGES)
     _, amplitude, ridge = min(tried)
     return _one_term(n, _LINEAR, metric, amplitude, ridge)

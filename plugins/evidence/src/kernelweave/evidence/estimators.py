@@ -72,11 +72,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _targets(self) -> NumberTargets:
         return NumberTargets()
 
-    def _know(self, targets: NumberTargets) -> None:
+    def _set_target_info(self, targets: NumberTargets) -> None:
         targets.check()
         self._flat = targets.flat
 
-    def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+    def _format_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
         return self._shaped(to_original_rows(held_out, self._owner))
 
     def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
@@ -272,14 +272,14 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     def _targets(self) -> ClassTargets:
         return ClassTargets()
 
-    def _know(self, targets: ClassTargets) -> None:
+    def _set_target_info(self, targets: ClassTargets) -> None:
         def weigh(labels: Labels, masses: FloatArray) -> FloatArray:
             return class_weights(self, labels, np.arange(len(labels)), masses)
 
         targets.check(weigh)
         self.classes_ = targets.labels
 
-    def _told(self, held_out: FloatArray, rows: Rows) -> FloatArray:
+    def _format_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
         proba = np.asarray(softmax(self._answers_held_out(held_out, rows), axis=1))
         return to_original_rows(proba, self._owner)
 

@@ -75,12 +75,12 @@ class EvidenceKernel(Kernel):
     def _gram(self, X: Any, Y: Any | None) -> RealArray:
         left = self._points(X)
         right = left if Y is None else self._points(Y)
-        K = mixed_kernel(left, right, self.scales, self.views.jump)
+        K = mixed_kernel(left, right, self.scales, self.views.match_weight)
         return 0.5 * (K + K.T) if Y is None else K
 
     def _diag(self, X: Any) -> RealArray:
         points = self._points(X)
-        values = [own_kernel(points, each, self.views.jump) for each in self.scales]
+        values = [own_kernel(points, each, self.views.match_weight) for each in self.scales]
         return np.asarray(np.sum(values, axis=0))
 
 

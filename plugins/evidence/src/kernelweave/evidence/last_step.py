@@ -332,7 +332,7 @@ def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> Poste
 
 def _gram(mixture: Mixture) -> FloatArray:
     points = mixture.points
-    return mixed_kernel(points, points, mixture.scales, mixture.views.jump)
+    return mixed_kernel(points, points, mixture.scales, mixture.views.match_weight)
 
 
 def _logits(

@@ -86,7 +86,7 @@ class Mixture:
 
     def kernel(self, left: Points, rows: slice = slice(None)) -> FloatArray:
         """Return the kernel between some rows of other points and the training rows."""
-        return mixed_kernel(left, self.points, self.scales, self.views.jump, rows)
+        return mixed_kernel(left, self.points, self.scales, self.views.match_weight, rows)
 
     def predict(self, points: Points) -> FloatArray:
         """Return predictions in the units of the targets, shape (n, n_outputs)."""
@@ -101,7 +101,7 @@ class Mixture:
 
     def variance(self, points: Points) -> FloatArray:
         """Return the posterior variance of the function, standardised, shape (n,)."""
-        own = sum(own_kernel(points, each, self.views.jump) for each in self.scales)
+        own = sum(own_kernel(points, each, self.views.match_weight) for each in self.scales)
         out = np.array(own, dtype=np.float64)
         for rows in blocks(points.n_points, self.points.n_points):
             half = solve_triangular(
@@ -115,14 +115,14 @@ def mixed_kernel(
     left: Points,
     right: Points,
     scales: Sequence[Scales],
-    jump: FloatArray,
+    match_weight: FloatArray,
     rows: slice = slice(None),
 ) -> FloatArray:
     """Return Σ K(scales) between some rows of ``left`` and all of ``right``."""
     first, *others = scales
-    out = cross_kernel(left, right, first, jump, rows)
+    out = cross_kernel(left, right, first, match_weight, rows)
     for each in others:
-        out += cross_kernel(left, right, each, jump, rows)
+        out += cross_kernel(left, right, each, match_weight, rows)
     return out
 
 
@@ -169,7 +169,7 @@ def _factor(
     views: Views, points: Points, scales: tuple[Scales, ...], diagonal: FloatArray
 ) -> FloatArray:
     """Return the lower Cholesky factor of the kernel of all points plus a diagonal."""
-    S = mixed_kernel(points, points, scales, views.jump)
+    S = mixed_kernel(points, points, scales, views.match_weight)
     S[np.diag_indices_from(S)] += diagonal
     return np.asarray(cho_factor(S, lower=True, overwrite_a=True, check_finite=False)[0])
 
@@ -210,7 +210,7 @@ class Expansion:
     def kernel(self, left: Points, right: Points | None = None) -> FloatArray:
         """Return the kernel between points, by default with those of the expansion."""
         right = self.points if right is None else right
-        return mixed_kernel(left, right, self.scales, self.views.jump)
+        return mixed_kernel(left, right, self.scales, self.views.match_weight)
 
     def restore(self, latent: FloatArray) -> FloatArray:
         """Return predictions of the targets from standardised ones, shape (n, n_outputs)."""

@@ -49,18 +49,18 @@ class Evidence:
     """
 
     points: Points
-    jump: FloatArray
+    match_weight: FloatArray
     targets: FloatArray
     precision: float
     weight: FloatArray | None = None
     terms: type[PairTerms | GaussianTerm] = PairTerms
 
     def __post_init__(self) -> None:
-        self._terms = self.terms(self.points, self.jump)
+        self._terms = self.terms(self.points, self.match_weight)
         self.free = self._terms.free
         self.n_evaluations = 0
         n = self.points.n_points
-        self._wide = is_wide(len(self.jump), n)
+        self._wide = is_wide(len(self.match_weight), n)
         self._square = np.zeros((n, n))
         self._packed = np.empty(n * (n + 1) // 2)
         self._share = np.ones(n) if self.weight is None else 1.0 / self.weight
@@ -121,8 +121,8 @@ class Evidence:
                 blas.dtrsm(np.sqrt(0.5), self._factor, moved[:, k].T, trans_a=1, lower=0)
                 for k in range(len(probes))
             ]
-            return slope, LowRankCurvature.of(len(self.jump), self.precision, halves)
-        curvature = prior_curvature(len(self.jump), self.precision)
+            return slope, LowRankCurvature.of(len(self.match_weight), self.precision, halves)
+        curvature = prior_curvature(len(self.match_weight), self.precision)
         for k in range(len(probes)):
             own = np.asfortranarray(moved[:, k].T)
             curvature += 0.5 * own.T @ blas.dsymm(1.0, inverse, own, lower=0)

@@ -54,7 +54,7 @@ class EvidenceDescent:
     _curvature: FloatArray | LowRankCurvature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        low, high = np.array(bounds(len(self.evidence.jump))).T
+        low, high = np.array(bounds(len(self.evidence.match_weight))).T
         free = self.evidence.free
         self.low, self.high = np.where(free, low, self.theta), np.where(free, high, self.theta)
         self.theta = np.clip(self.theta, self.low, self.high)
@@ -239,17 +239,21 @@ def fit_path(
 
     Raises Stopped where time is up.
     """
-    points, jump, n = views.points(rows.numeric, rows.codes), views.jump, views.n_dimensions
+    points, match_weight, n = (
+        views.points(rows.numeric, rows.codes),
+        views.match_weight,
+        views.n_dimensions,
+    )
     if kept is not None:
-        points, jump = points.among(kept), jump[kept]
+        points, match_weight = points.among(kept), match_weight[kept]
     targets = Standardised.of(rows).values
     fits = [] if fits is None else fits
     before: list[FloatArray] = []
     for i, precision in enumerate(plan.precisions):
-        evidence = Evidence(points, jump, targets, precision, rows.weight, terms)
+        evidence = Evidence(points, match_weight, targets, precision, rows.weight, terms)
         given = starts[i] if starts else []
         own = given if kept is None else [restricted(each, kept) for each in given]
-        known = [*before, *own] or [start(len(jump))]
+        known = [*before, *own] or [start(len(match_weight))]
         theta = min(known, key=evidence.value) if len(known) > 1 else known[0]
         try:
             found = fit_scales(evidence, theta, max_iter=plan.max_iter, tol=plan.tol)

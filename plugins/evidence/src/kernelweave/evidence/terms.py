@@ -70,10 +70,10 @@ class Scales:
         with np.errstate(divide="ignore"):
             return np.log(self._vector())
 
-    def shape(self, jump: FloatArray) -> FloatArray:
-        """Return s/(1 + s), 1/(1 + s) and κ's jump, as the compiled passes take them."""
+    def shape(self, match_weight: FloatArray) -> FloatArray:
+        """Return s/(1 + s), 1/(1 + s) and the match weights, as the compiled passes take them."""
         rest = 1.0 / (1.0 + self.strength)
-        return np.vstack([self.strength * rest, rest, jump])
+        return np.vstack([self.strength * rest, rest, match_weight])
 
 
 @dataclass
@@ -81,7 +81,7 @@ class PairTerms:
     """Terms of all pairs b ≤ a of one set of points, packed; `values` holds them, unweighted."""
 
     points: Points
-    jump: FloatArray
+    match_weight: FloatArray
 
     def __post_init__(self) -> None:
         n = self.points.n_points
@@ -91,12 +91,12 @@ class PairTerms:
     @property
     def free(self) -> NDArray[np.bool_]:
         """What of log ℓ, log s, log w, log σ² changes the kernel or the noise: all."""
-        return np.ones(2 * len(self.jump) + N_TERMS + 1, dtype=np.bool_)
+        return np.ones(2 * len(self.match_weight) + N_TERMS + 1, dtype=np.bool_)
 
     def fill(self, scales: Scales) -> FloatArray:
         """Compute the terms at some scales; return the kernel, packed."""
         d2, linear, product, gauss, laplace, wide, near, out = self._store
-        self.strength = scales.shape(self.jump)
+        self.strength = scales.shape(self.match_weight)
         metric = scales.ell**2
         for first, n_rows, own in _row_blocks(self.n_points, len(metric)):
             passes.fill_pairs(
@@ -155,7 +155,7 @@ class GaussianTerm:
     """The first term alone: the others have weight zero, and cost nothing."""
 
     points: Points
-    jump: FloatArray
+    match_weight: FloatArray
 
     def __post_init__(self) -> None:
         n = self.points.n_points
@@ -164,7 +164,7 @@ class GaussianTerm:
     @property
     def free(self) -> NDArray[np.bool_]:
         """What of log ℓ, log s, log w, log σ² changes the kernel or the noise."""
-        n = len(self.jump)
+        n = len(self.match_weight)
         free = np.zeros(2 * n + N_TERMS + 1, dtype=np.bool_)
         free[:n] = free[2 * n] = free[-1] = True
         return free
@@ -232,18 +232,18 @@ def _times(packed: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def cross_kernel(
-    left: Points, right: Points, scales: Scales, jump: FloatArray, rows: slice = slice(None)
+    left: Points, right: Points, scales: Scales, match_weight: FloatArray, rows: slice = slice(None)
 ) -> NDArray[np.float64]:
     """Return the kernel between some rows of ``left`` and all of ``right``."""
     used = np.flatnonzero((scales.ell > 0.0) | (scales.strength > 0.0))
-    if len(used) < len(jump):
+    if len(used) < len(match_weight):
         # what has no scale changes nothing
-        left, right, jump = left.among(used), right.among(used), jump[used]
+        left, right, match_weight = left.among(used), right.among(used), match_weight[used]
         scales = replace(scales, ell=scales.ell[used], strength=scales.strength[used])
     first, last, _ = rows.indices(left.n_points)
     d2, linear, product = np.empty((3, last - first, right.n_points))
     passes.fill_pairs(
-        left, right, first, last - first, False, scales.ell**2, scales.shape(jump),
+        left, right, first, last - first, False, scales.ell**2, scales.shape(match_weight),
         d2.reshape(-1), linear.reshape(-1), product.reshape(-1),
     )  # fmt: skip
     w = scales.weights
@@ -265,11 +265,11 @@ def cross_kernel(
     return out
 
 
-def own_kernel(points: Points, scales: Scales, jump: FloatArray) -> FloatArray:
+def own_kernel(points: Points, scales: Scales, match_weight: FloatArray) -> FloatArray:
     """Return k(x, x) of every point, shape (n,)."""
-    p, strength = len(points.X), scales.shape(jump)
+    p, strength = len(points.X), scales.shape(match_weight)
     kappa = 2.0 * points.H + strength[2][:, None]
-    square = np.vstack([points.X**2, 0.5 * kappa[p:] / np.maximum(jump[p:], 1.0)[:, None]])
+    square = np.vstack([points.X**2, 0.5 * kappa[p:] / np.maximum(match_weight[p:], 1.0)[:, None]])
     product = np.prod(strength[1][:, None] + strength[0][:, None] * kappa, axis=0)
     w = scales.weights
     values: FloatArray = w[0] + w[1] + w[4] + w[2] * (scales.ell**2 @ square) + w[3] * product

@@ -92,8 +92,11 @@ class Views:
         return len(self.knots) + len(self.shares)
 
     @property
-    def jump(self) -> FloatArray:
-        """How much κ grows where two rows agree: 0 for numbers, shape (p + q,)."""
+    def match_weight(self) -> FloatArray:
+        """What κ gains where two rows have the same level, 0 for numbers, shape (p + q,).
+
+        It is larger for columns whose levels rarely agree by chance.
+        """
         levels = [1.0 / max(1.0 - np.sum(share**2), 1e-6) for share in self.shares]
         return np.concatenate([np.zeros(len(self.knots)), levels])
 
@@ -148,10 +151,12 @@ class Views:
             U[i] = np.interp(np.ldexp(numeric[:, i], unit), np.ldexp(knots, unit), ranks)
         H = np.empty((self.n_dimensions, len(numeric)))
         H[: len(X)] = 3.0 * (U * U - U + 1.0 / 3.0)
-        for j, (share, jump) in enumerate(zip(self.shares, self.jump[len(X) :], strict=True)):
+        for j, (share, match_weight) in enumerate(
+            zip(self.shares, self.match_weight[len(X) :], strict=True)
+        ):
             known = np.append(share, 0.0)
             code = np.minimum(codes[:, j], len(share))
-            H[len(X) + j] = jump * (0.5 * np.sum(share**2) - known[code])
+            H[len(X) + j] = match_weight * (0.5 * np.sum(share**2) - known[code])
         return Points(X, U, H, np.ascontiguousarray(codes.T))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .frames import as_frame, future_rows, is_frame, later
+from .frames import as_frame, extend_index, future_rows, is_frame
 from .graph_parameters import GraphParameters
 from .roles import Roles
 from .series import lag_list
@@ -93,7 +93,7 @@ class FittedGraph(GraphParameters):
         values = self._predict((rows - self._mean) / self._scale) * self._scale + self._mean
         if not is_frame(X):
             return values
-        return as_frame(values, X, X.index[max(self.lags_) :].append(later(X.index, 1)))
+        return as_frame(values, X, X.index[max(self.lags_) :].append(extend_index(X.index, 1)))
 
     def forecast_ahead(
         self,
@@ -150,7 +150,7 @@ class FittedGraph(GraphParameters):
         ends = np.quantile(paths, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
         found = [paths.mean(axis=0), *ends]
         if is_frame(X):
-            index = later(X.index, int(steps))
+            index = extend_index(X.index, int(steps))
             found = [as_frame(each, X, index) for each in found]
         return Forecast(found[0], found[1], found[2], float(level))
 

@@ -82,10 +82,10 @@ def warn_of_times(X: object, replicate: Index) -> None:
         )
 
 
-def later(index: Any, steps: int) -> Any:
-    """Return the labels of the rows that come after a pandas Index, as evenly as it goes on.
+def extend_index(index: Any, steps: int) -> Any:
+    """Return the labels of the next rows after a pandas Index, with its frequency or step.
 
-    Counts from its length where nothing can be told.
+    They count up from its length where it has neither.
     """
     import pandas as pd
 
@@ -136,21 +136,23 @@ def future_rows(future: Any, names: list[str], given: Index, steps: int) -> Matr
 
 
 def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate: Index) -> bool:
-    """Warn of random walks, trends and seasons that series share; return whether there are some.
+    """Warn of random walks, trends and shared seasons; return whether there are any.
 
     `scaled` of shape (n_times, n_nodes): the series; `names`: of the nodes; `replicate` of shape
-    (n_times,): replicate of each row; the longest is looked at, if it has 50 rows. Warns
-    KernelWeaveWarning once for wandering series, once for a shared season.
+    (n_times,): replicate of each row; only the longest is checked, if it has 50 rows. Warns
+    KernelWeaveWarning once for nonstationary series and once for a shared season.
     """
     longest = scaled[replicate == np.bincount(replicate).argmax()]
     if len(longest) < _LONG:
         return False
-    wander = [name for name, x in zip(names, longest.T, strict=True) if wanders(x)]
-    if wander:
+    nonstationary = [
+        name for name, x in zip(names, longest.T, strict=True) if looks_nonstationary(x)
+    ]
+    if nonstationary:
         warnings.warn(
-            f"{_some(wander)} wander or follow a trend over the whole record: moved in time they "
-            "still look like causes of one another, and p-values come out too small; take "
-            "differences, or take the trend off",
+            f"{_some(nonstationary)} be random walks or follow a trend: such series often seem "
+            "to drive one another, and p-values come out too small; take differences or remove the "
+            "trend",
             KernelWeaveWarning,
             stacklevel=4,
         )
@@ -158,11 +160,11 @@ def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate:
     if len(sharing) > 1:
         warnings.warn(
             f"{_some([names[j] for j in sharing])} share a season of about {period:.3g} rows: "
-            "p-values may take it for influence; take it off, or give it as a series of its own",
+            "p-values may take it for influence; remove it, or add it as a series of its own",
             KernelWeaveWarning,
             stacklevel=4,
         )
-    return bool(wander) or len(sharing) > 1
+    return bool(nonstationary) or len(sharing) > 1
 
 
 def warn_of_draws(
@@ -194,16 +196,18 @@ def warn_of_draws(
         )
 
 
-def wanders(x: Vector) -> bool:
-    """Tell whether a series looks like a random walk or follows a straight line.
+def looks_nonstationary(x: Vector) -> bool:
+    """Return whether a series looks like a random walk or follows a linear trend.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.granger.frames import wanders
+    >>> from kernelweave.granger.frames import looks_nonstationary
     >>> noise = np.random.default_rng(0).standard_normal(200)
-    >>> wanders(noise), wanders(noise.cumsum()), wanders(noise + np.arange(200) / 20)
-    (False, True, True)
+    >>> looks_nonstationary(noise), looks_nonstationary(noise.cumsum())
+    (False, True)
+    >>> looks_nonstationary(noise + np.arange(200) / 20)
+    True
     """
     time = np.arange(len(x), dtype=np.float64)
     if np.corrcoef(time, x)[0, 1] ** 2 > _TREND:

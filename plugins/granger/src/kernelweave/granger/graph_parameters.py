@@ -256,7 +256,7 @@ class GraphParameters(Estimator):
     )
     p_values_doubted_: bool = fitted(
         "bool",
-        "Whether series wander or share a season, so that p-values may come out too small.",
+        "Whether series look nonstationary or share a season, so that p-values may be too small.",
     )
     effects_: Effects = fitted("Effects", "Curves of all edges.")
     n_draws_: int = fitted("int", "Draws per target behind them; 0 without.")

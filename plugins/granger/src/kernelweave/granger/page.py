@@ -217,8 +217,8 @@ def verdict(model: GrangerGraph) -> str:
     passing = f"{passed} of {tested} edges pass at {level:g}, {model.n_draws_} draws per series"
     if model.p_values_doubted_:
         return (
-            f"{passing}: how many of them are false is not known, because series wander or share "
-            "a season and p-values may come out too small"
+            f"{passing}: how many of them are false is not known, because series look "
+            "nonstationary or share a season and p-values may be too small"
         )
     if model.adjust == "bh":
         return f"{passing}: of those that pass, at most {100 * level:g} % are expected to be false"

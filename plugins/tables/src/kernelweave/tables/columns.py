@@ -181,7 +181,7 @@ def read_objects(values: Labels, name: str) -> Raw:
         return _words(codes, uniques, "booleans") if kinds else Numbers(np.full(len(codes), np.nan))
     if all(issubclass(kind, _NUMBERS) and not issubclass(kind, bool) for kind in kinds):
         whole = all(issubclass(kind, numbers.Integral) for kind in kinds) and codes.min() >= 0
-        return Numbers(_spread(np.array([float(each) for each in uniques]), codes), whole)
+        return Numbers(_take_codes(np.array([float(each) for each in uniques]), codes), whole)
     if all(issubclass(kind, _DATES) for kind in kinds):
         import pandas as pd
 
@@ -189,7 +189,7 @@ def read_objects(values: Labels, name: str) -> Raw:
         return Dates(moments.reindex(codes).reset_index(drop=True))
     if all(issubclass(kind, _SPANS) for kind in kinds):
         seconds = np.array([_seconds(each) for each in uniques])
-        return Numbers(_spread(seconds, codes), seen="durations")
+        return Numbers(_take_codes(seconds, codes), seen="durations")
     allowed = (str, np.bool_, datetime.time, *_NUMBERS)
     for code, each in enumerate(uniques):
         if not isinstance(each, allowed):
@@ -237,7 +237,7 @@ def _decoded(value: object) -> object:
     return bool(value) if isinstance(value, np.bool_) else value
 
 
-def _spread(values: NDArray[np.float64], codes: Labels) -> NDArray[np.float64]:
+def _take_codes(values: NDArray[np.float64], codes: Labels) -> NDArray[np.float64]:
     """Return the value of each code, NaN where it is −1."""
     spread: NDArray[np.float64] = np.append(values, np.nan)[codes]
     return spread

@@ -58,15 +58,15 @@ class WrittenNumbers:
     def fit(
         cls, cells: Sequence[str], rows: Sequence[float], *, comma: str = ""
     ) -> tuple[WrittenNumbers, str] | None:
-        """Return how the different cells of a column are written, and what to say of doubts.
+        """Return the number format of a column, and a remark where it is ambiguous.
 
-        One or two words among many numbers are none of them; of two units the one of most rows is
-        that of the column, and cells without one are in it.
+        One or two texts among many numbers are read as missing. Of several units the most frequent
+        is that of the column, and of its cells without a unit.
 
-        - `cells`: the different ones, gaps left out
+        - `cells`: the distinct cells, missing ones left out
         - `rows` of shape (n_cells,): how many rows have each
-        - `comma`: what a comma in 1,234 is where the column does not tell: ``"decimal"`` as in a
-          file that separates by semicolons, ``"thousands"``, or empty where nobody knows
+        - `comma`: meaning of the comma in 1,234 where the column does not decide: ``"decimal"``, as
+          in a file that separates by semicolons, ``"thousands"``, or empty if unknown
 
         ``None`` where they are no numbers.
         """

@@ -178,11 +178,11 @@ class Explained:
         )
         values = np.zeros((2, len(cells), len(names), len(base)))
         values[:, :, used] = found, spread
-        told = _told(classes, len(base), response, bool(expansion.target.warps))
+        described = _output_names(classes, len(base), response, bool(expansion.target.warps))
         kept = 0 if len(base) == 1 and getattr(self, "_flat", True) else slice(None)
         bases = np.repeat(base[None], len(cells), axis=0)
         return ShapleyValues(
-            values[0, :, :, kept], bases[:, kept], cells, names, values[1, :, :, kept], *told
+            values[0, :, :, kept], bases[:, kept], cells, names, values[1, :, :, kept], *described
         )
 
     @property
@@ -223,10 +223,10 @@ class Explained:
         return np.array([each.importance for each in self.importance_])
 
 
-def _told(
+def _output_names(
     classes: Labels | None, n_outputs: int, response: bool, transform_targets: bool
 ) -> tuple[list[str], str]:
-    """Return the names of what is explained, and its scale in words."""
+    """Return the names of the explained outputs, and their scale in words."""
     if classes is None:
         names = ["prediction"] if n_outputs == 1 else [f"output {k}" for k in range(n_outputs)]
         return (

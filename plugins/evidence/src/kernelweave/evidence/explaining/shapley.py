@@ -224,12 +224,12 @@ class Players:
 
     - `dimensions`: which of the kernel's dimensions each column has
     - `scales`: of one kernel
-    - `jump`: how much κ grows where two rows agree, of each dimension
+    - `match_weight`: how much κ grows where two rows agree, of each dimension
     """
 
     dimensions: Sequence[NDArray[np.intp]]
     scales: Scales
-    jump: FloatArray
+    match_weight: FloatArray
 
     @cached_property
     def families(self) -> list[_Family]:
@@ -249,10 +249,10 @@ class Players:
         """
         shape = (left.H[:, rows].shape[1], len(self.dimensions), right.n_points)
         far, product, linear = np.zeros(shape), np.ones(shape), np.zeros(shape)
-        part, rest, _ = self.scales.shape(self.jump)
+        part, rest, _ = self.scales.shape(self.match_weight)
         for player, dimensions in enumerate(self.dimensions):
             for i in dimensions:
-                kappa, square, line = _pairs(left, right, rows, int(i), self.jump)
+                kappa, square, line = _pairs(left, right, rows, int(i), self.match_weight)
                 far[:, player] += self.scales.ell[i] ** 2 * square
                 linear[:, player] += self.scales.weights[2] * self.scales.ell[i] ** 2 * line
                 product[:, player] *= rest[i] + part[i] * kappa
@@ -260,9 +260,9 @@ class Players:
 
     def own(self, points: Points) -> tuple[FloatArray, FloatArray]:
         """Return tessellated factors and linear terms of rows with themselves, (n_players, n)."""
-        p, (part, rest, _) = len(points.X), self.scales.shape(self.jump)[:, :, None]
-        kappa = 2.0 * points.H + self.jump[:, None]
-        square = np.vstack([points.X**2, 0.5 * kappa[p:] / self.jump[p:, None]])
+        p, (part, rest, _) = len(points.X), self.scales.shape(self.match_weight)[:, :, None]
+        kappa = 2.0 * points.H + self.match_weight[:, None]
+        square = np.vstack([points.X**2, 0.5 * kappa[p:] / self.match_weight[p:, None]])
         square *= self.scales.weights[2] * self.scales.ell[:, None] ** 2
         factor = rest + part * kappa
         return (
@@ -272,7 +272,7 @@ class Players:
 
 
 def _pairs(
-    left: Points, right: Points, rows: slice, i: int, jump: FloatArray
+    left: Points, right: Points, rows: slice, i: int, match_weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return κ, the squared difference and the product of one dimension, (n_rows, n_points)."""
     kappa = left.H[i, rows, None] + right.H[i]
@@ -282,8 +282,8 @@ def _pairs(
         x, z = left.X[i, rows, None], right.X[i]
         return kappa, (x - z) ** 2, x * z
     same = left.C[i - p, rows, None] == right.C[i - p]
-    kappa += jump[i] * same
-    return kappa, 1.0 - same, kappa / (2.0 * jump[i])
+    kappa += match_weight[i] * same
+    return kappa, 1.0 - same, kappa / (2.0 * match_weight[i])
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ def shapley_values(
     variances = np.empty((n, p))
     parts = []
     for scales in expansion.scales:
-        players = Players(dimensions, scales, expansion.views.jump)
+        players = Players(dimensions, scales, expansion.views.match_weight)
         mean = _Background.of(players, points, share)
         parts.append((players, mean))
         base += mean.linear[:, :m].sum(axis=0) @ dual
@@ -408,7 +408,7 @@ def shapley_values(
         variances[block] = np.maximum(prior - lost, 0.0)
     whole = np.empty((n, dual.shape[1]))
     for block in blocks(n, m):
-        K = mixed_kernel(rows, known, expansion.scales, expansion.views.jump, block)
+        K = mixed_kernel(rows, known, expansion.scales, expansion.views.match_weight, block)
         whole[block] = K @ dual - base
     # what the sum of Gaussians leaves, in the ninth digit
     size = np.abs(values)

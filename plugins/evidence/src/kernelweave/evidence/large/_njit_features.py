@@ -17,9 +17,9 @@ def scaled_pairs(left, right, levels, weights, first, d2, rest):
 
     ``left`` and ``right`` are (x, v, g, c, line): ℓX (p, n), 3s/(1 + s)·U (p, n), s/(1 + s)·H
     (p + q, n), to which the left side has added 1/(1 + s), codes (q, n), and the row's part of
-    Σ ℓ²xy, from which d²/2 is taken. ``levels`` (2, q) holds ℓ² and s/(1 + s) times κ's jump,
-    ``weights`` w₄, w₃ and w₃/2. Numbers come in
-    pairs: p is even. No literal takes part: single precision stays single.
+    Σ ℓ²xy, from which d²/2 is taken. ``levels`` (2, q) holds ℓ² and s/(1 + s) times the match
+    weight, ``weights`` w₄, w₃ and w₃/2. Numbers come in pairs: p is even. No literal takes part:
+    single precision stays single.
     """
     x, v, g, c, line = left
     xr, vr, gr, cr, liner = right
@@ -43,11 +43,11 @@ def scaled_pairs(left, right, levels, weights, first, d2, rest):
                 shape[b] *= kappa * (g1 + gt[b] - abs(v1 - vt[b]))
         for j in range(c.shape[0]):
             code, base = c[j, a], g[p + j, a]
-            apart, jump = levels[0, j], levels[1, j]
+            apart, match_weight = levels[0, j], levels[1, j]
             cs, gs = cr[j], gr[p + j]
             for b in range(d2.shape[1]):
                 if code == cs[b]:
-                    shape[b] *= base + gs[b] + jump
+                    shape[b] *= base + gs[b] + match_weight
                 else:
                     shape[b] *= base + gs[b]
                     far[b] += apart

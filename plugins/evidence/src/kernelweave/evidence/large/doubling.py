@@ -148,10 +148,10 @@ class Doublings:
         even = weighted(scales, np.full(len(scales), 1.0 / len(scales)))
         return self.first_trial(even).choice.losses
 
-    def double(self, sizes: Sequence[int]) -> bool:
-        """Take twice the landmarks while that gains more than its error on the sample's rows.
+    def grow_landmarks(self, sizes: Sequence[int]) -> bool:
+        """Grow the landmarks through ``sizes`` while the gain exceeds its standard error.
 
-        Returns whether it did so to the end.
+        Returns whether the last size was reached.
         """
         for size in sizes:
             trial = self._summed(self.scales, size)

@@ -58,7 +58,7 @@ class Landmarks:
 
     def gram(self) -> FloatArray:
         """Return the kernel of the landmarks, in double precision."""
-        return mixed_kernel(self.points, self.points, self.scales, self.views.jump)
+        return mixed_kernel(self.points, self.points, self.scales, self.views.match_weight)
 
     def first(self, size: int, dtype: DTypeLike) -> Landmarks:
         """Return the first landmarks, their features in some precision."""
@@ -110,21 +110,21 @@ class Landmarks:
         return [self._side(self.points, each, landmark=True) for each in self.scales]
 
     def _of_dimensions(self, scales: Scales) -> tuple[RealArray, RealArray]:
-        p, jump = len(self.points.X), self.views.jump
-        part = scales.shape(jump)[0, p:] * jump[p:]
+        p, match_weight = len(self.points.X), self.views.match_weight
+        part = scales.shape(match_weight)[0, p:] * match_weight[p:]
         levels = np.vstack([scales.ell[p:] ** 2, part])
         weights = scales.weights[[3, 2, 2]] * (1.0, 1.0, 0.5)
         return levels.astype(self.dtype), weights.astype(self.dtype)
 
     def _side(self, points: Points, scales: Scales, *, landmark: bool) -> _Side:
-        p, jump = len(points.X), self.views.jump
-        part, rest, _ = scales.shape(jump)[:, :, None]
+        p, match_weight = len(points.X), self.views.match_weight
+        part, rest, _ = scales.shape(match_weight)[:, :, None]
         x = scales.ell[:p, None] * points.X
         g = part * points.H
         own = scales.ell[p:, None] ** 2
         # Σ ℓ²xy is what d² leaves of the sum of both rows' squares
         linear = 0.5 * np.sum(x * x, axis=0)
-        linear += np.sum(own * (points.H[p:] / (2.0 * jump[p:, None]) + 0.25), axis=0)
+        linear += np.sum(own * (points.H[p:] / (2.0 * match_weight[p:, None]) + 0.25), axis=0)
         g = g if landmark else g + rest
         v = 3.0 * part[:p] * points.U
         if p % 2:

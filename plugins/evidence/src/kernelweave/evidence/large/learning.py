@@ -110,7 +110,7 @@ def learn_large(
     undone = [] if seen.complete else ["some rows never read"]
     undone += [] if finished else ["the search cut short"]
     try:
-        if work.double(sizes[1:]) and whole_sample:
+        if work.grow_landmarks(sizes[1:]) and whole_sample:
             work.take_all()
         else:
             work.sharpen()

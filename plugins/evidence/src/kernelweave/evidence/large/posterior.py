@@ -222,6 +222,8 @@ def latent_variance(
     for rows in blocks(len(numeric), 2 * len(landmarks)):
         own = landmarks.features(numeric[rows], codes[rows])
         points = landmarks.views.points(numeric[rows], codes[rows])
-        prior = sum(own_kernel(points, each, landmarks.views.jump) for each in landmarks.scales)
+        prior = sum(
+            own_kernel(points, each, landmarks.views.match_weight) for each in landmarks.scales
+        )
         out[rows] = posterior.left(own, np.asarray(prior))
     return out

@@ -81,7 +81,7 @@ class Metric:
         """Return the metric with its standard error over the rows."""
         if self.name is None:
             return rows.score
-        return Score(self.value(rows), self._spread(rows, self.value))
+        return Score(self.value(rows), self._bootstrap_error(rows, self.value))
 
     def lead(self, first: HeldOut, other: HeldOut) -> Score:
         """Return how much better the first predictions are than others of the same rows."""
@@ -93,7 +93,7 @@ class Metric:
             both = replace(other, weight=rows.weight)
             return self.value(rows) - self.value(both)
 
-        return Score(ahead(first), self._spread(first, ahead))
+        return Score(ahead(first), self._bootstrap_error(first, ahead))
 
     def lead_over_folds(self, first: HeldOut, other: HeldOut) -> tuple[float, float] | None:
         """Return the interval of a lead over folds; ``None`` where they do not tell it.
@@ -118,8 +118,8 @@ class Metric:
     def _lead_of_part(self, first: HeldOut, other: HeldOut, part: NDArray[np.bool_]) -> float:
         return self.value(first.part(part)) - self.value(other.part(part))
 
-    def _spread(self, rows: HeldOut, of: Callable[[HeldOut], float]) -> float:
-        """Return the standard deviation over draws of the rows; those without a value are left."""
+    def _bootstrap_error(self, rows: HeldOut, of: Callable[[HeldOut], float]) -> float:
+        """Return the bootstrap standard error of a score; draws without a value are skipped."""
         state, found = np.random.RandomState(0), []
         at = np.arange(len(rows.truth)) if rows.groups is None else rows.groups
         at, n = np.unique(at, return_inverse=True)[1], len(np.unique(at))

@@ -99,7 +99,7 @@ def score(
     0.7500 ± 0.2165
     """
     value, influence = _with_influence(truth, predicted, weight, task)
-    return Score(value, _spread(influence, weight, task, groups))
+    return Score(value, _standard_error(influence, weight, task, groups))
 
 
 def lead(
@@ -118,7 +118,7 @@ def lead(
     """
     first, one = _with_influence(truth, ours, weight, task)
     second, two = _with_influence(truth, other, weight, task)
-    return Score(first - second, _spread(one - two, weight, task, groups))
+    return Score(first - second, _standard_error(one - two, weight, task, groups))
 
 
 def _with_influence(
@@ -142,7 +142,9 @@ def _with_influence(
     return 1.0 - lost, -(squares - lost * spreads) / total
 
 
-def _spread(influence: FloatArray, weight: FloatArray, task: str, groups: Index | None) -> float:
+def _standard_error(
+    influence: FloatArray, weight: FloatArray, task: str, groups: Index | None
+) -> float:
     share = weight / weight.sum()
     if groups is not None:
         masses = np.bincount(groups, share)
