@@ -201,7 +201,7 @@ class EvidenceModel(Explained, Estimator):
         kind="dict",
     )
     tol: float = parameter(
-        "A fit of the scales ends where a step gains less than this share of the evidence.",
+        "A fit of the scales stops when a step improves the evidence by less than this share.",
         default=1e-5,
         rule=number(least=0.0),
     )
@@ -296,12 +296,12 @@ class EvidenceModel(Explained, Estimator):
             Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
             says nothing.
         groups : str or array-like of shape (n_samples,), optional
-            The name of a column, or which rows go together, such as the visits of a patient: new
-            rows will be of new ones. Whole groups are then held out. "rows alike": near copies,
-            which no column names, as the visits of a patient whose number is not known.
+            Name of a column, or group of each row, such as the patient of a visit. Whole groups
+            are then held out, so the score is for rows of new groups. "rows alike" groups
+            near-duplicate rows, such as visits of a patient whose number is not known.
         order : str or array-like of shape (n_samples,), optional
-            The name of a column of numbers or dates, or what rows are ordered by: new rows will be
-            later ones. Blocks of the later half are then held out, each after what is before it.
+            Name of a column of numbers or dates, or a time for each row. Blocks of the later half
+            are then held out, each predicted from the rows before it.
 
         Returns
         -------

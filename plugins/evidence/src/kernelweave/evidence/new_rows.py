@@ -78,7 +78,7 @@ class Kind:
     order: FloatArray | None = None
 
 
-# near copies, which no column names
+# the value of `groups` that groups near-duplicate rows, as no column names these groups
 ALIKE = "rows alike"
 WITHOUT_ALIKE = Kind(
     f"without {ALIKE}", "rows that are near copies of no other", f"groups={ALIKE!r}"

@@ -51,73 +51,73 @@ def granger_command(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Learn which series of a table drive which others.
+    """Learn a Granger causality graph: which series of a table drive which others.
 
     Parameters
     ----------
     data : str
-        A CSV file with a header, a column per series and a row per point in time; commas,
-        semicolons or tabs between cells, decimal points or commas; or - for standard input. A
-        column of dates is the time.
+        A CSV file with a header, one column per series and one row per point in time, or - for
+        standard input. The separator and the decimal mark are detected. A column of dates is the
+        time.
     lags : int
-        How many past values may drive the next one; or those that may, such as 1,2,12; or cv for
-        the length of least held-out error.
+        Number of lags; or a list of lags, such as 1,2,12; or cv to choose the number by
+        cross-validation.
     replicate : str
-        The column that names each row's replicate; no lag crosses from one to another.
+        Column of replicates, such as repeated experiments. No lag crosses from one replicate to
+        the next.
     drop : str
-        A column to leave out, such as a count of the rows; may be given several times.
+        Column to leave out, such as a row number; may be repeated.
     exogenous : str
-        A column that may drive every series and is no node of the graph, such as the weather; may
-        be given several times.
+        Column that may drive every series but is not a node of the graph, such as the weather; may
+        be repeated.
     never_target : str
-        A series that may drive and is never driven; may be given several times.
+        Series that may drive others but is never driven; may be repeated.
     forbid : str
-        A link that cannot be, as source:target; may be given several times.
+        Link to exclude, as source:target; may be repeated.
     per_lag : bool
-        A weight and a p-value for each lag of a series, instead of one for all.
+        Give each lag of a series its own weight and p-value, instead of one for all lags.
     pairs : bool
-        Whether products of two histories may drive too. Default: where no p-values are asked for
-        and lags have no weights of their own; --pairs=False needs less memory.
+        Include products of the histories of two series. Default: included, unless --significance
+        or --per-lag is given. --pairs=False needs less memory.
     gaps : str
-        What an empty cell or NaN means: an error, or a gap, whose rows are left out.
+        Missing values: raise an error, or skip the rows and lags that contain them.
     lam : float
-        Regularisation. Default: by cross-validation.
+        Regularization parameter λ. Default: chosen by cross-validation.
     lams : float
-        A candidate for the choice of lambda; give several. Default: 7 from 10 to 0.01.
+        Candidate λ for cross-validation; may be repeated. Default: 7 values from 10 to 0.01.
     tol : float
-        The relative gap between the proved bounds of every fit to reach.
+        Relative gap between lower and upper bound at which a fit stops.
     max_iter : int
-        Steps per fit at most.
+        Maximum number of iterations of a fit.
     memory_limit : float
-        Bytes that a fit may take, such as 8e9. Default: four fifths of the memory.
+        Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory.
     significance : str
-        How p-values are found. Default: none.
+        How to compute p-values. Default: none are computed.
     draws : int
-        Refits per series for p-values.
+        Number of refits per series for the p-values.
     adjust : str
-        How p-values are adjusted for the number of edges: bh keeps the rate of false edges among
-        those that pass, max-t the chance of a single one.
+        Correction for multiple testing: bh controls the false discovery rate, max-t the
+        probability of any false edge.
     level : float
-        Adjusted p-value up to which an edge passes.
+        Significance level of the adjusted p-values.
     top : int
-        Edges to print.
+        Number of edges to print.
     jobs : int
-        Series at a time.
+        Number of series fitted in parallel.
     seed : int
-        Seed of the draws: the same command gives the same graph.
+        Random seed: the same command gives the same graph.
     edges : Path
-        A CSV file to write all edges to.
+        CSV file for the table of all edges.
     picture : Path
-        A picture file to draw the graph and its weights to.
+        Image file for a drawing of the graph and its weights.
     report : Path
-        An HTML file to write the graph, its edges, their effects and what they mean to.
+        HTML file for a report: the graph, its edges, their effects and how to read them.
     graph : Path
-        A file for other programs to write the graph to, in the format of its ending: .graphml, or
-        .dot for Graphviz.
+        File for the graph in the format of its ending: .graphml, or .dot for Graphviz.
     force : bool
-        Replace files that exist.
+        Overwrite existing files.
     json : bool
-        Print the outcome as JSON.
+        Print the result as JSON.
     """
     _check_outputs([edges, picture, report, graph], force)
     _check_endings(picture, graph)
@@ -168,7 +168,7 @@ def granger_command(
 
 
 def _strength(lam: float | None, lams: list[float] | None) -> _Said:
-    """Return λ, or what it is chosen from, as `GrangerGraph` takes them."""
+    """Return the arguments of `GrangerGraph` for a fixed λ or its candidates."""
     if lam is None:
         return {"lam": "cv", "lams": lams, "cv": 5}
     if lams:

@@ -96,49 +96,49 @@ def history_dictionary(
 
 
 class GraphParameters(Estimator):
-    """What `GrangerGraph` is told, and what it stores."""
+    """Parameters and fitted attributes of `GrangerGraph`."""
 
     lags: Lags = parameter(
-        "Length of a history, the lags that it holds such as ``[1, 2, 12]``, or the length of "
-        "least held-out error among 1, 2, 3, 5 and 8. No history crosses the border of a "
-        "replicate.",
+        'Number of lags, a list of lags such as ``[1, 2, 12]``, or ``"cv"`` to choose the number '
+        "by cross-validation among 1, 2, 3, 5 and 8. No lag crosses from one replicate to the "
+        "next.",
         default=1,
         kind='int, list of int or "cv"',
         rule=_LAGS,
         kw_only=False,
     )
     groups: Iterable[object] | None = parameter(
-        "A label per column that is not exogenous; columns of a group are one node of the graph, "
-        "share a history and an output kernel. Every column by itself by default.",
+        "Group label of each column that is not exogenous. The columns of a group are one node of "
+        "the graph, with a common history and output kernel. By default each column is a group.",
         default=None,
         kind="sequence of length n_nodes",
         kw_only=False,
     )
     exogenous: Names = parameter(
-        "Columns whose histories every model sees, such as a season or the weather: they are no "
-        "nodes, and stay in place where histories are moved for p-values.",
+        "Columns that may drive every node but are no nodes, such as a season or the weather. "
+        "They are not permuted for p-values.",
         default=None,
         kind="list of column names",
     )
     never_targets: Names = parameter(
-        "Nodes that may drive and are never driven.", default=None, kind="list of node names"
+        "Nodes that may drive others but are never driven.", default=None, kind="list of node names"
     )
     forbidden: Iterable[object] | None = parameter(
-        "Links that cannot be, as (source, target).", default=None, kind="list of pairs of names"
+        "Links to exclude, as (source, target).", default=None, kind="list of pairs of names"
     )
     per_lag: bool = parameter(
-        "Whether every lag of a node has kernels, and so a weight and a p-value, of its own.",
+        "Whether each lag of a node has its own kernels, weight and p-value.",
         default=False,
         rule=FLAG,
     )
     gaps: str = parameter(
-        "What NaN means: an error, or a gap. Rows with a gap in them or in their history are "
-        "left out then.",
+        "Treatment of NaN: raise an error, or skip the rows that have one in them or in their "
+        "history.",
         default="raise",
         rule=one_of("raise", "skip"),
     )
     kernels: Sequence[Kernel] | None = parameter(
-        "Used on each group's history; a linear one and three Gaussians by default.",
+        "Kernels on the history of each group; by default a linear one and three Gaussians.",
         default=None,
         kind="list of Kernel",
         kw_only=False,
@@ -153,47 +153,53 @@ class GraphParameters(Estimator):
         rule=_PAIRS,
     )
     penalty: str | Penalty = parameter(
-        "The regulariser ω. An elastic net gives small weights where there is little to "
-        "explain, so that edges into different targets compare; squared ℓp norms make the "
-        "weights of each target sum to 1 (p = 1), however little they explain.",
+        "The penalty ω on the weights. With the elastic net, targets that are hard to predict "
+        "get small weights, so that edges into different targets are comparable; with squared ℓp "
+        "norms the weights of each target sum to 1 (p = 1) even if they explain little.",
         default="elastic-net",
         kind='{"elastic-net", "lp"} or Penalty',
     )
     mu: float = parameter("Share of the squared norm in the elastic net.", default=0.5)
     p: float = parameter("Exponent of the squared ℓp norm, in [1, 2].", default=1.0)
     learn_output: bool = parameter(
-        "Whether L is learned; without effect for groups of one node.", default=True, rule=FLAG
+        "Whether to learn the output kernel L; without effect for groups of one column.",
+        default=True,
+        rule=FLAG,
     )
     lam: float | str = parameter(
-        "λ, or its choice by cross-validation.", default="cv", kind='"cv" or float', rule=_LAM
+        'Regularization parameter λ, or ``"cv"`` to choose it by cross-validation.',
+        default="cv",
+        kind='"cv" or float',
+        rule=_LAM,
     )
     lams: npt.ArrayLike | None = parameter(
-        "Candidates; 7 from 10 to 10⁻² by default. Of five or more the two smallest are left out "
-        "where held-out errors have risen before.",
+        "Candidates for λ; by default 7 from 10 to 10⁻². Of five or more, the two smallest are "
+        "skipped if the validation error is already rising.",
         default=None,
         kind="sequence of float",
     )
     shared_lam: bool = parameter(
-        "Whether one λ serves all targets, which is the steadier choice for short series.",
+        "Whether all targets have the same λ, which is more stable for short series.",
         default=True,
         rule=FLAG,
     )
     cv: Folds = parameter(
-        "Folds of the held-out errors. An integer holds out whole replicates where there are "
-        "three or more, else contiguous stretches of time. Splitters are given the replicates as "
-        "groups. ``None`` needs a number for ``lam``.",
+        "Cross-validation folds. An integer makes folds of whole replicates if there are three or "
+        "more, else of contiguous blocks of time. Splitters get the replicates as groups. "
+        "``None`` needs a number for ``lam``.",
         default=5,
         kind="int, splitter, iterable or None",
     )
     scoring: Scoring = parameter(
-        "What chooses λ, and lags: the mean squared error of standardised values, or a scorer of "
-        "scikit-learn, node by node and averaged over folds. A scorer tries every candidate.",
+        "Criterion for λ and lags: by default the mean squared error of standardised values, or a "
+        "scikit-learn scorer, for each node and averaged over folds. With a scorer, no candidate "
+        "is skipped.",
         default=None,
         kind="str or callable",
         rule=SCORING,
     )
     replicates: npt.ArrayLike | None = parameter(
-        "Replicate of each row; its rows are neighbours in order of time.",
+        "Replicate of each row. The rows of a replicate are consecutive and in order of time.",
         default=None,
         kind="array-like of shape (n_times,)",
     )
@@ -221,7 +227,7 @@ class GraphParameters(Estimator):
         rule=ADJUST,
     )
     level: float = parameter(
-        "Adjusted p-value up to which an edge passes.",
+        "Significance level of the adjusted p-values.",
         default=0.05,
         rule=number(above=0.0, below=1.0),
     )
@@ -230,14 +236,14 @@ class GraphParameters(Estimator):
         default=1e-3,
         rule=NONNEGATIVE,
     )
-    max_iter: int = parameter("Steps per fit at most.", default=500, rule=COUNT)
-    n_jobs: int | None = parameter(
-        "Targets at a time, by joblib under whatever backend is configured.", default=None
-    )
+    max_iter: int = parameter("Maximum number of iterations of a fit.", default=500, rule=COUNT)
+    n_jobs: int | None = parameter("Number of targets fitted in parallel, by joblib.", default=None)
     memory_limit: float | None = parameter(
-        "Bytes that the fit may allocate per process.", default=None
+        "Memory limit of the fit in bytes, per process.", default=None
     )
-    random_state: RandomState = parameter("Of the draws.", default=None, kind="int or RandomState")
+    random_state: RandomState = parameter(
+        "Seed of the draws.", default=None, kind="int or RandomState"
+    )
 
     graph_: Matrix = fitted(
         "ndarray of shape (n_groups, n_groups)",
@@ -259,13 +265,13 @@ class GraphParameters(Estimator):
         "Whether series look nonstationary or share a season, so that p-values may be too small.",
     )
     effects_: Effects = fitted("Effects", "Curves of all edges.")
-    n_draws_: int = fitted("int", "Draws per target behind them; 0 without.")
+    n_draws_: int = fitted("int", "Number of draws per target behind the p-values; 0 without.")
     lag_graph_: Matrix | None = fitted(
         "ndarray of shape (n_groups, n_groups, n_lags) or None",
         "The weights of each lag, with ``per_lag``.",
     )
     lag_p_values_: Matrix | None = fitted(
-        "ndarray of shape (n_groups, n_groups, n_lags) or None", "Of them."
+        "ndarray of shape (n_groups, n_groups, n_lags) or None", "The p-values of each lag."
     )
     lags_: tuple[int, ...] = fitted("tuple of int", "The lags of a history.")
     targets_: list[str] = fitted(

@@ -33,7 +33,7 @@ def compare_command(
     no_header: NoHeader = False,
     json: Json = False,
 ) -> None:
-    """Cross-validate all models on the same folds of a table, best first.
+    """Cross-validate models on the same folds of a table and rank them.
 
     The models of KernelWeave that suit the table are compared with those of other libraries that
     are installed: HistGradientBoosting, CatBoost, LightGBM, XGBoost, xRFM, a tuned RBF SVM, and a
@@ -46,15 +46,15 @@ def compare_command(
     target : str
         Column to predict, by name or 0-based index.
     models : str
-        Names of models, as in the last column of the output; separated by blanks or commas.
+        Names of models, as in the last column of the output, separated by spaces or commas.
         Default: all.
     cv : int
         As for `kernelweave fit`.
     max_time : float
-        Time limit of a fit in seconds: ours keep the best model so far; a model of another library
-        that takes longer is skipped.
+        Time limit of a fit in seconds. Models of KernelWeave keep the best model so far; a model
+        of another library that takes longer is skipped.
     seed : int
-        Random seed, also of the folds.
+        Random seed of the folds and the models.
     """
     from kernelweave.tables import choose_target, read_table, read_target, split_by_target
 

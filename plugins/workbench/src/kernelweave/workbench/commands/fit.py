@@ -107,13 +107,13 @@ def fit_command(
         Compare with a tuned RBF SVM, HistGradientBoosting and a baseline (the mean or the most
         frequent class), on the same rows; --no-compare skips this.
     cv : int
-        Number of cross-validation folds (default: 3); group: folds of whole groups, by the column
-        --groups; time: later rows, by the column --order or, without one, by the order of the file.
-        Above 2000 rows the evidence kernel is validated on one part of the rows.
+        Number of cross-validation folds (default: 3); group: whole groups of the column --groups
+        are held out; time: later rows are held out, by the column --order or the order of the file.
+        Above 2000 rows, the evidence kernel is validated on a single holdout set.
     categorical : str
         Column whose numbers are categories, such as department codes; may be repeated.
     text : str
-        Column of free text, to use what its rows have in common; may be repeated.
+        Column of free text, encoded by the word parts that its rows share; may be repeated.
     numeric : str
         Column to read as numbers, whatever else it contains; may be repeated.
     date : str
@@ -124,26 +124,27 @@ def fit_command(
     class_weight : str
         balanced: all classes get the same total weight.
     max_time : float
-        Time limit of a fit in seconds: the best model so far is kept. A baseline that takes longer
-        is skipped.
+        Time limit of a fit in seconds: the best model so far is kept. A model of the comparison
+        that takes longer is skipped.
     seed : int
         Random seed: the same command writes the same file.
     model : str
-        Model to fit: evidence (the default), tkl (kernels over positive matrices, with a proof),
-        sparse (few kernels of many), ridge, gmkl (like ridge with margins, for classes), average,
-        cka, easy, pwmk, simple.
+        Model to fit: evidence (the default), tkl (tessellated kernel, with bounds on the optimum),
+        sparse (few of many kernels), ridge, gmkl (SVM counterpart of ridge, classification only),
+        average, cka, easy, pwmk, simple.
     algorithm : str
-        Algorithm that learns the kernel, see `kernelweave list`. It implies a model.
+        Algorithm that learns the kernel, see `kernelweave list`. It determines the model.
     tol : float
-        Relative gap between the proved bounds to reach; for evidence, the gain at which it stops.
+        Relative gap between lower and upper bound at which the fit stops; for evidence, the
+        improvement below which it stops.
     max_iter : int
         Maximum number of iterations.
     views : Path
         For models that weight kernels: a TOML, JSON or CSV file of groups of columns. Each group
         gets a linear and a Gaussian kernel; columns in no group are left out.
     set : str
-        Any other parameter of the model's estimator, as name=value: C=10, k0=cv, n_landmarks=2000;
-        may be repeated.
+        Any other parameter of the estimator, as name=value: C=10, k0=cv, n_landmarks=2000; may be
+        repeated.
     """
     for path in filter(None, (out, predictions)):
         check_output(path, force=force)

@@ -14,28 +14,28 @@ def _help(text: str) -> Parameter:
 Task = Annotated[
     Literal["auto", "classification", "regression"],
     _help(
-        "auto: text, two distinct values, or whole numbers counted from 0 or 1 are classes; "
-        "anything else is a regression."
+        "auto: classification if the target is text, has two distinct values, or is a class number "
+        "counted from 0 or 1; otherwise regression."
     ),
 ]
 Metric = Annotated[
     str | None,
     _help(
-        "Scikit-learn scorer that models are chosen and compared by, such as roc_auc, neg_log_loss "
-        "or neg_mean_absolute_error; greater is better. Default: R² or accuracy."
+        "Scikit-learn scorer for choosing and comparing models, such as roc_auc, neg_log_loss or "
+        "neg_mean_absolute_error; greater is better. Default: R² or accuracy."
     ),
 ]
 Groups = Annotated[
     str | None,
     _help(
-        "Column of groups, such as patients: whole groups are held out, so that the score is one "
-        "for new groups. The column may be left out of the features with --drop. rows alike: near "
-        "copies, which no column names."
+        "Column of groups, such as patients. Whole groups are held out, so the score is for rows "
+        "of new groups. To exclude the column from the features, add --drop. With 'rows alike' "
+        "instead of a column, near-duplicate rows are grouped."
     ),
 ]
 Order = Annotated[
     str | None,
-    _help("Column of times: later rows are held out, so that the score is one for later rows."),
+    _help("Column of times. Later rows are held out, so the score is for future rows."),
 ]
 Drop = Annotated[list[str] | None, _help("Column to leave out; may be repeated.")]
 Weights = Annotated[str | None, _help("Column of sample weights; it is not a feature.")]
