@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 from kernelweave.kernels_core import algorithms
-from kernelweave.kernels_core.formula.problem import MEANING, ROLES
+from kernelweave.kernels_core.formula.problem import NEED_MEANINGS, ROLES
 from workspace import ROOT
 
 
@@ -46,4 +46,4 @@ def test_every_need_of_ours_is_in_words() -> None:
             continue
         for role in ROLES:
             for need in getattr(spec.needs, role):
-                assert need in MEANING[role] or need.startswith("name="), f"{name}: {need}"
+                assert need in NEED_MEANINGS[role] or need.startswith("name="), f"{name}: {need}"

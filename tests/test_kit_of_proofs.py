@@ -239,7 +239,7 @@ def test_an_honest_algorithm_passes_beside_liars(
     honest = replace(get_algorithm("mkl-simple"), name="honest", needs=planted("SVC", lie).needs)
     liars = {f"liar-{i}": planted("SVC", lie, f"liar-{i}") for i in range(3)}
     monkeypatch.setattr(intervals, "algorithms", lambda: {"honest": honest, **liars})
-    monkeypatch.setattr(intervals, "_known", {})
+    monkeypatch.setattr(intervals, "_interval_cache", {})
     with pytest.warns(KernelWeaveWarning) as told:
         check_algorithm(honest)
     for name in liars:

@@ -186,11 +186,16 @@ def test_a_strangers_set_works_with_what_is_there() -> None:
 @pytest.mark.parametrize(
     ("name", "case", "said"),
     [
-        ("krr-newton", problem(SVC(), LqBall()), r"needs a learner with at \(an exact solution"),
+        (
+            "krr-newton",
+            problem(SVC(), LqBall()),
+            r"needs a learner with solve_with_error \(an exact solution",
+        ),
         (
             "mkl-simple",
             problem(SVC(), LqBall()),
-            r"needs a set with total=1.0 \(all weights that sum to one\), which 'lq-ball' has not",
+            r"needs a set with total=1.0 \(all weights that sum to one\), "
+            "which 'lq-ball' does not have",
         ),
         (
             "mkl-simple",

@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from kernelweave.kernels_core import accepted_triples, algorithms, components
-from kernelweave.kernels_core.formula.problem import MEANING, ROLES
+from kernelweave.kernels_core.formula.problem import NEED_MEANINGS, ROLES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -183,10 +183,10 @@ def _algorithms() -> str:
 
 def _needs() -> str:
     rows = [
-        ["set" if role == "constraint" else role, _joined([need]), MEANING[role][need]]
+        ["set" if role == "constraint" else role, _joined([need]), NEED_MEANINGS[role][need]]
         for role in ROLES
         for need in sorted({n for spec in algorithms().values() for n in getattr(spec.needs, role)})
-        if need in MEANING[role]
+        if need in NEED_MEANINGS[role]
     ]
     return "**What that means**\n\n" + _table(["of the", "need", "that is"], rows)
 

@@ -259,7 +259,8 @@ def test_verbose_prints_a_line_per_iteration(
 def test_a_problem_it_does_not_solve_is_refused_before_work(problem: Problem) -> None:
     other = Problem(Part("other"), Part("l"), Part("c"), problem.X, problem.y)
     with pytest.raises(
-        UnsupportedProblemError, match="halving needs a family with halves, which 'other' has not"
+        UnsupportedProblemError,
+        match="halving needs a family with halves, which 'other' does not have",
     ):
         solve(other, spec())
 

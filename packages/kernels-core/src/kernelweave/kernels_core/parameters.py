@@ -1,7 +1,7 @@
-"""Parameters as data: each is declared once, with its default, its meaning and what it must be.
+"""Parameters as data: each is declared once, with its default, its meaning and its rule.
 
-From the declarations come the constructor, the checks before any work, and the sections
-"Parameters" and "Attributes" of the docstring.
+The constructor, the checks before a fit, and the sections "Parameters" and "Attributes" of the
+docstring are made from the declarations.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Value", "parameter"]
 
 _SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,} *$", re.MULTILINE)
-# Columns of the docstrings that are made: 100 as in the source, less an indent.
+# Width of the generated docstrings: 100 columns as in the source, less an indent of 4.
 _WIDTH = 96
 
 
 @dataclasses.dataclass(frozen=True)
-class _Said:
-    """What the declaration of a field says beyond its default."""
+class _Declaration:
+    """What a field declares besides its default: its meaning, its type and its rule."""
 
     text: str
     kind: str | None
@@ -51,11 +51,11 @@ def parameter(
     default : object
         Its default, hashable, as all instances share it.
     kind : str, optional
-        Its type as documentation says it; by default the choices of the rule, or the annotation.
+        Its type for the documentation; by default the choices of the rule, or the annotation.
     rule : Rule, optional
-        What it must be; where the default is ``None``, so may be the value.
+        What its value must satisfy; ``None`` is allowed too if it is the default.
     kw_only : bool, optional
-        Whether it is given by name only; as the class says by default.
+        Whether it is keyword-only; by default as the class is.
 
     Returns
     -------
@@ -77,14 +77,14 @@ def parameter(
     Traceback (most recent call last):
     ValueError: C must be a finite number > 0, got -1
     """
-    metadata = {"said": _Said(text, kind, rule)}
+    metadata = {"declared": _Declaration(text, kind, rule)}
     return dataclasses.field(default=default, metadata=metadata, kw_only=kw_only)
 
 
 def parameter_of(owner: type, name: str) -> Any:
-    """Declare a parameter that a part of the problem declares too, with its words and default.
+    """Declare a parameter with the meaning, rule and default that another class gives it.
 
-    `owner`: a dataclass; `name`: its parameter. Returns: what the class body stores.
+    `owner`: that class, a dataclass; `name`: the parameter. Returns: what the class body stores.
     """
     old = owner.__dataclass_fields__[name]  # type: ignore[attr-defined]
     return dataclasses.field(default=old.default, metadata=old.metadata)
@@ -93,21 +93,22 @@ def parameter_of(owner: type, name: str) -> Any:
 def fitted(kind: str, text: str, *, init: Literal[False] = False) -> Any:
     """Declare an attribute that only a fitted estimator has.
 
-    `kind`: its type as documentation says it; `text`: what it means; `init`: it is no parameter.
+    `kind`: its type for the documentation; `text`: what it means; `init`: False, since it is not a
+    parameter of the constructor.
     Returns: what the class body stores.
     """
-    return dataclasses.field(init=init, metadata={"said": _Said(text, kind)})
+    return dataclasses.field(init=init, metadata={"declared": _Declaration(text, kind)})
 
 
 def inherit_meaning(cls: type) -> None:
-    """Let a new default, ``tol: float = 1e-6``, keep what a base says of the parameter.
+    """Keep a base's declaration of a parameter that gets a new default, ``tol: float = 1e-6``.
 
-    `cls`: not a dataclass yet; its bases are.
+    `cls`: a class that is not a dataclass yet, with bases that are.
     """
-    known = {field.name: field for field in _fields_of_bases(cls)}
+    inherited = {field.name: field for field in _fields_of_bases(cls)}
     for name, annotation in inspect.get_annotations(cls).items():
         value = cls.__dict__.get(name, dataclasses.MISSING)
-        old = known.get(name)
+        old = inherited.get(name)
         if old is None or value is dataclasses.MISSING or "ClassVar" in str(annotation):
             continue
         if not isinstance(value, dataclasses.Field):
@@ -118,10 +119,10 @@ def inherit_meaning(cls: type) -> None:
 def check_parameters(values: DataclassInstance) -> None:
     """Raise ValueError on the first field, declared by `parameter`, that breaks its rule."""
     for field in dataclasses.fields(values):
-        said = field.metadata.get("said")
-        if said is None or said.rule is None:
+        declared = field.metadata.get("declared")
+        if declared is None or declared.rule is None:
             continue
-        rule = said.rule.or_none() if field.default is None else said.rule
+        rule = declared.rule.or_none() if field.default is None else declared.rule
         rule.check(field.name, getattr(values, field.name))
 
 
@@ -129,9 +130,9 @@ def check_parameters(values: DataclassInstance) -> None:
 class Value:
     """Base of frozen dataclasses that declare their parameters: sets, learners, settings.
 
-    A subclass is a dataclass without a decorator: fields declared by `parameter` are documented
-    from their declaration, and checked by ``validate``, not by the constructor.
-    ``class Ball(Value, eq=False)`` compares by identity, which fields that are arrays need.
+    A subclass becomes a dataclass without a decorator. Fields declared by `parameter` are
+    documented from their declaration and checked by ``validate``, not by the constructor.
+    ``class Ball(Value, eq=False)`` compares by identity, as it must if a field is an array.
 
     Examples
     --------
@@ -153,11 +154,11 @@ class Value:
         document(cls)
 
     def __repr__(self) -> str:
-        # what is as by default goes without saying, as in scikit-learn
+        # only parameters that differ from their default, as in scikit-learn
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        said = ((each.name, getattr(self, each.name), each.default) for each in fields)
+        values = ((each.name, getattr(self, each.name), each.default) for each in fields)
         changed = (
-            f"{name}={value!r}" for name, value, default in said if not _same(value, default)
+            f"{name}={value!r}" for name, value, default in values if not _same(value, default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -167,13 +168,13 @@ class Value:
 def ordered_signature(cls: type) -> inspect.Signature:
     """Return the constructor's signature with a class's own parameters before those of its bases.
 
-    `cls`: a dataclass. The same parameters as the constructor's, ``self`` among them, without
+    `cls`: a dataclass. Returns: the constructor's parameters, ``self`` included, without
     annotations.
     """
-    given = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    unordered = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     order = ["self", *(field.name for field in _ordered(cls) if field.init)]
-    places = sorted(given.values(), key=lambda each: (each.kind, order.index(each.name)))
-    return inspect.Signature([each.replace(annotation=each.empty) for each in places])
+    ordered = sorted(unordered.values(), key=lambda each: (each.kind, order.index(each.name)))
+    return inspect.Signature([each.replace(annotation=each.empty) for each in ordered])
 
 
 def document(cls: type) -> None:
@@ -190,29 +191,29 @@ def document(cls: type) -> None:
         "Parameters": [_entry(field) for field in fields if field.init],
         "Attributes": [_entry(field) for field in fields if not field.init],
     }
-    made = [
+    sections = [
         f"{title}\n{'-' * len(title)}\n" + "\n".join(entries)
         for title, entries in parts.items()
         if entries and f"\n{title}\n---" not in text
     ]
     first = _SECTION.search(text)
     head, tail = (text, "") if first is None else (text[: first.start()], text[first.start() :])
-    cls.__doc__ = "\n\n".join(part for part in (head.rstrip(), *made, tail) if part) + "\n"
+    cls.__doc__ = "\n\n".join(part for part in (head.rstrip(), *sections, tail) if part) + "\n"
 
 
 def _same(value: object, default: object) -> bool:
-    """Whether a value is the default; arrays are not."""
+    """Return whether a value is the default; an array never is, unless it is the same object."""
     return value is default or (isinstance(value, str | int | float) and value == default)
 
 
 def _entry(field: dataclasses.Field[object]) -> str:
-    """Return the lines of numpydoc for one field; one without words has its type only."""
-    said: _Said = field.metadata.get("said", _Said("", None))
-    kind = said.kind
-    if kind is None and said.rule is not None and said.rule.choices:
-        kind = "{" + ", ".join(f'"{each}"' for each in said.rule.choices) + "}"
+    """Return the numpydoc entry of one field: its type, and its meaning if it is declared."""
+    declared: _Declaration = field.metadata.get("declared", _Declaration("", None))
+    kind = declared.kind
+    if kind is None and declared.rule is not None and declared.rule.choices:
+        kind = "{" + ", ".join(f'"{each}"' for each in declared.rule.choices) + "}"
     if kind is None:
-        # a class without postponed annotations has types where others have their names
+        # without postponed evaluation an annotation is a type, else the type's name as a string
         named = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
         kind = (named or str(field.type)).removesuffix(" | None")
     if field.init and field.default is None and not kind.startswith("None"):
@@ -220,7 +221,7 @@ def _entry(field: dataclasses.Field[object]) -> str:
     elif field.init and field.default is not None:
         default = field.default
         kind += f', default="{default}"' if isinstance(default, str) else f", default={default!r}"
-    return f"{field.name} : {kind}\n" + indent(fill(said.text, _WIDTH - 4), "    ")
+    return f"{field.name} : {kind}\n" + indent(fill(declared.text, _WIDTH - 4), "    ")
 
 
 def _fields_of_bases(cls: type) -> Iterator[dataclasses.Field[object]]:
@@ -229,7 +230,7 @@ def _fields_of_bases(cls: type) -> Iterator[dataclasses.Field[object]]:
 
 
 def _ordered(cls: type) -> Iterator[dataclasses.Field[object]]:
-    """Yield the fields: those by position first, then the class's own, then those of its bases."""
+    """Yield the positional fields first, then the class's own, then those of its bases."""
     owner: dict[str, int] = {}
     for place, base in enumerate(cls.__mro__):
         owner.update(dict.fromkeys(inspect.get_annotations(base), place))

@@ -155,7 +155,7 @@ class OutputKernelSearch(SeparableSearch):
         self.objective = objective_of(
             problem, dtype=settings.dtype, method="eigen", fixed_input=True
         )
-        # a problem's objective is J/(2λ) plus what the set charges
+        # a problem's objective is J/(2λ) plus the set's penalty
         self.rho = 2.0 * self.objective.lam * float(problem.constraint.rho)
         self.weights = given_weights(problem.constraint.weights, len(self.objective.grams))
         self.value, self.idle = np.inf, 0

@@ -1,4 +1,4 @@
-"""One classifier and one regressor for every registered algorithm, third parties' included."""
+"""One classifier and one regressor for every registered algorithm, third-party ones included."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _ByName(KernelEstimator):
-    """Builds the problem that an algorithm accepts, from defaults or the parts given."""
+    """Base of the estimators that combine an algorithm with given or default parts."""
 
     algorithm: str | Settings = parameter(
         "A name from ``kernelweave.kernels_core.algorithms()``, or an algorithm's settings.",
@@ -32,12 +32,20 @@ class _ByName(KernelEstimator):
         "Penalty of the loss, for the default learner.", default=1.0, rule=POSITIVE
     )
     family: Named | None = parameter(
-        "Of the `Problem`; what the algorithm accepts first, by default.",
+        "Family of kernels; by default the first that the algorithm accepts.",
         kind="object",
         default=None,
     )
-    learner: Learner | None = parameter("Likewise.", kind="object", default=None)
-    constraint: Named | None = parameter("Likewise.", kind="object", default=None)
+    learner: Learner | None = parameter(
+        "Learner; by default the first that the algorithm accepts for the task.",
+        kind="object",
+        default=None,
+    )
+    constraint: Named | None = parameter(
+        "Set of the kernel's parameters; by default the first that the algorithm accepts.",
+        kind="object",
+        default=None,
+    )
     algorithm_params: dict[str, object] | None = parameter(
         "Settings of the algorithm by name.", kind="dict", default=None
     )
@@ -60,27 +68,28 @@ class _ByName(KernelEstimator):
         return {"C": self.C}
 
     def formula(self, samples: Samples) -> Formula:
-        """Return the parts given, and for the others what the algorithm accepts first."""
+        """Return the given parts, and for each other one the first that the algorithm accepts."""
         family_name, learner_name, constraint_name = self._triple()
         family: Any = self.family
         if family is None:
             family = get_component("families", family_name).load().from_data(samples.X)
         learner = self.learner
         if learner is None:
-            kind = get_component("learners", learner_name).load()
-            known = inspect.signature(kind).parameters
-            learner = kind(**{k: v for k, v in self._learner_params().items() if k in known})
+            learner_class = get_component("learners", learner_name).load()
+            accepted = inspect.signature(learner_class).parameters
+            params = {k: v for k, v in self._learner_params().items() if k in accepted}
+            learner = learner_class(**params)
         constraint = self.constraint
         if constraint is None:
             constraint = get_component("constraints", constraint_name).load()()
         return Formula(family, learner, constraint, self.algorithm, self.algorithm_params or {})
 
     def _triple(self) -> tuple[str, str, str]:
-        """Return the names of the parts given, and for the others the first that fits the task."""
+        """Return the names of the three parts that `formula` combines."""
         spec = self._spec()
         family, learner, constraint = (
-            self._name(spec, role, kind)
-            for role, kind in (
+            self._part_name(spec, role, group)
+            for role, group in (
                 ("family", "families"),
                 ("learner", "learners"),
                 ("constraint", "constraints"),
@@ -88,25 +97,29 @@ class _ByName(KernelEstimator):
         )
         return family, learner, constraint
 
-    def _name(self, spec: AlgorithmSpec, role: str, kind: str) -> str:
+    def _part_name(self, spec: AlgorithmSpec, role: str, group: str) -> str:
+        """Return the name of the given part of a role, else of the first that fits.
+
+        `group`: where parts of that role are registered.
+        """
         given = getattr(self, role)
         if given is not None:
             return str(getattr(given, "name", given))
-        for name in parts_for(spec, kind):
-            if role != "learner" or get_component(kind, name).load().task == self.task:
+        for name in parts_for(spec, group):
+            if role != "learner" or get_component(group, name).load().task == self.task:
                 return name
         needs = ", ".join(getattr(spec.needs, role))
         raise ValueError(
-            f"algorithm={spec.name!r} needs a {role} with {needs}, and none that is installed "
-            f"serves {self.task}: give one as {role}="
+            f"algorithm={spec.name!r} needs a {role} with {needs}, and no installed one is for "
+            f"{self.task}: pass one as {role}="
         )
 
 
 class KernelLearningClassifier(_ByName, KernelClassifier):
     """Classifier that learns its kernel with any registered algorithm.
 
-    It takes the features as they are: scale them first, or use the estimators of the packages,
-    which do.
+    It does not scale the features: scale them first, or use the estimators of the packages, which
+    scale them.
 
     Examples
     --------
@@ -123,7 +136,7 @@ class KernelLearningClassifier(_ByName, KernelClassifier):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # far from unit scale C means something else, and class weights of 1e-4 drown
+        # C and class weights suit features of unit scale, which scikit-learn's checks do not have
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -131,8 +144,8 @@ class KernelLearningClassifier(_ByName, KernelClassifier):
 class KernelLearningRegressor(_ByName, KernelRegressor):
     """Regressor that learns its kernel with any registered algorithm.
 
-    It takes the features as they are: scale them first, or use the estimators of the packages,
-    which do.
+    It does not scale the features: scale them first, or use the estimators of the packages, which
+    scale them.
 
     Examples
     --------

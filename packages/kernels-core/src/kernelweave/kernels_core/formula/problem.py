@@ -14,8 +14,8 @@ from ..checks import SMALLEST, check_magnitude
 ROLES = ("family", "learner", "constraint")
 _NEED = re.compile(r"^[a-z]\w*(=[\w.-]+)?(\|[a-z]\w*(=[\w.-]+)?)*$")
 
-# what the needs of the algorithms that ship with the project ask for, in words
-MEANING: dict[str, dict[str, str]] = {
+# What each need of the algorithms in this project means, for the message of a refusal.
+NEED_MEANINGS: dict[str, dict[str, str]] = {
     "family": {
         "fit_grams": "one Gram matrix for each kernel",
         "fit_grams|fit_factors": "a Gram matrix or a low-rank factor for each kernel",
@@ -36,17 +36,17 @@ MEANING: dict[str, dict[str, str]] = {
         "worst": "the largest value of a linear form over the set",
         "total=1.0": "all weights that sum to one",
         "project": "the projection onto the set",
-        "penalty_gradient": "the gradient of what the set charges",
-        "curvature": "the curvature of what the set charges, 0 for nothing",
+        "penalty_gradient": "the gradient of the set's penalty",
+        "curvature": "the curvature of the set's penalty, 0 if it has none",
         "centers": "an ℓq ball around centers",
         "centers|beta": "an ℓq ball, or a penalty β‖μ‖²",
         "beta": "a penalty β‖μ‖²",
-        "maximizer": "the weights where a linear form, less the charge, is largest",
+        "maximizer": "the weights that maximise a linear form less the penalty",
         "k0": "weights that sum to one, at most k₀ of them positive",
         "lam": "a penalty λ‖β‖² on the weights",
-        "relaxed": "few positive weights, and the convex penalty that stands for it",
+        "relaxed": "a limit on the number of positive weights, with its convex relaxation",
         "prices": "a price for each weight",
-        "longest": "how long a multiple of a dual point the prices allow",
+        "longest": "the largest multiple of a dual point that the prices allow",
         "min_eig": "positive matrices of fixed trace",
         "regulariser": "weights with a regulariser and an output kernel of bounded trace",
         "rho": "an output kernel with a squared Frobenius norm",
@@ -98,7 +98,7 @@ class Problem:
     sample_weight: RealArray | None = None
 
     def __post_init__(self) -> None:
-        for role in ("family", "learner", "constraint"):
+        for role in ROLES:
             part = getattr(self, role)
             if not isinstance(getattr(part, "name", None), str):
                 raise TypeError(f"{role} must have a str attribute 'name', got {part!r}")
@@ -138,46 +138,46 @@ class Problem:
         return (self.family.name, self.learner.name, self.constraint.name)
 
 
-def has(part: object, need: str) -> bool:
-    """Tell whether a part, or its class before it is made, meets one need.
+def meets_need(part: object, need: str) -> bool:
+    """Return whether a part of a problem, or its class, meets one need.
 
     `part`: a family, learner or set, or its class; `need`: ``"attribute"``, ``"attribute=value"``,
     or several of them joined by ``|``.
 
     Examples
     --------
-    >>> from kernelweave.kernels_core.formula.problem import has
-    >>> has(1.5, "imag=0.0"), has(1.5, "hex|oct"), has(1.5, "append")
+    >>> from kernelweave.kernels_core.formula.problem import meets_need
+    >>> meets_need(1.5, "imag=0.0"), meets_need(1.5, "hex|oct"), meets_need(1.5, "append")
     (True, True, False)
     """
-    return any(_has_one(part, each) for each in need.split("|"))
+    return any(_meets_alternative(part, each) for each in need.split("|"))
 
 
-def _has_one(part: object, need: str) -> bool:
+def _meets_alternative(part: object, need: str) -> bool:
     name, _, value = need.partition("=")
     fields = getattr(part, "__dataclass_fields__", {}) if isinstance(part, type) else {}
-    found = getattr(part, name, fields.get(name))
-    if found is None or found is False:
+    attribute = getattr(part, name, fields.get(name))
+    if attribute is None or attribute is False:
         return False
-    return not value or str(found) == value
+    return not value or str(attribute) == value
 
 
 @dataclass(frozen=True)
 class Needs:
     """Attributes that an algorithm needs of the three parts of a problem.
 
-    Nothing lists pairs that go together, so a third party's family, learner or set works with every
-    algorithm whose needs it meets, on its first day.
+    There is no list of combinations: a third party's family, learner or set works with every
+    algorithm whose needs it meets.
 
     Parameters
     ----------
     family, learner, constraint : tuple of str
-        Each ``"attribute"``, ``"attribute=value"``, or alternatives joined by ``|``.
+        Each is ``"attribute"``, ``"attribute=value"``, or alternatives joined by ``|``.
 
     Raises
     ------
     ValueError
-        If one has another form.
+        If a need has another form.
 
     Examples
     --------
@@ -203,15 +203,15 @@ class Needs:
 
     def missing(self, role: str, part: object) -> list[str]:
         """Return the needs of one role that a part, or its class, does not meet."""
-        return [need for need in getattr(self, role) if not has(part, need)]
+        return [need for need in getattr(self, role) if not meets_need(part, need)]
 
     def refusal(self, problem: Problem) -> str | None:
-        """Return in words what a problem lacks, or ``None`` where it lacks nothing."""
+        """Return a sentence on the first need that a problem does not meet, else ``None``."""
         for role in ROLES:
             part = getattr(problem, role)
             for need in self.missing(role, part):
-                meaning, wanted = MEANING[role].get(need), need.replace("|", " or ")
-                said = f" ({meaning})" if meaning else ""
+                meaning, wanted = NEED_MEANINGS[role].get(need), need.replace("|", " or ")
+                explained = f" ({meaning})" if meaning else ""
                 noun = "set" if role == "constraint" else role
-                return f"needs a {noun} with {wanted}{said}, which {part.name!r} has not"
+                return f"needs a {noun} with {wanted}{explained}, which {part.name!r} does not have"
         return None

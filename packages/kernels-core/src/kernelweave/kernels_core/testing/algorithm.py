@@ -22,12 +22,12 @@ from .intervals import (
     check_overlap,
     interval_of,
     is_refusal,
-    judge,
     other_intervals,
     overlap,
-    quiet_solve,
-    refuted_by,
-    refuted_nearby,
+    refutation_at_parameters,
+    refutation_nearby,
+    refute_pair,
+    solve_without_warnings,
 )
 from .nearby import better_point
 from .problems import (
@@ -65,7 +65,7 @@ class _Case:
         """Solve it, or the same in another order; an error is the algorithm's failure."""
         chosen = self.problem if problem is None else problem
         try:
-            return quiet_solve(self.spec, chosen, {**self.params, **options})
+            return solve_without_warnings(self.spec, chosen, {**self.params, **options})
         except Exception as error:
             if is_refusal(error):
                 raise
@@ -83,7 +83,7 @@ def check_algorithm(
     """Check one algorithm on small problems for every triple that it accepts.
 
     Nothing that it claims is taken from it: the learner is solved anew at the parameters that it
-    returned. They lie in the set; the bounds bracket the value there, what the set charges
+    returned. They lie in the set; the bounds bracket the value there, the set's penalty
     included; no other point that the kit tries has a value below the lower bound. Bounds are
     monotone along the history, and the gap is closed, unless the status says that the problem is
     not convex: then it must not be convex, and neither a perturbation nor another algorithm may
@@ -206,7 +206,7 @@ def _check_history(where: str, result: Result) -> None:
 
 
 def _check_interval(case: _Case, claim: Interval, at: PointEvaluation) -> None:
-    reason = refuted_by(claim, at) or refuted_nearby(case.problem, claim, at)
+    reason = refutation_at_parameters(claim, at) or refutation_nearby(case.problem, claim, at)
     assert not reason, f"{case.where}: {reason}"
 
 
@@ -217,7 +217,7 @@ def _check_others(case: _Case, own: Interval) -> list[Interval]:
         if overlap(own, other):
             kept.append(other)
             continue
-        mine, theirs = judge(case.problem, own, other)
+        mine, theirs = refute_pair(case.problem, own, other)
         assert not mine, f"{case.where}, beside {other.algorithm}: {mine}"
         said = f"{other.algorithm} on {case.problem.triple}, {case.label}"
         how = theirs or (

@@ -1,4 +1,7 @@
-"""Every algorithm proves an interval around one optimum: do they overlap, and if not, who lies?"""
+"""Check that the proved intervals of several algorithms for one optimum overlap.
+
+Where two do not, evaluate the problem at the parameters of both to find out which claim is false.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from .nearby import better_point
 from .problems import PLAIN
 from .referee import PointEvaluation, evaluate
 
-# Relative: what two orders of summation may differ by, and no more, since bounds are proved.
+# Relative slack for the rounding of two orders of summation; proved bounds need no other.
 SLACK = 1e-9
-# An algorithm that has not ended by then has a longer interval, which is as valid.
+# An algorithm that has not converged by then has a wider interval, which is valid all the same.
 _MAX_ITER = 100
-_known: dict[tuple[str, str, str, tuple[str, str, str]], Interval | str | None] = {}
+_interval_cache: dict[tuple[str, str, str, tuple[str, str, str]], Interval | str | None] = {}
 
 
 class Bounded(Protocol):
-    """An interval that holds the optimum."""
+    """Anything with two bounds of an optimum: an interval, a result or a solution."""
 
     @property
     def lower_bound(self) -> float:
@@ -37,16 +40,16 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class Interval:
-    """What one algorithm proves of one problem.
+    """The bounds that one algorithm proved for one problem.
 
     Attributes
     ----------
     algorithm : str
-        Its name.
+        Name of the algorithm.
     lower_bound, upper_bound : float
         The optimum lies between them.
     parameters : object
-        Where it says that the upper bound is reached.
+        The point at which the upper bound is claimed to hold.
     """
 
     algorithm: str
@@ -56,17 +59,18 @@ class Interval:
 
 
 def interval_of(spec: AlgorithmSpec, problem: Problem, **params: Any) -> Interval:
-    """Return the interval of a solve that goes on until nothing moves, 100 iterations at most.
+    """Return the interval of a solve with ``tol=0``, the shortest in at most 100 iterations.
 
-    `spec`: whose; `problem`: that it accepts; `**params`: passed to the algorithm. With ``tol=0``
-    it is as short as the algorithm gets it.
+    `spec`: the algorithm; `problem`: one that it accepts; `**params`: passed to the algorithm.
     """
-    found = quiet_solve(spec, problem, {"tol": 0.0, "max_iter": _MAX_ITER, **params})
-    return Interval(spec.name, found.lower_bound, found.upper_bound, found.parameters)
+    result = solve_without_warnings(spec, problem, {"tol": 0.0, "max_iter": _MAX_ITER, **params})
+    return Interval(spec.name, result.lower_bound, result.upper_bound, result.parameters)
 
 
-def quiet_solve(spec: AlgorithmSpec, problem: Problem, options: dict[str, Any]) -> Result:
-    """Solve without warnings, with the seed 0 where none is given."""
+def solve_without_warnings(
+    spec: AlgorithmSpec, problem: Problem, options: dict[str, Any]
+) -> Result:
+    """Solve without warnings, with ``random_state=0`` by default."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return solve(problem, spec, **{"random_state": 0, **options})
@@ -75,40 +79,40 @@ def quiet_solve(spec: AlgorithmSpec, problem: Problem, options: dict[str, Any]) 
 def other_intervals(spec: AlgorithmSpec, problem: Problem, label: str) -> Iterator[Interval]:
     """Yield the intervals of the other installed algorithms that accept a small problem.
 
-    `spec`: whose is left out; `problem`: with registered parts; `label`: of its variant. Intervals
-    are remembered by algorithm, triple and label. One that fails is told of in a
-    `KernelWeaveWarning`. Those that take few samples only are dear, and serve the plain problem.
+    `spec`: the algorithm to leave out; `problem`: with registered parts; `label`: of its variant.
+    Intervals are cached by algorithm, triple and label. A `KernelWeaveWarning` names an algorithm
+    that fails. Algorithms limited to few samples are expensive, and run on the plain problem only.
     """
     for name, other in sorted(algorithms().items()):
-        dear = other.max_samples is not None and label != PLAIN.label
-        if name == spec.name or dear or not other.accepts(problem):
+        is_expensive = other.max_samples is not None and label != PLAIN.label
+        if name == spec.name or is_expensive or not other.accepts(problem):
             continue
         key = (name, other.target, label, problem.triple)
-        if key not in _known:
-            _known[key] = _interval_or_reason(other, problem)
-        found = _known[key]
-        if isinstance(found, str):
+        if key not in _interval_cache:
+            _interval_cache[key] = _interval_or_reason(other, problem)
+        interval = _interval_cache[key]
+        if isinstance(interval, str):
             warnings.warn(
-                f"{name} is left out of the comparison on {problem.triple}, {label}: {found}",
+                f"{name} is left out of the comparison on {problem.triple}, {label}: {interval}",
                 KernelWeaveWarning,
                 stacklevel=3,
             )
-        elif found is not None:
-            yield found
+        elif interval is not None:
+            yield interval
 
 
 def _interval_or_reason(spec: AlgorithmSpec, problem: Problem) -> Interval | str | None:
-    """Return an interval, why there is none, or nothing where the problem is refused in words."""
+    """Return an interval, the error that prevented it, or None if the problem is refused."""
     try:
         return interval_of(spec, problem)
-    except Exception as error:  # noqa: BLE001 (a stranger's algorithm may raise anything)
+    except Exception as error:  # noqa: BLE001 (a third party's algorithm may raise anything)
         if is_refusal(error):
             return None
         return f"it raised {type(error).__name__}: {error}"
 
 
 def is_refusal(error: Exception) -> bool:
-    """Return whether an error says that an algorithm does not take a problem, or such weights."""
+    """Return whether an error says that a problem, or its sample weights, are not supported."""
     unsupported = isinstance(error, UnsupportedProblemError)
     return unsupported or (isinstance(error, ValueError) and "sample_weight" in str(error))
 
@@ -132,16 +136,16 @@ def check_overlap(where: str, a: Bounded, b: Bounded) -> None:
 
 
 def refutation(problem: Problem, interval: Interval) -> str:
-    """Return what refutes an interval at its own parameters, in words; empty where nothing does.
+    """Return a sentence on what refutes an interval, or "" if nothing does.
 
-    `problem`: whose optimum it is to hold; `interval`: with the parameters.
+    `problem`: the problem it was claimed for; `interval`: with the parameters to evaluate.
     """
     at = evaluate(problem, interval.parameters)
-    return refuted_by(interval, at) or refuted_nearby(problem, interval, at)
+    return refutation_at_parameters(interval, at) or refutation_nearby(problem, interval, at)
 
 
-def refuted_by(claim: Interval, at: PointEvaluation) -> str:
-    """Return what an evaluation at the claim's own parameters refutes, in words, or nothing."""
+def refutation_at_parameters(claim: Interval, at: PointEvaluation) -> str:
+    """Return how an evaluation at the claim's own parameters refutes it, or ""."""
     lower, upper = claim.lower_bound, claim.upper_bound
     slack = SLACK * max(abs(upper), abs(lower), abs(at.upper))
     if at.outside:
@@ -164,42 +168,42 @@ def refuted_by(claim: Interval, at: PointEvaluation) -> str:
     return ""
 
 
-def refuted_nearby(problem: Problem, claim: Interval, at: PointEvaluation) -> str:
-    """Return which point of the set has a value below a claimed lower bound, or nothing."""
-    least, said = better_point(problem, claim.parameters, at)
+def refutation_nearby(problem: Problem, claim: Interval, at: PointEvaluation) -> str:
+    """Return which other point of the set has a value below the claimed lower bound, or ""."""
+    least, where = better_point(problem, claim.parameters, at)
     if least < claim.lower_bound - SLACK * abs(claim.lower_bound):
         return (
             f"its claimed lower bound {claim.lower_bound} is refuted by another point of the set "
-            f"({said}), where the learner's primal value is {least}"
+            f"({where}), where the learner's primal value is {least}"
         )
     return ""
 
 
-def judge(problem: Problem, a: Interval, b: Interval) -> tuple[str, str]:
-    """Return what refutes the first of two intervals that do not overlap, and the second.
+def refute_pair(problem: Problem, a: Interval, b: Interval) -> tuple[str, str]:
+    """Return what refutes each of two intervals that do not overlap, "" for one that stands.
 
-    A primal value below a lower bound refutes it, wherever it was found: each is held against the
-    evaluation of the other's parameters too.
+    A primal value below a lower bound refutes it wherever it was found, so each interval is also
+    compared with the evaluation at the other's parameters.
     """
     at = {each.algorithm: evaluate(problem, each.parameters) for each in (a, b)}
-    said = []
-    for own, other in ((a, b), (b, a)):
-        reason = refuted_by(own, at[own.algorithm])
-        foreign = at[other.algorithm]
-        below = foreign.upper < own.lower_bound - SLACK * abs(own.lower_bound)
-        above = foreign.bound > own.upper_bound + SLACK * abs(own.upper_bound)
-        if not reason and below and not foreign.outside:
+    reasons = []
+    for claim, other in ((a, b), (b, a)):
+        reason = refutation_at_parameters(claim, at[claim.algorithm])
+        elsewhere = at[other.algorithm]
+        below = elsewhere.upper < claim.lower_bound - SLACK * abs(claim.lower_bound)
+        above = elsewhere.bound > claim.upper_bound + SLACK * abs(claim.upper_bound)
+        if not reason and below and not elsewhere.outside:
             reason = (
-                f"its claimed lower bound {own.lower_bound} is refuted by the learner's primal "
-                f"value at the parameters of {other.algorithm}, {foreign.upper}"
+                f"its claimed lower bound {claim.lower_bound} is refuted by the learner's primal "
+                f"value at the parameters of {other.algorithm}, {elsewhere.upper}"
             )
         elif not reason and above:
             reason = (
-                f"its claimed upper bound {own.upper_bound} is refuted by the lower bound of the "
-                f"learner's dual point at the parameters of {other.algorithm}, {foreign.bound}"
+                f"its claimed upper bound {claim.upper_bound} is refuted by the lower bound of the "
+                f"learner's dual point at the parameters of {other.algorithm}, {elsewhere.bound}"
             )
-        said.append(reason)
-    return said[0], said[1]
+        reasons.append(reason)
+    return reasons[0], reasons[1]
 
 
 def check_intervals_overlap(problem: Problem) -> list[Interval]:
@@ -208,27 +212,28 @@ def check_intervals_overlap(problem: Problem) -> list[Interval]:
     Parameters
     ----------
     problem : Problem
-        Any; each algorithm makes at most 100 iterations.
+        The problem; each algorithm makes at most 100 iterations on it.
 
     Returns
     -------
     list of Interval
-        By name of the algorithm.
+        One for each algorithm, by name.
 
     Raises
     ------
     AssertionError
-        Naming two algorithms that contradict each other, and what refutes which.
+        If two intervals do not overlap; names both algorithms and what refutes which.
     """
     accepting = [spec for spec in algorithms().values() if spec.accepts(problem)]
     intervals = [interval_of(spec, problem) for spec in accepting]
     for i, a in enumerate(intervals):
         for b in intervals[:i]:
             if not overlap(a, b):
-                reasons = zip((a, b), judge(problem, a, b), strict=True)
-                told = "; ".join(f"{each.algorithm}: {why}" for each, why in reasons if why)
+                reasons = zip((a, b), refute_pair(problem, a, b), strict=True)
+                refuted = "; ".join(f"{each.algorithm}: {why}" for each, why in reasons if why)
+                verdict = f"({refuted or 'undecided'})"
                 check_overlap(
-                    f"{a.algorithm} and {b.algorithm} on {problem.triple} ({told or 'undecided'})",
+                    f"{a.algorithm} and {b.algorithm} on {problem.triple} {verdict}",
                     a,
                     b,
                 )

@@ -30,7 +30,7 @@ class PointEvaluation:
     Attributes
     ----------
     lower, upper : float
-        The objective there, what the set charges included, lies between them.
+        The objective there, the set's penalty included, lies between them.
     bound : float
         What the learner's dual point proves of the whole problem; minus infinity where the kit
         knows no bound for the family and the set.
@@ -70,7 +70,7 @@ def evaluate(problem: Problem, parameters: Any) -> PointEvaluation:
 
 
 def charge_of(problem: Problem, parameters: Any) -> float:
-    """Return what the set charges for parameters, e.g. the orthant β‖μ‖²."""
+    """Return the set's penalty at some parameters, such as β‖μ‖² of the orthant."""
     penalty = getattr(problem.constraint, "penalty", None)
     return 0.0 if penalty is None else float(penalty(parameters))
 
