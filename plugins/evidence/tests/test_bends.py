@@ -91,7 +91,7 @@ def test_counts_keep_their_zero() -> None:
     counts = np.random.RandomState(0).poisson(0.7, 500).astype(np.float64)
     warp = Warp.of(counts)
     assert warp.origin == 0.0
-    np.testing.assert_allclose(warp.back(warp.forward(counts)), counts, atol=1e-9)
+    np.testing.assert_allclose(warp.inverse(warp.forward(counts)), counts, atol=1e-9)
     assert warp.forward(np.zeros(1))[0] == 0.0
 
 

@@ -12,7 +12,7 @@ from kernelweave.evidence import (
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
 )
-from kernelweave.evidence.copies import Known, Line, copy_groups
+from kernelweave.evidence.copies import KnownRows, Line, copy_groups
 from large_tables import QUICK, small  # noqa: F401
 
 pytestmark = pytest.mark.filterwarnings(
@@ -52,7 +52,7 @@ def test_no_border_parts_copies() -> None:
     numeric = np.round(np.random.RandomState(0).rand(4000, 6), 3)
     codes = np.zeros((4000, 0), dtype=np.int64)
     line = Line.of(numeric, codes)
-    known = Known.of(line, numeric, codes)
+    known = KnownRows.of(line, numeric, codes)
     np.testing.assert_array_equal(known.find(moved(numeric), codes), np.arange(4000))
     others = np.round(np.random.RandomState(5).rand(4000, 6), 3)
     assert np.all(known.find(others, codes) == -1)
@@ -62,7 +62,7 @@ def test_no_border_parts_copies() -> None:
 def test_copies_are_found_however_a_table_is_cut(size: int) -> None:
     numeric, codes = table(500)
     order = np.random.RandomState(3).permutation(500)[:100]
-    known = Known.of(Line.of(numeric, codes), numeric[order], codes[order])
+    known = KnownRows.of(Line.of(numeric, codes), numeric[order], codes[order])
     expected = np.full(500, -1)
     expected[order] = np.arange(100)
     parts = [slice(i, i + size) for i in range(0, 500, size)]

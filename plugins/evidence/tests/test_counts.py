@@ -69,14 +69,14 @@ def test_predictions_average_the_two_means(counts: EvidenceKernelRegressor) -> N
 
 def test_folds_average_the_two_means_of_their_rows(counts: EvidenceKernelRegressor) -> None:
     predictor, encoded = counts._predictor, counts._encoded(table(150, 0)[0])
-    for k, (held_out, judge) in enumerate(predictor.judges()):
+    for k, (held_out, predict) in enumerate(predictor.fold_predictors()):
         own = encoded.numeric[held_out], encoded.codes[held_out]
         part, fit = predictor.folds[k].mixture(predictor.weights), predictor.by_fold[k]
         points = part.views.points(*own)
         other = np.exp(part.kernel(points) @ fit.dual + fit.offset)
         other = np.clip(other, part.target.low, part.target.high)
         by_hand = (1.0 - predictor.share) * part.predict(points) + predictor.share * other
-        np.testing.assert_allclose(judge(*own), by_hand, rtol=1e-10)
+        np.testing.assert_allclose(predict(*own), by_hand, rtol=1e-10)
 
 
 def test_the_average_predicts_counts_better_than_least_squares() -> None:

@@ -200,7 +200,7 @@ def test_rows_held_out_are_explained_by_the_fold_that_did_not_see_them(classes: 
     assert len(set(folds[asked])) > 1
     found = fitted.explain_held_out(asked, scale="link" if classes else "response")
     rows, expected = fitted._predictor.rows, np.zeros(5)
-    for k, (_, predict) in enumerate(fitted._predictor.judges()):
+    for k, (_, predict) in enumerate(fitted._predictor.fold_predictors()):
         own = fitted._owner[asked[folds[asked] == k]]
         values = predict(rows.numeric[own], rows.codes[own])
         expected[folds[asked] == k] = (fitted._link(values) if classes else values)[:, 0]

@@ -71,7 +71,7 @@ def test_importance_of_a_model_by_landmarks() -> None:
     assert worth[3] == max(worth) > 0.3
     assert abs(worth[5]) < 0.01
     # what judges shuffled rows predicts the rows as they are as they were predicted left out
-    for held_out, predict in model._predictor.judges():
+    for held_out, predict in model._predictor.fold_predictors():
         own = model._predictor.rows.take(held_out)
         before = model._predictor.held_out[held_out]
         # kernel values are summed in single precision; the noise is 0.5

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
-from kernelweave.evidence.copies import Known, Line
+from kernelweave.evidence.copies import KnownRows, Line
 from kernelweave.evidence.large.features import Landmarks
-from kernelweave.evidence.large.held_out import RowRoles, Share
+from kernelweave.evidence.large.held_out import RowBlock, RowRoles
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import (
@@ -24,7 +24,7 @@ from kernelweave.evidence.large.posterior import (
 )
 from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
-from kernelweave.evidence.large.sums import Normal, block_sums, total_sums
+from kernelweave.evidence.large.sums import NormalEquations, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
 from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
 from kernelweave.evidence.objective import JITTER, evidence_bytes
@@ -90,7 +90,7 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
         rows = Rows(rows.numeric, rows.codes, rows.targets, weight)
     landmarks, targets = landmarks_of(rows, 120), Standardised.of(rows)
     root = root_of(landmarks.gram(), jitter=1e-13)
-    normal = Normal.of(root, block_sums(landmarks, rows, targets))
+    normal = NormalEquations.of(root, block_sums(landmarks, rows, targets))
     exact = fit_mixture(landmarks.views, rows, landmarks.scales)
     ridge = exact.noise + JITTER
     solved = normal.solve(ridge)
@@ -110,7 +110,7 @@ def test_a_packed_posterior_has_the_variance_of_the_normal_equations(ridge: floa
     rows, new = friedman(300), friedman(340).take(np.arange(300, 340))
     landmarks = landmarks_of(rows, 60)
     root = root_of(landmarks.gram())
-    normal = Normal.of(root, block_sums(landmarks, rows, Standardised.of(rows)))
+    normal = NormalEquations.of(root, block_sums(landmarks, rows, Standardised.of(rows)))
     solved = normal.solve(ridge)
     assert solved is not None
     posterior = PosteriorOfSums.of(landmarks, ridge, root, solved[1])
@@ -296,7 +296,7 @@ def test_one_strength_alone_is_taken_where_all_rows_prefer_it(
     monkeypatch.setattr("kernelweave.evidence.large.learning._fit_metric", lambda *_: (fits, True))
     # weights that know nothing
     even = np.array([0.5, 0.5])
-    monkeypatch.setattr("kernelweave.evidence.large.doubling.path_weights", lambda _: even)
+    monkeypatch.setattr("kernelweave.evidence.large.landmark_search.path_weights", lambda _: even)
     learned = learn_large(rows, replace(PLAN, all_rows=all_rows), np.random.RandomState(0))
     assert learned.weights.tolist() == [0.0, 1.0]
     assert learned.predictor.scales == (fits[1].scales,)
@@ -312,11 +312,11 @@ def test_rows_are_taken_from_sums_as_if_they_had_never_been_there(weighted: bool
     landmarks, targets = landmarks_of(rows, 30), Standardised.of(rows)
     some, others = np.arange(25, 60), np.setdiff1d(np.arange(120), np.arange(25, 60))
     sums = [block_sums(landmarks, rows.take(each), targets) for each in (np.arange(120), others)]
-    whole, rest = (Normal.of(root_of(landmarks.gram()), each) for each in sums)
+    whole, rest = (NormalEquations.of(root_of(landmarks.gram()), each) for each in sums)
     held = rows.take(some)
-    share = Share(held, held.mass, held.mass[:, None] * targets.of_rows(held).values.T)
+    share = RowBlock(held, held.mass, held.mass[:, None] * targets.of_rows(held).values.T)
     for first, sign, second in ((whole, -1.0, rest), (rest, 1.0, whole)):
-        found, expected = first.changed(landmarks, share, sign).solve(0.01), second.solve(0.01)
+        found, expected = first.with_block(landmarks, share, sign).solve(0.01), second.solve(0.01)
         assert found is not None
         assert expected is not None
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-6, atol=1e-6)
@@ -327,7 +327,7 @@ def test_copies_of_known_rows_are_summed_over_apart() -> None:
     rows = replace(rows, weight=np.random.RandomState(0).rand(180))
     landmarks, targets = landmarks_of(rows, 10), Standardised.of(rows)
     line = Line.of(rows.numeric, rows.codes)
-    known = Known.of(line, rows.numeric[[7, 31]], rows.codes[[7, 31]])
+    known = KnownRows.of(line, rows.numeric[[7, 31]], rows.codes[[7, 31]])
     total = total_sums(source_of(cut(rows, 50)), landmarks, targets, len(rows), known)
     for k, row in enumerate((7, 31)):
         same = np.arange(row, 180, 60)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
-from kernelweave.evidence.candidates import RIDGES, WIDTHS, left_out_errors, linear_fit, plain_fit
+from kernelweave.evidence.candidates import (
+    RIDGES,
+    WIDTHS,
+    fit_gaussian,
+    fit_linear,
+    leave_one_out_errors,
+)
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.views import Views
@@ -27,7 +33,7 @@ def rows(n: int, seed: int, weight: bool = False) -> Rows:
 def test_errors_are_those_of_ridge_regressions_without_the_row(weight: bool) -> None:
     own = rows(20, 0, weight)
     X, values, mass = own.numeric, own.targets, own.mass
-    found = left_out_errors(rbf_kernel(X, gamma=0.3), values, mass)
+    found = leave_one_out_errors(rbf_kernel(X, gamma=0.3), values, mass)
     assert [ridge for _, _, ridge in found] == list(RIDGES)
     for error, _, ridge in found[4:10]:
         machine = KernelRidge(kernel="rbf", gamma=0.3, alpha=ridge)
@@ -43,7 +49,7 @@ def test_errors_are_those_of_ridge_regressions_without_the_row(weight: bool) -> 
 def test_the_fit_is_that_ridge_regression(weight: bool) -> None:
     own, other = rows(60, 0, weight), rows(15, 1)
     views = Views.of(own.numeric, own.codes, own.weight)
-    fit = plain_fit(views, own)
+    fit = fit_gaussian(views, own)
     points, others = (views.points(each.numeric, each.codes) for each in (own, other))
     near = np.vstack([points.X, np.eye(3)[:, points.C[0]] / np.sqrt(2.0)]).T
     far = np.vstack([others.X, np.eye(3)[:, others.C[0]] / np.sqrt(2.0)]).T
@@ -60,7 +66,7 @@ def test_the_fit_is_that_ridge_regression(weight: bool) -> None:
 def test_the_linear_fit_is_ridge_regression_with_the_least_error_of_rows_left_out() -> None:
     own, other = rows(40, 0), rows(15, 1)
     views = Views.of(own.numeric, own.codes)
-    fit = linear_fit(views, own)
+    fit = fit_linear(views, own)
     points, others = (views.points(each.numeric, each.codes) for each in (own, other))
     middle = np.eye(3)[:, points.C[0]].mean(axis=1)[:, None]
     near, far = (
@@ -100,13 +106,13 @@ def test_few_rows_of_a_line_are_predicted_by_a_line() -> None:
 def test_a_fit_to_fewer_rows_leaves_two_widths_to_try() -> None:
     own = rows(60, 0)
     views = Views.of(own.numeric, own.codes)
-    first = plain_fit(views, own)
-    again = plain_fit(views, own, [first.theta])
+    first = fit_gaussian(views, own)
+    again = fit_gaussian(views, own, [first.theta])
     np.testing.assert_array_equal(again.theta, first.theta)
     wide, narrow = np.full(14, 0.0), np.full(14, 0.0)
     wide[:4], narrow[:4] = 0.5 * np.log(2.0 * np.array([WIDTHS[0], WIDTHS[-1]]) / 4.0)[:, None]
-    assert plain_fit(views, own, [wide]).scales.ell[0] ** 2 * 2.0 <= WIDTHS[1] + 1e-12
-    assert plain_fit(views, own, [narrow]).scales.ell[0] ** 2 * 2.0 == pytest.approx(WIDTHS[-1])
+    assert fit_gaussian(views, own, [wide]).scales.ell[0] ** 2 * 2.0 <= WIDTHS[1] + 1e-12
+    assert fit_gaussian(views, own, [narrow]).scales.ell[0] ** 2 * 2.0 == pytest.approx(WIDTHS[-1])
 
 
 def test_it_rescues_classes_that_the_evidence_takes_for_noise() -> None:

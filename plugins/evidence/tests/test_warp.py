@@ -21,9 +21,9 @@ def test_there_and_back(shape: str) -> None:
         "normal": state.randn(200),
     }[shape]
     warp = Warp.of(y)
-    np.testing.assert_allclose(warp.back(warp.forward(y)), y, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(warp.inverse(warp.forward(y)), y, rtol=1e-7, atol=1e-9)
     grid = np.linspace(-50.0, 50.0, 999)
-    back = warp.back(grid)
+    back = warp.inverse(grid)
     assert np.isfinite(back).all()
     assert (np.diff(back) >= 0).all()
 

@@ -54,8 +54,8 @@ from .explaining.notebook import fit_html
 from .kernel import EvidenceKernel
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
-from .large.doubling import RowsTold
 from .large.drawing import first_reading
+from .large.landmark_search import ProgressPrinter
 from .large.landmarks import LandmarkPredictor
 from .large.learning import LearnedLarge, learn_large
 from .large.plan import LargePlan
@@ -390,7 +390,7 @@ class EvidenceModel(Explained, Estimator):
                 stratify=classes, splits=splits, powers=self.warp,
                 varying_noise=not classes and (division is None or division.order is None),
                 n_jobs=self.n_jobs,
-                tell=partial(self._tell_rows, RowsTold()),
+                tell=partial(self._tell_rows, ProgressPrinter()),
             )  # fmt: skip
             if self.verbose > 0:
                 print(f"[evidence] {learned}")  # noqa: T201
@@ -537,7 +537,7 @@ class EvidenceModel(Explained, Estimator):
         now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, done / parts)
         _notify_unless_over(now)
 
-    def _tell_rows(self, lines: RowsTold, what: str, rows: int, n_rows: int) -> None:
+    def _tell_rows(self, lines: ProgressPrinter, what: str, rows: int, n_rows: int) -> None:
         """Report how many rows have been summed to callbacks, and print it if verbose."""
         if self.verbose > 0:
             lines(what, rows, n_rows)

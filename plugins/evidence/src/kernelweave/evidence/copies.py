@@ -151,8 +151,8 @@ def alike_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Rows whose copies are looked for in a table that need not be in memory.
+class KnownRows:
+    """Rows whose copies are searched for in a table that may not fit in memory.
 
     `numeric`, `codes`: no row a copy of another, in the order of `places`, sorted; `given`: which
     row each of them was.
@@ -168,14 +168,14 @@ class Known:
         return len(self.places)
 
     @classmethod
-    def of(cls, line: Line, numeric: FloatArray, codes: NDArray[np.int64]) -> Known:
-        """Put rows on a line, no row a copy of another."""
+    def of(cls, line: Line, numeric: FloatArray, codes: NDArray[np.int64]) -> KnownRows:
+        """Sort rows by their places on a line; no row may be a copy of another."""
         places = line.places(numeric, codes)
         order = np.argsort(places, kind="stable")
         return cls(line, numeric[order], codes[order], places[order], order)
 
     def find(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
-        """Return which of the known rows each row is a copy of, -1 of none, shape (n,)."""
+        """Return the index of the known row that each row is a copy of, -1 if none, shape (n,)."""
         places, out = self.line.places(numeric, codes), np.full(len(numeric), -1, dtype=np.intp)
         first = np.searchsorted(self.places, places - self.line.reach, side="left")
         last = np.searchsorted(self.places, places + self.line.reach, side="right")

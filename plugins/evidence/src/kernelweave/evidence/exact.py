@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from .explaining.importance import Judge
+from .explaining.importance import FoldPredictor
 from .folds import Fold
 from .intervals import FoldResiduals, LeftOut, conformal, jackknife_plus, reach
 from .learn import Learned
@@ -78,7 +78,7 @@ class ExactPredictor:
             width = width[:, None] * self.varying_noise(numeric, codes)
         return mixture.target.moments(mixture.latent(points), width)[1]
 
-    def judges(self) -> list[Judge]:
+    def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows that each fold left out, and its predictions of any row."""
         return [(f.held_out, partial(_mean, self._part(k))) for k, f in enumerate(self.folds)]
 

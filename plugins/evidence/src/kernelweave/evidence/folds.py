@@ -11,7 +11,7 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
-from .candidates import Starts, coarse_starts, fill_up, fit_candidates
+from .candidates import Starts, coarse_starts, fit_candidates, pad_fits
 from .mixture import Mixture, fit_mixture, weighted
 from .path import Fit, Loss, PathPlan
 from .rows import Rows, Split, Standardised, spread_of
@@ -103,7 +103,7 @@ def fit_fold(
         starts = coarse_starts(own, plan, random_state, screened)
         fit_candidates(views, own, plan, starts, fits, screened)
     except Stopped:
-        fill_up(views, own, plan, starts, fits)
+        pad_fits(views, own, plan, starts, fits)
         whole = False
     seen, points = (views.points(each.numeric, each.codes) for each in (own, other))
     # what time left undone has scales of another fit, which need not be worked out again

@@ -16,7 +16,7 @@ from sklearn.metrics import mean_poisson_deviance
 
 from .classes import Calibration, class_codes, per_class
 from .exact import ExactPredictor
-from .explaining.importance import Judge
+from .explaining.importance import FoldPredictor
 from .likelihood import PosteriorMode, fit_poisson, fit_softmax
 from .mixture import Expansion, Mixture, blocks, mixed_kernel, path_weights
 from .path import Loss
@@ -84,7 +84,7 @@ class ClassPredictor(ExactPredictor):
             variance * ones,
         )  # fmt: skip
 
-    def judges(self) -> list[Judge]:
+    def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows that each fold left out, and its logits of any row."""
         parts = [fold.mixture(self.weights) for fold in self.folds]
         return [

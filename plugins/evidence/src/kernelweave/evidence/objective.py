@@ -13,23 +13,23 @@ from scipy.linalg import blas, lapack
 from .terms import N_TERMS, GaussianTerm, PairTerms, Scales
 from .views import Points
 
-# Added to the noise, in units of the targets' variance: rows that repeat leave S positive definite.
-# Larger would be noise that nobody has.
+# Added to the noise, in units of the targets' variance, so that S stays positive definite with
+# duplicate rows.
 JITTER = 1e-6
-# Precision of the priors on the means and on the weights: only what the data leave open is held. A
-# prior like that on all parameters, without λ, lost up to 14 points of accuracy.
+# Precision of the priors on the means and on the weights: weak, for what the data do not determine.
+# A prior like that on all parameters, without λ, lost up to 14 points of accuracy.
 _WEAK = 0.02
 # The box of log ℓ, log s, log w and log σ², of standardised columns and targets: at its ends a
 # column is invisible or tells any two rows apart, and a term is absent or all there is.
 LOWER = (-9.0, -10.0, -14.0, -11.0)
 UPPER = (4.0, 4.0, 7.0, 3.0)
-# Where S is not positive definite: more than the evidence of any that is, and finite for L-BFGS.
+# Value where S is not positive definite: larger than any other, and finite for L-BFGS.
 _WORST = 1e25
 
 
-# outputs that are told apart where the curvature is estimated; more are mixed at random
+# Number of outputs in the estimate of the curvature; more outputs are mixed at random.
 _PROBES = 3
-# scales whose matrix costs little to factor
+# number of scales up to which their curvature matrix is cheap to factor
 _MANY = 1000
 # Rows of a lower triangle that are packed at a time: enough for a product of matrices, few enough
 # for the cache.
@@ -69,7 +69,7 @@ class Evidence:
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return L and its gradient in θ."""
         value = self.value(theta)
-        return value, self.slope()
+        return value, self.gradient()
 
     def value(self, theta: FloatArray) -> float:
         """Return L."""
@@ -86,12 +86,12 @@ class Evidence:
         value += 0.5 * T * self._repeats * theta[-1]
         return float(value + log_prior(theta, self.precision)[0])
 
-    def slope(self) -> FloatArray:
-        """Return the gradient where `value` was last computed."""
+    def gradient(self) -> FloatArray:
+        """Return the gradient at the last argument of `value`."""
         return self._derivatives(np.empty((0, self.points.n_points)))[0]
 
     def derivatives(self) -> tuple[FloatArray, FloatArray | LowRankCurvature]:
-        """Return the gradient where `value` was last computed, and the curvature, about.
+        """Return the gradient at the last argument of `value`, and an approximate curvature.
 
         The curvature is the average information, ½ Σₜ (∂S aₜ)ᵀ S⁻¹ (∂S aₜ), a = S⁻¹y, of Gilmour,
         Thompson and Cullis (1995), the mean of the observed and the expected one, and that of
@@ -102,7 +102,7 @@ class Evidence:
         return self._derivatives(_probes(self._dual.T, min(most, _PROBES)))
 
     def _derivatives(self, probes: FloatArray) -> tuple[FloatArray, FloatArray | LowRankCurvature]:
-        """Return the gradient, and the information that the probes tell."""
+        """Return the gradient and the average information along the probes."""
         theta, scales, T = self._theta, self._scales, len(self.targets)
         if self._factor is None:
             flat = LowRankCurvature(np.ones(len(theta)), np.empty((0, len(theta))), np.empty(0))
@@ -137,13 +137,13 @@ class Evidence:
 
 
 def is_wide(n_dimensions: int, n_points: int) -> bool:
-    """Return whether a matrix of the scales would cost more than all else."""
+    """Return whether a matrix of all scales would dominate the cost of a fit."""
     n_scales = 2 * n_dimensions + N_TERMS + 1
     return n_scales > max(_MANY, 2 * n_points)
 
 
 def evidence_bytes(n_dimensions: int, n_points: int, n_outputs: int) -> int:
-    """Return what a descent of the evidence takes at most, rows and their views included.
+    """Return the memory that a fit of the scales takes at most, rows and their views included.
 
     The terms of all pairs and S; the views of all rows and of a fold; what every scale does to the
     kernel times the probes; and the curvature, a matrix of the scales or some vectors of them.
@@ -242,7 +242,7 @@ def bounds(n_dimensions: int) -> list[tuple[float, float]]:
 
 
 def start(n_dimensions: int) -> FloatArray:
-    """Return θ where the path begins."""
+    """Return the initial θ of the path."""
     n = n_dimensions
     ell = np.full(n, -0.5 * np.log(n) - 0.3)
     strength = np.full(n, np.log(1.5 / n + 0.05))

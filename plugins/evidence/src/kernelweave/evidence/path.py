@@ -98,7 +98,7 @@ class EvidenceDescent:
 
     def _differentiate(self) -> None:
         if self._age % _LASTING and not isinstance(self._curvature, LowRankCurvature):
-            slope = self.evidence.slope()
+            slope = self.evidence.gradient()
             self._curvature = corrected(self._curvature, self._last, slope - self._raw)
         else:
             slope, self._curvature = self.evidence.derivatives()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .columns.encoded import Coding
 from .copies import copy_groups
 from .views import Views
-from .warp import MASS, NODES, Warp, cut_far
+from .warp import MASS, NODES, Warp, clip_far
 
 # training and held-out places
 Split: TypeAlias = tuple[Index, Index]
@@ -196,7 +196,7 @@ class Standardised:
         values = np.ascontiguousarray(self.standardise(rows.targets.T).T)
         if self.warps:
             low, high = self.values.min(axis=1)[:, None], self.values.max(axis=1)[:, None]
-            values = cut_far(values, low, high)
+            values = clip_far(values, low, high)
         return replace(self, values=values)
 
     def standardise(self, targets: FloatArray) -> FloatArray:
@@ -210,7 +210,7 @@ class Standardised:
         """Return standardised values (n, n_outputs) in the units of the targets."""
         out = values * self.spread + self.centre
         if self.warps:
-            out = np.column_stack([w.back(z) for w, z in zip(self.warps, out.T, strict=True)])
+            out = np.column_stack([w.inverse(z) for w, z in zip(self.warps, out.T, strict=True)])
         return np.clip(out, self.low, self.high) if cut else out
 
     def moments(

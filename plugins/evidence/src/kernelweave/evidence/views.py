@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from .columns.encoded import Coding, Fills
-from .warp import Warp, cut_far
+from .warp import Warp, clip_far
 
 # Scores are bent softly towards ±8. Measured: without a cap as good in the mean but worse with
 # outliers, and a cap at 3 costs 0.4 points.
@@ -202,7 +202,7 @@ def _transformed(
         for i, (warp, known) in enumerate(zip(warps, knots, strict=True)):
             if warp is not None:
                 low, high = warp.forward(known[[0, -1]])
-                out[:, i] = cut_far(warp.forward(numeric[:, i]), low, high)
+                out[:, i] = clip_far(warp.forward(numeric[:, i]), low, high)
     return out
 
 

@@ -1,4 +1,4 @@
-"""A power of targets or of a column under which they are nearly normal, and the way back."""
+"""Power transforms (Box-Cox, Yeo-Johnson) with weights, and their inverse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.stats import yeojohnson
 
 from .columns.encoded import weighted_median
 
-# a normal variable's mean, by nine nodes
+# Gauss-Hermite quadrature for expectations over a normal variable
 NODES, MASS = hermegauss(9)
 MASS = MASS / MASS.sum()
 _POWERS = (-1.0, 2.0)
@@ -34,10 +34,10 @@ class Warp:
 
     @classmethod
     def of(cls, y: FloatArray, mass: FloatArray | None = None) -> Warp:
-        """Learn the power by the likelihood of training values.
+        """Fit the power by maximum likelihood.
 
-        `y` of shape (n,); `mass` of shape (n,): 2 counts a value twice. Numbers that are never
-        negative keep their zero.
+        `y` of shape (n,); `mass` of shape (n,): 2 counts a value twice. Values that are never
+        negative are not shifted, so that zero stays zero.
         """
         share = np.full(len(y), 1.0 / len(y)) if mass is None else mass / mass.sum()
         if y.min() == y.max():
@@ -55,7 +55,7 @@ class Warp:
         return replace(straight, power=straight._likeliest(y, share))
 
     def _likeliest(self, y: FloatArray, share: FloatArray) -> float:
-        """Return the power under which values are most nearly normal."""
+        """Return the power of maximum likelihood under a normal distribution."""
         t = (y - self.origin) / self.unit
         slope = float(share @ (np.log(t) if self.positive else np.sign(t) * np.log1p(np.abs(t))))
 
@@ -65,16 +65,16 @@ class Warp:
 
         with np.errstate(all="ignore"):
             found = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-6})
-        # a few values may have no best power
+        # with few values the likelihood may have no maximum
         return float(found.x) if np.isfinite(found.fun) else 1.0
 
     def forward(self, y: FloatArray) -> FloatArray:
-        """Return warped targets."""
+        """Return transformed values."""
         t = (y - self.origin) / self.unit
         return np.asarray(boxcox(t, self.power) if self.positive else yeojohnson(t, self.power))
 
-    def back(self, z: FloatArray) -> FloatArray:
-        """Return the targets of warped ones; what no target maps to is cut to the nearest."""
+    def inverse(self, z: FloatArray) -> FloatArray:
+        """Return the original values; input outside the range of the transform is clipped to it."""
         if self.positive:
             t = inv_boxcox(self._inside(z, self.power), self.power)
         else:
@@ -86,15 +86,15 @@ class Warp:
 
     @staticmethod
     def _inside(z: FloatArray, power: float) -> FloatArray:
-        """Cut z to the range of the power map, short of its end."""
+        """Clip z to the range of the transform, just inside its end."""
         if power > 0.0:
             return np.maximum(z, -(1.0 - 1e-9) / power)
         return np.minimum(z, -(1.0 - 1e-9) / power) if power < 0.0 else z
 
 
-def cut_far(z: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return warped values, those sent far away or nowhere cut.
+def clip_far(z: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Clip transformed values to the training range, extended by its length at either end.
 
-    They stop at the length of the training values' range, from ``low`` to ``high``, beyond it.
+    `low`, `high`: ends of the training range. NaN becomes the lower limit.
     """
     return np.clip(np.where(np.isnan(z), -np.inf, z), 2.0 * low - high, 2.0 * high - low)

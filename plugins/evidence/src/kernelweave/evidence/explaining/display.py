@@ -1,4 +1,4 @@
-"""Pictures of what a model does along its columns."""
+"""Partial dependence plots of columns and pairs of columns."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 _LINE, _LEVEL, _FAINT = "#0072B2", "#56B4E9", "#8C8C8C"
 _DIVERGING = "PuOr"
 _ACROSS, _INCHES = 3, (2.6, 2.2)
-# more letters below a panel stand upright
+# tick labels with more letters in total are rotated
 _LETTERS = 22
-# labels along a map, and the share of the range below which a median asks for a logarithmic axis
+# ticks of a map, and the share of the range below which the median calls for a logarithmic axis
 _TICKS, _CROWDED = 4, 0.15
 
 
 class EffectDisplay:
-    """What a prediction does along the columns that matter, and along pairs of them.
+    """Partial dependence of predictions on the strongest columns and pairs of columns.
 
-    A curve is the mean prediction over training rows where all have the same value in that column,
-    less the mean prediction: the partial dependence of the whole model. Its band is two standard
-    deviations of the posterior. Words are bars. A map is what two columns do together beyond what
-    each does alone.
+    A curve is the partial dependence of a column: the mean prediction over training rows when all
+    of them have the same value in that column, less the mean prediction. Its band is two standard
+    deviations of the posterior. Categories are bars. A map is the interaction of two columns: their
+    joint partial dependence less that of each column.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ class EffectDisplay:
     pairs : sequence of PairEffect, default=()
         A map each.
     response : str, default="prediction"
-        What changes, for the axes.
+        Name of the predicted quantity, for the axis labels.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        A panel each, columns first.
+        One axis per panel, columns first.
     figure_ : matplotlib Figure
-        That holds them.
+        The figure of the axes.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class EffectDisplay:
         random_state: RandomState = 0,
         ax: Axes | None = None,
     ) -> EffectDisplay:
-        """Work out and draw the effects of a fit.
+        """Compute and draw the effects of a fitted model.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class EffectDisplay:
         return self
 
     def _share_heights(self) -> None:
-        """Give all columns one scale, so that heights compare."""
+        """Give all columns the same y-axis, so that their effects are comparable."""
         ends = [(np.min(each.low), np.max(each.high)) for each in self.effects]
         if not ends:
             return
@@ -176,7 +176,7 @@ class EffectDisplay:
 def _finder(
     model: BaseEstimator, output: int | None, n_rows: int, random_state: RandomState
 ) -> tuple[EffectFinder, str]:
-    """Return what averages predictions of a model, and the name of what it predicts."""
+    """Return the effect finder of a model, and the name of the predicted quantity."""
     if not isinstance(model, Explained):
         kind = type(model).__name__
         raise ValueError(f"estimator must be a model of kernelweave.evidence, got {kind}")
@@ -254,7 +254,7 @@ def _draw_column(effect: ColumnEffect, ax: Axes) -> None:
         ax.plot(effect.grid, effect.effect, color=_LINE, linewidth=1.5)
         if _is_skewed(effect.grid):
             ax.set_xscale("log")
-        # where the rows are: values evenly spaced by rank
+        # a rug of the values of the grid, which are evenly spaced by rank
         ax.plot(effect.grid, np.zeros(len(effect.grid)), "|", color=_FAINT, markersize=5,
                 transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip
     ax.axhline(0.0, color=_FAINT, linewidth=0.8)
@@ -264,7 +264,7 @@ def _draw_column(effect: ColumnEffect, ax: Axes) -> None:
 
 
 def _is_skewed(grid: RealArray) -> bool:
-    """Whether most values crowd at the lower end, as those of incomes and frequencies do."""
+    """Whether most values lie at the lower end, as for incomes and counts."""
     if len(grid) < 2 * _TICKS or grid[0] <= 0.0:
         return False
     return bool(np.median(grid) - grid[0] < _CROWDED * (grid[-1] - grid[0]))

@@ -1,4 +1,4 @@
-"""What each column is worth: the score that held-out rows lose when its values are shuffled."""
+"""Permutation importance of columns on cross-validated predictions."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from ..rows import Rows
 from ..scores import ratio_with_error
 
 Predict = Callable[[FloatArray, NDArray[np.int64]], FloatArray]
-# rows held out, and what predicts them without having seen them
-Judge = tuple[NDArray[np.intp], Predict]
-# the losses of rows, and the units of the score that they count in
+# the held-out rows of a fold, and the prediction function that was fitted without them
+FoldPredictor = tuple[NDArray[np.intp], Predict]
+# from rows and predictions to the loss of each row and the units of the score
 Losses = Callable[[Rows, FloatArray], tuple[FloatArray, FloatArray]]
-# As many as scikit-learn's `permutation_importance` takes: more lower the chance of the shuffles,
-# not that of the rows held out.
+# the default of scikit-learn's `permutation_importance`; more repeats lower the variance of the
+# shuffles, not that of the held-out rows
 _REPEATS = 5
-# more rows held out than these change little and cost much
+# more held-out rows change the result little and cost much
 _MOST_ROWS = 2000
-# of wide tables fewer rows, and all columns together no more shuffles than these: a prediction of a
-# row costs as much as there are columns
+# Wide tables get fewer rows and shuffles, because the cost of a prediction grows with the columns:
+# at least `_FEWEST_ROWS` rows, about `_CELLS` cells, and `_SHUFFLES` shuffles over all columns.
 _FEWEST_ROWS = 200
 _CELLS = 20_000
 _SHUFFLES = 250
 
 
 class ColumnImportance(NamedTuple):
-    """What one column of a table is worth to a model.
+    """Permutation importance of one column of a table.
 
     Attributes
     ----------
     column : str
         Name of the column.
     importance : float
-        Score that held-out rows lose when the values of the column are shuffled among them.
+        Drop of the cross-validated score when the values of the column are shuffled.
     error : float
-        Its standard error over the rows.
+        Standard error of the importance over the rows.
 
     Examples
     --------
@@ -56,39 +56,45 @@ class ColumnImportance(NamedTuple):
 
 def shuffled_importance(
     rows: Rows,
-    judges: Sequence[Judge],
+    fold_predictors: Sequence[FoldPredictor],
     losses: Losses,
     columns: Sequence[str],
     dimensions: Sequence[Dimension],
     random_state: np.random.RandomState,
 ) -> list[ColumnImportance]:
-    """Shuffle each column of the rows held out and measure what their score loses.
+    """Shuffle each column among held-out rows and return the drop of their score.
 
     - `rows`: the training rows
-    - `judges`: nothing is fitted again
+    - `fold_predictors`: of the fitted folds; nothing is fitted again
     - `losses`: from rows and predictions to losses and their units, both of shape (n, n_outputs)
-    - `columns`: of the user's table
-    - `dimensions`: what the kernel sees; those of one column are shuffled together
+    - `columns`: names of the columns of the user's table
+    - `dimensions`: inputs of the kernel; those of one column are shuffled together
 
-    Returns: in the table's order; 0 for a column that is not used, NaN where no row was held out.
+    Returns one value per column, in the order of the table: 0 if it is unused, NaN without folds.
     """
-    if not judges:
+    if not fold_predictors:
         return [ColumnImportance(name, np.nan, np.nan) for name in columns]
-    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // max(1, len(dimensions)))) // len(judges)
-    judges = [(_some(held_out, most, random_state), see) for held_out, see in judges]
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // max(1, len(dimensions)))) // len(
+        fold_predictors
+    )
+    folds = [
+        (_some(held_out, most, random_state), predict) for held_out, predict in fold_predictors
+    ]
     repeats = min(_REPEATS, max(1, _SHUFFLES // len(columns)))
-    seen = rows.take(np.concatenate([held_out for held_out, _ in judges]))
-    parts = [(rows.take(held_out), see) for held_out, see in judges]
+    seen = rows.take(np.concatenate([held_out for held_out, _ in folds]))
+    parts = [(rows.take(held_out), predict) for held_out, predict in folds]
     orders = [[random_state.permutation(len(part)) for part, _ in parts] for _ in range(repeats)]
-    before, units = losses(seen, np.vstack([see(own.numeric, own.codes) for own, see in parts]))
+    before, units = losses(
+        seen, np.vstack([predict(part.numeric, part.codes) for part, predict in parts])
+    )
     found = []
     for name in columns:
         used = [j for j, each in enumerate(dimensions) if each.source == name]
         after = np.zeros_like(before)
         for order in orders if used else ():
             values = [
-                see(*_shuffled(own, used, places))
-                for (own, see), places in zip(parts, order, strict=True)
+                predict(*_shuffled(part, used, places))
+                for (part, predict), places in zip(parts, order, strict=True)
             ]
             after += losses(seen, np.vstack(values))[0] / repeats
         lost = after - before if used else after
@@ -105,7 +111,7 @@ def _some(
 def _shuffled(
     rows: Rows, dimensions: Sequence[int], order: NDArray[np.intp]
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return numbers and codes, those of some dimensions in another order of the rows."""
+    """Return numbers and codes with the given dimensions in another order of the rows."""
     n_numbers = rows.numeric.shape[1]
     numbers = [j for j in dimensions if j < n_numbers]
     levels = [j - n_numbers for j in dimensions if j >= n_numbers]

@@ -199,7 +199,7 @@ class Explained:
         if self._importance is None:
             found = shuffled_importance(
                 self._predictor.rows,
-                self._predictor.judges(),
+                self._predictor.fold_predictors(),
                 self._losses,
                 names,
                 self.dimensions_,
@@ -216,7 +216,7 @@ class Explained:
         Raises ValueError where `max_time` left no fold: a selector would take NaN for too little.
         """
         check_is_fitted(self, "kernel_")
-        if not self._predictor.judges():
+        if not self._predictor.fold_predictors():
             raise ValueError(
                 "no row was held out, which tells what a column is worth: raise max_time"
             )

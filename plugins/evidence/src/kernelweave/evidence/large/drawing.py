@@ -202,7 +202,7 @@ def first_reading(source: Source, targets: Targets, size: int, seed: int) -> tup
     The draw depends on the order of the rows, not on how they are cut. Where time is up it is one
     of the rows read so far.
 
-    `targets`: have seen nothing; `size`: rows at most; all where there are fewer.
+    `targets`: an empty summary; `size`: rows at most; all where there are fewer.
     """
     read = partial(_read, targets=targets, size=size, seed=seed, n_rows=source.n_rows)
     seen, complete = source.fold(read, partly=True)

@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from ..classes import class_codes
-from ..copies import Known, Line
+from ..copies import KnownRows, Line
 from ..rows import Rows, Split, Standardised
 from .plan import LargePlan
 from .source import Source
@@ -24,11 +24,11 @@ _FEW = 10
 _FEWEST_GROUPS = 3
 
 
-class Share(NamedTuple):
-    """What some rows, all their copies with them, have added to sums.
+class RowBlock(NamedTuple):
+    """Distinct rows with the weights and targets that they and their copies add to `Sums`.
 
-    `rows` of length n; `mass` of shape (n,): their weights and those of their copies; `cross` of
-    shape (n, n_outputs): the same times standardised targets, summed.
+    `rows` of length n; `mass` of shape (n,): the total weight of each row and its copies; `cross`
+    of shape (n, n_outputs): the sum of weight times standardised target.
     """
 
     rows: Rows
@@ -53,7 +53,7 @@ class HeldFolds:
     places: Index
     fold: Index
     without: NDArray[np.bool_]
-    known: Known | None
+    known: KnownRows | None
     copy_of: Index
 
     @property
@@ -61,7 +61,7 @@ class HeldFolds:
         """The rows that choose."""
         return self.rows.take(np.flatnonzero(self.fold == 0))
 
-    def judges(self) -> Iterator[tuple[Index, Index]]:
+    def judging_folds(self) -> Iterator[tuple[Index, Index]]:
         """Yield the rows of each fold that judges, and all that are left out there."""
         for k in range(1, len(self.without)):
             own = np.flatnonzero(self.fold == k)
@@ -73,7 +73,7 @@ class HeldFolds:
         which: Index,
         targets: Standardised,
         copies: tuple[FloatArray, FloatArray] | None = None,
-    ) -> Share:
+    ) -> RowBlock:
         """Return what some of the rows have added to sums.
 
         `targets`: units of the sums; `copies`: mass and cross of the known rows, where more of
@@ -81,9 +81,9 @@ class HeldFolds:
         """
         if copies is not None and self.known is not None:
             own, first = np.unique(self.copy_of[which], return_index=True)
-            return Share(self.rows.take(which[first]), copies[0][own], copies[1][own])
+            return RowBlock(self.rows.take(which[first]), copies[0][own], copies[1][own])
         rows = self.rows.take(which)
-        return Share(rows, rows.mass, rows.mass[:, None] * targets.of_rows(rows).values.T)
+        return RowBlock(rows, rows.mass, rows.mass[:, None] * targets.of_rows(rows).values.T)
 
 
 class Holdout(Protocol):
@@ -316,7 +316,7 @@ def _distinct(duplicate_ids: Index, rows: Index) -> Index:
     return rows[np.sort(np.unique(duplicate_ids[rows], return_index=True)[1])]
 
 
-def _copies(sample: Rows, held: Index, rule: Holdout) -> tuple[Known | None, Index]:
+def _copies(sample: Rows, held: Index, rule: Holdout) -> tuple[KnownRows | None, Index]:
     """Return what finds the copies of rows held out, and which of the known each of them is."""
     _, first, copy_of = np.unique(
         sample.duplicate_ids[held], return_index=True, return_inverse=True
@@ -325,7 +325,7 @@ def _copies(sample: Rows, held: Index, rule: Holdout) -> tuple[Known | None, Ind
         return None, copy_of.ravel()
     one_each = held[first]
     line = Line.of(sample.numeric, sample.codes)
-    return Known.of(line, sample.numeric[one_each], sample.codes[one_each]), copy_of.ravel()
+    return KnownRows.of(line, sample.numeric[one_each], sample.codes[one_each]), copy_of.ravel()
 
 
 def _rule(seen: Survey, plan: LargePlan, classes: Index, splits: Sequence[Split] | None) -> Holdout:

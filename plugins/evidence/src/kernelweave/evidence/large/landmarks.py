@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
-from ..explaining.importance import Judge
+from ..explaining.importance import FoldPredictor
 from ..intervals import conformal
 from ..mixture import Expansion
 from ..noise import VaryingNoise, learn_noise
@@ -103,7 +103,7 @@ class LandmarkPredictor:
             out = np.asarray(width * self.targets.spread)
         return out if self.varying_noise is None else out * self.varying_noise(numeric, codes)
 
-    def judges(self) -> list[Judge]:
+    def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows of each fold that judges, and predictions of any row without it."""
 
         def predict(dual: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:

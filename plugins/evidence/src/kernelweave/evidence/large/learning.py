@@ -18,8 +18,8 @@ from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
 from ..terms import Stopped
-from .doubling import Doubling, Doublings, Told, blocks_of
 from .held_out import RowRoles
+from .landmark_search import LandmarkSearch, OnProgress, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
 from .plan import LargePlan
 from .posterior import PosteriorOfRows
@@ -54,7 +54,7 @@ class LearnedLarge:
     weights: FloatArray
     errors: FloatArray
     metric_rows: int
-    record: list[Doubling]
+    record: list[SearchStep]
     left_out: LandmarksLeaveOut | None = None
     missing: str = ""
 
@@ -82,7 +82,7 @@ def learn_large(
     powers: bool = False,
     varying_noise: bool = False,
     n_jobs: int | None = None,
-    tell: Told | None = None,
+    tell: OnProgress | None = None,
 ) -> LearnedLarge:
     """Learn the metric on some rows, and the predictor on all by landmarks.
 
@@ -102,7 +102,7 @@ def learn_large(
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
     _refuse(None if whole_sample else sizes[-1], seen, plan)
-    work = Doublings(seen, seen.targets, roles, plan, whole, n_jobs, tell)
+    work = LandmarkSearch(seen, seen.targets, roles, plan, whole, n_jobs, tell)
     if powers:
         work = _with_powers(work, random_state)
     fits, finished = _fit_metric(work, random_state)
@@ -135,7 +135,7 @@ def learn_large(
 
 
 def _left_out(
-    work: Doublings, solution: LandmarkSolution, source: Rows | Source
+    work: LandmarkSearch, solution: LandmarkSolution, source: Rows | Source
 ) -> LandmarksLeaveOut | None:
     """Return what leaves rows out of the solution, of all rows where they are in memory."""
     seen, n = work.seen, work.seen.n_rows
@@ -155,7 +155,7 @@ def _left_out(
     return LandmarksLeaveOut(solution, work.targets, rows, places, at)
 
 
-def _with_powers(work: Doublings, random_state: np.random.RandomState) -> Doublings:
+def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> LandmarkSearch:
     """Return the work with skewed numbers and targets under powers, where these surely pay.
 
     Rough scales of some rows of the metric, few landmarks and all drawn rows show it to the rows
@@ -179,7 +179,7 @@ def _with_powers(work: Doublings, random_state: np.random.RandomState) -> Doubli
     return best
 
 
-def _with_transforms(work: Doublings, *, columns: bool, targets: bool) -> Doublings:
+def _with_transforms(work: LandmarkSearch, *, columns: bool, targets: bool) -> LandmarkSearch:
     """Return the work with columns, targets or both transformed, beside what already is."""
     seen, roles, standardised = work.seen, work.roles, work.targets
     metric = roles.metric
@@ -193,7 +193,7 @@ def _with_transforms(work: Doublings, *, columns: bool, targets: bool) -> Doubli
     return replace(work, seen=seen, targets=standardised, roles=replace(roles, metric=metric))
 
 
-def _rough_losses(work: Doublings, random_state: np.random.RandomState) -> FloatArray:
+def _rough_losses(work: LandmarkSearch, random_state: np.random.RandomState) -> FloatArray:
     """Return the losses of the rows that choose, from rough scales and few landmarks."""
     plan, twin = work.plan.path, np.random.RandomState()
     twin.set_state(random_state.get_state())
@@ -262,7 +262,9 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     )
 
 
-def _fit_metric(work: Doublings, random_state: np.random.RandomState) -> tuple[list[Fit], bool]:
+def _fit_metric(
+    work: LandmarkSearch, random_state: np.random.RandomState
+) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished."""
     own, plan = work.roles.metric, work.plan.path
     views = own.views()

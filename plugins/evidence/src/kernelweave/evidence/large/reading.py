@@ -155,7 +155,7 @@ class ClassTargets:
 def checked_batch(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Targets]:
     """Return a batch with its weights checked, and what its targets tell.
 
-    `targets`: have seen nothing; `first`: where its first row stands in the whole table.
+    `targets`: an empty summary; `first`: where its first row stands in the whole table.
     """
     if batch.y is None:
         raise ValueError("fit needs targets: give Batches the name of a target column")

@@ -13,11 +13,11 @@ from scipy.linalg import solve
 from ..path import Loss
 from ..rows import Rows, Standardised
 from .features import Landmarks
-from .held_out import HeldFolds, Share
+from .held_out import HeldFolds, RowBlock
 from .landmarks import LandmarkPredictor
 from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
 from .row_equations import RowEquations
-from .sums import Normal
+from .sums import NormalEquations
 
 # From one ridge to the next: the error of rows held out is flat around its minimum, and each ridge
 # costs a factorisation of the order of the landmarks.
@@ -120,7 +120,7 @@ class Trial:
 
     landmarks: Landmarks
     choice: Choice
-    equations: Normal | None
+    equations: NormalEquations | None
     n_rows: int
 
     def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
@@ -160,9 +160,9 @@ class LandmarkSolution:
     def of_sums(
         cls,
         trial: Trial,
-        total: Normal,
+        total: NormalEquations,
         held_out: HeldFolds,
-        share: Callable[[Index], Share],
+        share: Callable[[Index], RowBlock],
         n_late: int = 0,
     ) -> LandmarkSolution:
         """Solve the equations of all rows, and those without each fold that judges.
@@ -178,8 +178,8 @@ class LandmarkSolution:
         parts, n_early = [], len(landmarks) - n_late
         early = landmarks.first(n_early, landmarks.dtype) if n_late else landmarks
         judged = total.first(n_early)
-        for which, without in held_out.judges():
-            rest = judged.changed(early, share(without), -1.0).solve(ridge)
+        for which, without in held_out.judging_folds():
+            rest = judged.with_block(early, share(without), -1.0).solve(ridge)
             if rest is None:
                 # rounding: what a little more noise hides
                 continue

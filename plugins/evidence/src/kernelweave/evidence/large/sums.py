@@ -11,14 +11,14 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
 
-from ..copies import Known
+from ..copies import KnownRows
 from ..rows import Rows, Standardised
 from ..terms import Stopped
 from .features import Landmarks
-from .held_out import Share
+from .held_out import RowBlock
 from .source import Source, refuse_other_rows
 
-# rows multiplied at once: a Ctrl-C is heard between two such pieces
+# rows multiplied at once; Ctrl-C and time limits are checked between two such pieces
 _PIECE = 512
 # rows added or taken away at once
 _SHARE = 1024
@@ -26,7 +26,7 @@ _SHARE = 1024
 
 @dataclass
 class Sums:
-    """KₓₘᵀWKₓₘ, of which the lower triangle is kept, and KₓₘᵀWY.
+    """KₓₘᵀWKₓₘ, stored as its lower triangle, and KₓₘᵀWY, for landmarks m and rows x.
 
     `gram` of shape (n_landmarks, n_landmarks); `cross` of shape (n_landmarks, n_outputs); `copies`:
     Σw, shape (n_known,), and Σwy, shape (n_known, n_outputs), over the copies of known rows.
@@ -38,7 +38,7 @@ class Sums:
     n_rows: int = 0
 
     @classmethod
-    def nothing(cls, n_landmarks: int, n_outputs: int, n_known: int = 0) -> Sums:
+    def zeros(cls, n_landmarks: int, n_outputs: int, n_known: int = 0) -> Sums:
         """Return the sums over no rows."""
         shape = (n_landmarks, n_landmarks)
         copies = np.zeros(n_known), np.zeros((n_known, n_outputs))
@@ -57,7 +57,7 @@ def block_sums(
     rows: Rows,
     targets: Standardised,
     stop: Callable[[], bool] = clock.expired,
-    known: Known | None = None,
+    known: KnownRows | None = None,
 ) -> Sums:
     """Return the sums over one block of rows.
 
@@ -65,7 +65,7 @@ def block_sums(
     the block; `known`: rows whose copies are also summed over apart. Raises Stopped where ``stop``
     says so.
     """
-    sums = Sums.nothing(len(landmarks), len(rows.targets))
+    sums = Sums.zeros(len(landmarks), len(rows.targets))
     values = targets.of_rows(rows).values
     if known is not None:
         sums.copies = _of_copies(rows, values, known)
@@ -85,7 +85,7 @@ def block_sums(
     return sums
 
 
-def _of_copies(rows: Rows, values: FloatArray, known: Known) -> tuple[FloatArray, FloatArray]:
+def _of_copies(rows: Rows, values: FloatArray, known: KnownRows) -> tuple[FloatArray, FloatArray]:
     """Return Σw and Σwy over the copies of known rows; `values` of shape (n_outputs, n)."""
     found = known.find(rows.numeric, rows.codes)
     seen = np.flatnonzero(found >= 0)
@@ -99,13 +99,13 @@ def total_sums(
     landmarks: Landmarks,
     targets: Standardised,
     n_rows: int,
-    known: Known | None = None,
+    known: KnownRows | None = None,
     tell: Callable[[int], None] | None = None,
 ) -> Sums:
-    """Return the sums over all rows, which must be so many.
+    """Return the sums over all ``n_rows`` rows; raise if the source has another number.
 
-    `landmarks`, `targets`, `known`: as in `block_sums`; `tell`: called with the rows done. Raises
-    Stopped where time is up.
+    `landmarks`, `targets`, `known`: as in `block_sums`; `tell`: called with the rows done.
+    Raises Stopped when the time is up.
     """
     read = partial(_read_sums, landmarks, targets, known)
     total, _ = source.fold(read, tell=tell)
@@ -117,7 +117,7 @@ def total_sums(
 def _read_sums(
     landmarks: Landmarks,
     targets: Standardised,
-    known: Known | None,
+    known: KnownRows | None,
     rows: Rows,
     _: int,
     stop: Callable[[], bool],
@@ -126,8 +126,8 @@ def _read_sums(
 
 
 @dataclass(frozen=True)
-class Normal:
-    """The normal equations in coordinates where the landmarks' kernel is the identity.
+class NormalEquations:
+    """The normal equations, whitened so that the kernel of the landmarks is the identity.
 
     (KₓₘᵀWKₓₘ + ρKₘₘ)β = KₓₘᵀWY is (A + ρI)γ = b with Kₘₘ = LLᵀ, A = L⁻¹KₓₘᵀWKₓₘL⁻ᵀ, β = L⁻ᵀγ.
 
@@ -140,15 +140,15 @@ class Normal:
     right: FloatArray
 
     @classmethod
-    def of(cls, root: FloatArray, sums: Sums) -> Normal:
-        """Whiten sums, whose Gram matrix is lost; `root`: of the landmarks' kernel."""
+    def of(cls, root: FloatArray, sums: Sums) -> NormalEquations:
+        """Whiten sums, overwriting their Gram matrix; `root`: Cholesky factor of Kₘₘ."""
         inner, info = lapack.dsygst(sums.gram, root, itype=1, lower=1, overwrite_a=1)
         if info:
             raise np.linalg.LinAlgError(f"whitening the normal equations failed: info {info}")
         return cls(root, inner, blas.dtrsm(1.0, root, sums.cross, lower=1))
 
-    def changed(self, landmarks: Landmarks, share: Share, sign: float) -> Normal:
-        """Return the equations with rows added (+1) or taken away (−1)."""
+    def with_block(self, landmarks: Landmarks, share: RowBlock, sign: float) -> NormalEquations:
+        """Return the equations with rows added (``sign=1``) or removed (``sign=-1``)."""
         inner, right = self.inner.copy(order="F"), self.right.copy(order="F")
         for start in range(0, len(share.mass), _SHARE):
             piece = slice(start, start + _SHARE)
@@ -157,17 +157,17 @@ class Normal:
             right += sign * (z @ share.cross[piece])
             z *= np.sqrt(share.mass[piece])
             inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
-        return Normal(self.root, inner, right)
+        return NormalEquations(self.root, inner, right)
 
-    def first(self, size: int) -> Normal:
-        """Return the equations of the first landmarks, as the roots are triangular."""
+    def first(self, size: int) -> NormalEquations:
+        """Return the equations of the first landmarks: leading blocks, as roots are triangular."""
         if size == len(self.root):
             return self
         root, inner = (each[:size, :size].copy(order="F") for each in (self.root, self.inner))
-        return Normal(root, inner, self.right[:size].copy(order="F"))
+        return NormalEquations(root, inner, self.right[:size].copy(order="F"))
 
     def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return β and the lower Cholesky factor of A + ρI; ``None`` where it has none."""
+        """Return β and the Cholesky factor of A + ρI, ``None`` if it is not positive definite."""
         shifted = self.inner.copy(order="F")
         shifted.reshape(-1, order="F")[:: len(shifted) + 1] += ridge
         factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)

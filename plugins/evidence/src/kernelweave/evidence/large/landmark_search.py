@@ -1,4 +1,4 @@
-"""Trials with more and more landmarks, and the coefficients of the best of them."""
+"""Search for the number of landmarks: double it while the score on held-out rows improves."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..rows import Rows, Standardised
 from ..terms import Scales, Stopped
 from .batches import BLOCK
 from .features import Landmarks
-from .held_out import RowRoles, Share
+from .held_out import RowBlock, RowRoles
 from .plan import LargePlan
 from .posterior import root_of
 from .row_equations import RowEquations
 from .solution import LandmarkSolution, RidgeJudge, Trial
 from .source import BlockSource, Source
-from .sums import Normal, Sums, block_sums, total_sums
+from .sums import NormalEquations, Sums, block_sums, total_sums
 from .survey import Survey
 
-# what is summed over, rows done, all rows
-Told = Callable[[str, int, int], None]
+# called with the name of the sums, the rows done and all rows
+OnProgress = Callable[[str, int, int], None]
 # rows whose pairs weigh the path, and where no time is left. With 500 landmarks instead, weights
 # were nearly even where the finest scales were five points better (4,600 air fares)
 _PATH_ROWS, _FEW_ROWS = 2000, 300
@@ -40,13 +40,13 @@ _LATE = 0.5
 _RIDGES = tuple(10.0**k for k in range(-5, 2))
 
 
-class RowsTold:
-    """Prints a line whenever another tenth of the rows is summed over.
+class ProgressPrinter:
+    """Print progress and the time left after every tenth of the rows.
 
     Examples
     --------
-    >>> from kernelweave.evidence.large.doubling import RowsTold
-    >>> RowsTold()("500 landmarks", 1000, 1000)
+    >>> from kernelweave.evidence.large.landmark_search import ProgressPrinter
+    >>> ProgressPrinter()("500 landmarks", 1000, 1000)
     [evidence] 500 landmarks: 1,000 of 1,000 rows, 0 s left
     """
 
@@ -54,7 +54,7 @@ class RowsTold:
         self.what, self.tenths = "", 0
 
     def __call__(self, what: str, rows: int, n_rows: int) -> None:
-        """Tell that so many rows of all are done."""
+        """Report that ``rows`` of ``n_rows`` rows are done."""
         if what != self.what or 10 * rows // n_rows < self.tenths:
             self.what, self.tenths, self.watch = what, 0, Stopwatch()
         tenths = 10 * rows // n_rows
@@ -64,8 +64,8 @@ class RowsTold:
             print(f"[evidence] {what}: {rows:,} of {n_rows:,} rows, {left:.0f} s left")  # noqa: T201
 
 
-class Doubling(NamedTuple):
-    """What some number of landmarks achieved on the rows that choose."""
+class SearchStep(NamedTuple):
+    """Ridge and score of one number of landmarks, on the rows held out for choosing."""
 
     n_landmarks: int
     n_rows: int
@@ -81,7 +81,7 @@ def blocks_of(rows: Rows) -> Iterator[Rows]:
 
 
 @dataclass
-class Doublings:
+class LandmarkSearch:
     """What a fit does after the scales are learned, step by step, each of which may be the last.
 
     - `targets`: centre, spread and warp
@@ -96,12 +96,12 @@ class Doublings:
     plan: LargePlan
     source: Source
     n_jobs: int | None = None
-    tell: Told | None = None
-    record: list[Doubling] = field(default_factory=list)
+    tell: OnProgress | None = None
+    record: list[SearchStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.choosing = self.roles.held_out.choosing
-        self._total: tuple[Normal, tuple[FloatArray, FloatArray] | None] | None = None
+        self._total: tuple[NormalEquations, tuple[FloatArray, FloatArray] | None] | None = None
         self._of_rows: LandmarkSolution | None = None
         self._n_early = 0
 
@@ -203,7 +203,7 @@ class Doublings:
         self._note(trial)
         if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
             held_out, places = self.roles.held_out, self.roles.held_at
-            judges = [(own, out, places[out]) for own, out in held_out.judges()]
+            judges = [(own, out, places[out]) for own, out in held_out.judging_folds()]
             self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
         if self._of_rows is None:
             self.scales, self.weights = before
@@ -240,10 +240,10 @@ class Doublings:
         tell = partial(self._say, len(landmarks), n_rows)
         sums = total_sums(self.source, landmarks, self.targets, n_rows, known, tell)
         copies = None if known is None else sums.copies
-        total = Normal.of(root_of(landmarks.gram()), sums)
+        total = NormalEquations.of(root_of(landmarks.gram()), sums)
         without = np.flatnonzero(self.roles.held_out.without[0])
         chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks
-        rest = total.first(size).changed(chosen, self._share(without, copies), -1.0)
+        rest = total.first(size).with_block(chosen, self._share(without, copies), -1.0)
         choice = self._judge(self._latent(chosen, rest)).choose((self.best.choice.ridge,))
         self.best = Trial(landmarks, choice, None, n_rows - len(without))
         self._total, self._n_early = (total, copies), size
@@ -268,12 +268,12 @@ class Doublings:
         else:
             assert self.best.equations is not None
             without = self._share(np.flatnonzero(held_out.without[0]), None)
-            total = self.best.equations.changed(self.best.landmarks, without, 1.0)
+            total = self.best.equations.with_block(self.best.landmarks, without, 1.0)
         share = partial(self._share, copies=copies)
         n_late = 0 if self._total is None else len(self.best.landmarks) - self._n_early
         return LandmarkSolution.of_sums(self.best, total, held_out, share, n_late)
 
-    def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> Share:
+    def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> RowBlock:
         return self.roles.held_out.share(which, self.targets, copies)
 
     def _say(self, size: int, n_rows: int, done: int) -> None:
@@ -296,11 +296,13 @@ class Doublings:
         return Landmarks(views, points, tuple(scales), self.plan.dtype)
 
     def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
-        n_rows, normal = sums.n_rows, Normal.of(root_of(landmarks.gram()), sums)
+        n_rows, normal = sums.n_rows, NormalEquations.of(root_of(landmarks.gram()), sums)
         choice = self._judge(self._latent(landmarks, normal)).choose(ridges)
         return Trial(landmarks, choice, normal, n_rows)
 
-    def _latent(self, landmarks: Landmarks, normal: Normal) -> Callable[[float], FloatArray | None]:
+    def _latent(
+        self, landmarks: Landmarks, normal: NormalEquations
+    ) -> Callable[[float], FloatArray | None]:
         own = landmarks.features(self.choosing.numeric, self.choosing.codes)
 
         def latent(ridge: float) -> FloatArray | None:
@@ -319,5 +321,5 @@ class Doublings:
         loss = float(share @ losses)
         error = float(np.sqrt(np.sum((share * (losses - loss)) ** 2)))
         self.record.append(
-            Doubling(len(trial.landmarks), trial.n_rows, trial.choice.ridge, 1.0 - loss, error)
+            SearchStep(len(trial.landmarks), trial.n_rows, trial.choice.ridge, 1.0 - loss, error)
         )
