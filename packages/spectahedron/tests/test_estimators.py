@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
-from kernelweave.spectahedron.estimators import family_of, scaled_by
+from kernelweave.spectahedron.estimators import family_of, scale_features
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -215,14 +215,14 @@ def test_absolute_units_are_those_of_the_formulas() -> None:
     X, y = make_regression(60)
     scaled = TessellatedKernelRegressor(C=2.0, epsilon=0.2, tol=1e-6).fit(X, y)
     K = scaled.kernel_.kernel
-    family = family_of(type(scaled)(), scaled_by(scaled, X))
-    typical = np.mean(family.diag(scaled_by(scaled, X), np.eye(family.n_P)))
+    family = family_of(type(scaled)(), scale_features(scaled, X))
+    typical = np.mean(family.diag(scale_features(scaled, X), np.eye(family.n_P)))
     assert_allclose(scaled.C_, 2.0 * y.std() / typical)
     assert K.P.shape == (family.n_P, family.n_P)
-    absolute = TessellatedKernelRegressor(
+    in_absolute_units = TessellatedKernelRegressor(
         C=scaled.C_, epsilon=0.2 * y.std(), units="absolute", tol=1e-6
     ).fit(X, y)
-    assert_allclose(absolute.predict(X), scaled.predict(X), atol=1e-6)
+    assert_allclose(in_absolute_units.predict(X), scaled.predict(X), atol=1e-6)
     weight = np.random.default_rng(0).integers(1, 4, 60)
     copies = np.repeat(np.arange(60), weight)
     weighted = TessellatedKernelRegressor(tol=1e-6).fit(X, y, sample_weight=weight)

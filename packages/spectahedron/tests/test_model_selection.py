@@ -23,8 +23,8 @@ from kernelweave.spectahedron import (
     TessellatedKernelRegressor,
     TessellatedKernelRegressorCV,
 )
-from kernelweave.spectahedron.model_selection import ends
-from kernelweave.spectahedron.settings import at_new_caps
+from kernelweave.spectahedron.model_selection import grid_ends
+from kernelweave.spectahedron.settings import dual_coef_at_new_penalty
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -73,8 +73,8 @@ def test_a_start_of_the_wrong_shape_is_refused() -> None:
 
 def test_coefficients_at_a_cap_follow_it() -> None:
     u = np.array([[1.0, -1.0, 0.5, -0.2, 0.0]])
-    assert_allclose(at_new_caps(u, 1.0, 3.0), [[3.0, -3.0, 0.5, -0.2, 0.0]])
-    assert_allclose(at_new_caps(u, 1.0, 0.4), [[0.4, -0.4, 0.4, -0.2, 0.0]])
+    assert_allclose(dual_coef_at_new_penalty(u, 1.0, 3.0), [[3.0, -3.0, 0.5, -0.2, 0.0]])
+    assert_allclose(dual_coef_at_new_penalty(u, 1.0, 0.4), [[0.4, -0.4, 0.4, -0.2, 0.0]])
 
 
 @pytest.mark.parametrize("name", ["C", "epsilon", "delta"])
@@ -139,7 +139,7 @@ def test_a_search_says_what_lies_at_an_end_of_its_grid() -> None:
     assert low.at_end_ == {"C": "largest"}
     # a grid of C for each delta: no value of C is tried at two
     settings = [{"delta": d, "C": c / d} for d in (0.1, 0.5, 0.9) for c in (1.0, 2.0, 3.0)]
-    found = [ends(settings, setting) for setting in settings]
+    found = [grid_ends(settings, setting) for setting in settings]
     assert found[4] == {}
     assert found[0] == {"delta": "smallest", "C": "smallest"}
     assert found[5] == {"C": "largest"}
@@ -153,9 +153,11 @@ def test_the_units_of_c_follow_the_size_of_the_kernel() -> None:
     assert narrow.cv_results_["params"][0]["C"] == wide.cv_results_["params"][0]["C"] == 0.1
     first, second = (s.C_ / s.best_params_["C"] for s in (narrow, wide))
     assert second < first / 10
-    absolute = TessellatedKernelClassifierCV(units="absolute", delta=(2.0,), cv=2).fit(X, y)
-    assert_allclose(absolute.best_params_["C"], second * wide.best_params_["C"])
-    assert_allclose(absolute.best_score_, wide.best_score_)
+    in_absolute_units = TessellatedKernelClassifierCV(units="absolute", delta=(2.0,), cv=2).fit(
+        X, y
+    )
+    assert_allclose(in_absolute_units.best_params_["C"], second * wide.best_params_["C"])
+    assert_allclose(in_absolute_units.best_score_, wide.best_score_)
 
 
 def test_the_automatic_grid_goes_on_while_the_best_lies_at_its_end(monkeypatch: Any) -> None:

@@ -20,7 +20,7 @@ from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
 
-from .gram_memory import GramAt
+from .gram_memory import GramWithEntries
 from .saddle import Direction, SpectahedronOracle
 
 # A dual coefficient within this share of an end of its interval is at that end and does not move
@@ -41,7 +41,7 @@ class FactorPoint:
     """A factor and what the learner and the oracle say there."""
 
     U: Matrix
-    gram: GramAt
+    gram: GramWithEntries
     solution: Solution
     direction: Direction
     upper: float
@@ -72,7 +72,7 @@ class Response:
     `rows` of shape (n_free,).
     """
 
-    def __init__(self, gram: GramAt, rows: npt.NDArray[np.intp]) -> None:
+    def __init__(self, gram: GramWithEntries, rows: npt.NDArray[np.intp]) -> None:
         most = _MOST_FREE
         if gram.array is None:
             most = min(most, int((limit_bytes() / _SHARE) ** 0.5))
@@ -223,7 +223,7 @@ class AtomModel:
         oracle: SpectahedronOracle,
         point: FactorPoint,
         answers: list[Response | None],
-        formed: Callable[[Matrix], GramAt],
+        formed: Callable[[Matrix], GramWithEntries],
     ) -> None:
         slope = 0.5 * oracle.spread * (point.direction.value - point.stationarity)
         self.slope = max(slope, 0.0)
@@ -232,7 +232,7 @@ class AtomModel:
         free = [(u, answer) for u, answer in pairs if answer is not None]
         here = [point.gram.times(answer.rows, u) for u, answer in free]
         vector = point.direction.vector[:, None]
-        atom = oracle.at(vector, None)
+        atom = oracle.gram_with_entries(vector, None)
         if atom.entries is None:
             atom = formed(vector)
         for (u, answer), now in zip(free, here, strict=True):

@@ -46,12 +46,12 @@ from numpy.typing import ArrayLike
 from .gram_memory import GRAM
 from .settings import Spectahedron, Start
 
-# six digits of a float64 are left to tell samples apart
+# Larger volumes leave fewer than six digits of a float64 for the differences between samples.
 _LARGEST_VOLUME = 1e10
-# a factorisation takes about a minute there
+# At this side of P one factorisation takes about a minute.
 _LARGEST_SIDE = 5000
 _DEGREE = integer(0)
-# measured: on tables of more columns the product of all of them predicts worse
+# Measured: with more columns, indicators that compare all of them at once predict worse.
 _MOST_COLUMNS, _ORDER = 15, 3
 
 
@@ -138,14 +138,14 @@ class PositiveMatrixKernel(KernelEstimator):
     )
     gram: str = parameter(
         'Whether Gram matrices are stored; "blocks" computes entries where they are needed, in the '
-        'memory that there is, with both bounds still proofs. "auto" stores them where they fit, '
-        "else it warns and does without. For ``tkl-low-rank``.",
+        'available memory, and both bounds are still proofs. "auto" stores them if they fit, else '
+        "it warns and computes them. For ``tkl-low-rank`` only.",
         default="auto",
         rule=GRAM,
     )
     warm_start: bool = parameter(
-        "Begin at the kernel and the coefficients of the last fit, where they have the right "
-        "shapes and the algorithm is the default one: for a path over C or another parameter.",
+        "Start at the kernel and the coefficients of the last fit if their shapes fit and the "
+        "algorithm is the default one: for a path over C or another parameter.",
         default=False,
     )
 
@@ -153,7 +153,7 @@ class PositiveMatrixKernel(KernelEstimator):
     C_: float = fitted("float", "The penalty in absolute units.")
 
     if TYPE_CHECKING:
-        # where the next fit begins
+        # where the next fit starts, set by a search and removed by the fit
         _start: Start = fitted("", "")
 
     def formula(self, samples: Samples) -> Formula:
@@ -175,7 +175,7 @@ class PositiveMatrixKernel(KernelEstimator):
 
 
 def _settings_of(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> dict[str, object]:
-    """Return the settings of the algorithm that the estimator states, and where it starts."""
+    """Return the settings that the estimator passes to the algorithm, a warm start included."""
     algorithm, settings = estimator.algorithm, dict[str, object]()
     known = known_settings(algorithm)
     for name, default in (("dtype", "float64"), ("gram", "auto")):
@@ -189,24 +189,24 @@ def _settings_of(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) ->
             )
         settings[name] = value
     if known is not None and "start" in known:
-        start = _neighbour(estimator, samples, n_P)
+        start = _warm_start(estimator, samples, n_P)
         if start is not None:
             settings["start"] = start
     return settings
 
 
-def _neighbour(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> Start | None:
-    """Return the start in terms of the merged samples, if there is one that fits."""
-    before = estimator._before
-    starts = [each.__dict__.pop("_start", None) for each in (estimator, before)]
-    start, P = starts[0] or starts[1], getattr(before, "P_", None)
+def _warm_start(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> Start | None:
+    """Return the start of a search or of the last fit for the merged samples, if one fits."""
+    previous = estimator._previous
+    starts = [each.__dict__.pop("_start", None) for each in (estimator, previous)]
+    start, P = starts[0] or starts[1], getattr(previous, "P_", None)
     if start is None and estimator.warm_start and isinstance(P, np.ndarray):
-        start = Start(P, np.atleast_2d(before.dual_coef_))
+        start = Start(P, np.atleast_2d(previous.dual_coef_))
     if start is None:
         return None
     n_tasks, kept, dual = len(samples.targets), samples.owner >= 0, start.dual_coef
     if dual.shape[1] == len(kept):
-        # of a search it is of the samples that count
+        # a last fit has coefficients for all samples, a search for those of positive weight
         dual = dual[:, kept]
     if start.P.shape != (n_P, n_P) or dual.shape != (n_tasks, np.count_nonzero(kept)):
         return None
@@ -230,30 +230,30 @@ def _learner_of(
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             typical = float(np.average(family.diag(X, np.eye(family.n_P)), weights=weight))
             penalty = spread / typical if typical > 0.0 else spread
-        # what overflows or underflows is refused where the Gram matrices are formed
+        # an overflow or underflow here is refused later, when the Gram matrices are formed
         penalty = penalty if 0.0 < penalty < np.inf else 1.0
     C = float(estimator.C) * penalty
     return SVR(C=C, epsilon=float(estimator.epsilon) * spread) if is_regressor else SVC(C=C)
 
 
-def scaled_by(estimator: PositiveMatrixKernel, X: Points) -> FloatArray:
-    """Return the features as the kernel sees them if X is the training data."""
+def scale_features(estimator: PositiveMatrixKernel, X: Points) -> FloatArray:
+    """Return the training features X scaled as the kernel gets them."""
     points: FloatArray = np.asarray(X, dtype=np.float64)
     return Scaling(*unit_range(points))(points) if estimator.scale else points
 
 
-def absolute(
+def in_absolute_units(
     estimator: PositiveMatrixKernel, X: Points, targets: FloatArray, weight: FloatArray
 ) -> dict[str, float | str]:
-    """Return the parameters that mean the same for any part of these samples.
+    """Return the parameters in absolute units, which do not depend on the part of the samples.
 
     `targets` of shape (n_tasks, n_samples).
     """
-    scaled = scaled_by(estimator, X)
+    scaled = scale_features(estimator, X)
     mass = None if (weight == 1.0).all() else weight
     learner = _learner_of(estimator, family_of(estimator, scaled), scaled, targets, mass)
-    known = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
-    return {"units": "absolute", **{k: v for k, v in known.items() if v is not None}}
+    values = {"C": learner.C, "epsilon": getattr(learner, "epsilon", None)}
+    return {"units": "absolute", **{k: v for k, v in values.items() if v is not None}}
 
 
 def family_of(estimator: PositiveMatrixKernel, X: FloatArray) -> Family:
@@ -263,10 +263,10 @@ def family_of(estimator: PositiveMatrixKernel, X: FloatArray) -> Family:
     degree = estimator.degree
     if estimator.kernel == "polynomial":
         return PolynomialFamily(degree, n_features=X.shape[1])
-    lower, upper = box_of(estimator, X)
+    lower, upper = integration_box(estimator, X)
     z_degree, order = estimator.z_degree, _order_of(estimator, X.shape[1])
     family = TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree, order=order)
-    limit_side(family)
+    refuse_large_side(family)
     if estimator.scale and family.order is None:
         warn_of_volume(upper - lower)
     return family
@@ -275,13 +275,15 @@ def family_of(estimator: PositiveMatrixKernel, X: FloatArray) -> Family:
 def _order_of(
     estimator: PositiveMatrixKernel, n_features: int
 ) -> int | Sequence[Sequence[int]] | None:
-    """Return the order for so many columns; with monomials in z only all of them will do."""
+    """Return the order for so many columns; monomials in z need all columns at once."""
     if not isinstance(estimator.order, str):
         return estimator.order
     return None if n_features <= _MOST_COLUMNS or estimator.z_degree else _ORDER
 
 
-def box_of(estimator: PositiveMatrixKernel, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+def integration_box(
+    estimator: PositiveMatrixKernel, X: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the box of integration: ``domain``, else the data's range widened by δ."""
     n, delta = X.shape[1], estimator.delta
     if estimator.domain is not None:
@@ -316,12 +318,12 @@ def _kernel_of(estimator: PositiveMatrixKernel, family: Any, P: FloatArray) -> K
     )
 
 
-def limit_side(family: TessellatedFamily) -> None:
-    """Refuse a P whose factorisations nobody would wait for, with how many features would do."""
-    n, few = family.n_features, isinstance(family.order, int)
+def refuse_large_side(family: TessellatedFamily) -> None:
+    """Refuse a P that is too large to factorise, and say how many features would be possible."""
+    n, has_order = family.n_features, isinstance(family.order, int)
 
     def side(k: int) -> int:
-        corner, order = np.zeros(k), min(k - 1, _ORDER) if few and k > 1 else None
+        corner, order = np.zeros(k), min(k - 1, _ORDER) if has_order and k > 1 else None
         return TessellatedFamily(
             family.degree, lower=corner, upper=corner + 1.0, z_degree=family.z_degree, order=order
         ).n_P
@@ -337,10 +339,10 @@ def limit_side(family: TessellatedFamily) -> None:
 
 
 def warn_of_volume(width: FloatArray) -> None:
-    """Warn where the volume of the box drowns what tells samples apart.
+    """Warn if the volume of the box is so large that rounding hides differences between samples.
 
-    The integral over the part of the box that lies on one side of all samples grows with the
-    volume; what differs between samples does not.
+    The integral over the part of the box on one side of all samples grows with the volume, but the
+    differences between samples do not.
 
     `width` of shape (n_features,): of the box, in features scaled to [0, 1].
     """
@@ -351,7 +353,7 @@ def warn_of_volume(width: FloatArray) -> None:
     delta = 0.5 * (_LARGEST_VOLUME ** (1.0 / len(width)) - 1.0)
     warnings.warn(
         f"the box of the tessellated kernel has the volume {volume:.1e} in {len(width)} features, "
-        f"and rounding hides what is small beside it: lower delta, to {delta:.2g} or less",
+        f"and rounding hides smaller differences: lower delta, to {delta:.2g} or less",
         KernelWeaveWarning,
         stacklevel=2,
     )

@@ -33,11 +33,11 @@ _ENTRIES = 2**22
 
 
 @dataclass
-class GramAt:
-    """The scaled Gram matrix of one P.
+class GramWithEntries:
+    """The scaled Gram matrix of one P: stored, computed entry by entry, or both.
 
-    `array` of shape (m, m): stored, in the oracle's precision; `entries`: computes entries and
-    products in float64, where the family can.
+    `array` of shape (m, m): the stored matrix, in the oracle's precision; `entries`: computes
+    entries and products in float64, if the family can.
     """
 
     array: RealArray | None

@@ -22,7 +22,7 @@ from kernelweave.kernels_core.memory import permits
 from .algorithm import SpectahedronSearch
 from .curvature import AtomModel, FactorModel, FactorPoint, responses
 from .first_order import balanced_direction
-from .gram_memory import GramAt, grams_are_stored
+from .gram_memory import GramWithEntries, grams_are_stored
 from .interior_point import InteriorPath, required_bytes, work
 from .saddle import SpectahedronOracle
 from .settings import LowRank, Start
@@ -138,7 +138,7 @@ class LowRankSearch(SpectahedronSearch):
             if np.shape(value) != wanted:
                 raise ValueError(f"start.{name} must have shape {wanted}, got {np.shape(value)}")
         U = start.factor(oracle.min_eig)
-        gram = self._formed(U)
+        gram = self._form_gram(U)
         kernel = oracle.kernel(gram)
         near = oracle.evaluate(kernel, start.dual_coef * oracle.scale, entries=gram.entries)
         return self._solved(U, gram, near, _CLOSE * oracle.upper_bound(near, oracle.matrix(U)))
@@ -153,9 +153,9 @@ class LowRankSearch(SpectahedronSearch):
             point = trial
         return point
 
-    def _formed(self, U: Matrix) -> GramAt:
-        """Return the Gram matrix at U, written over the last one."""
-        self._gram = self.oracle.at(U, self._array)
+    def _form_gram(self, U: Matrix) -> GramWithEntries:
+        """Return the Gram matrix at U, which overwrites the last stored one."""
+        self._gram = self.oracle.gram_with_entries(U, self._array)
         return self._gram
 
     def _models(self, point: FactorPoint) -> tuple[FactorModel, AtomModel]:
@@ -164,20 +164,20 @@ class LowRankSearch(SpectahedronSearch):
         Nothing asks for that matrix afterwards: a rejected trial may be written over it.
         """
         if self._array is not None and point.gram is not self._gram:
-            point.gram = self._formed(point.U)
+            point.gram = self._form_gram(point.U)
         answers = responses(self.oracle, point)
         factor = FactorModel(self.oracle, point, answers)
-        return factor, AtomModel(self.oracle, point, answers, self._formed)
+        return factor, AtomModel(self.oracle, point, answers, self._form_gram)
 
     def _evaluate(
         self, U: Matrix, warm: Solution | None, target: float, *, relative: float = 0.1
     ) -> FactorPoint:
-        return self._solved(U, self._formed(U), warm, target, relative=relative)
+        return self._solved(U, self._form_gram(U), warm, target, relative=relative)
 
     def _solved(
         self,
         U: Matrix,
-        gram: GramAt,
+        gram: GramWithEntries,
         warm: Solution | None,
         target: float,
         *,

@@ -22,7 +22,7 @@ from kernelweave.kernels_core.memory import limit_bytes
 from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound, top_eigenpair
 from numpy.typing import DTypeLike
 
-from .gram_memory import GramAt, require_grams
+from .gram_memory import GramWithEntries, require_grams
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.grams import Operator
@@ -157,29 +157,34 @@ class SpectahedronOracle:
             return K
         return self._gram(self.matrix(U), out=out)
 
-    def at(self, U: RealArray, out: RealArray | None) -> GramAt:
-        """Return the scaled Gram matrix of `matrix` (U), stored in ``out`` where that is given.
+    def gram_with_entries(self, U: RealArray, out: RealArray | None) -> GramWithEntries:
+        """Return the scaled Gram matrix of `matrix` (U), stored in ``out`` if that is given.
 
-        Its entries can be computed in float64 as well, unless they are stored so. In float32 what
-        is stored is centred where the family can do that, which is the same to a learner whose
-        coefficients sum to 0; the constants would drown the rest.
+        Unless it is stored in float64, it can also compute its entries in float64. A float32 matrix
+        is stored centred if the family can do that: the constants would drown the differences
+        between samples in float32, and to a learner whose coefficients sum to 0 they do not matter.
         """
         if out is not None and self.dtype == np.float64:
-            return GramAt(self.factor_gram(U, out=out), None)
+            return GramWithEntries(self.factor_gram(U, out=out), None)
         unstored = getattr(self.prepared, "unstored", None)
         entries = None if unstored is None else unstored(self.matrix(U) / self.scale)
         if out is None:
-            return GramAt(None, entries)
+            return GramWithEntries(None, entries)
         if entries is None or not hasattr(entries, "fill_centred"):
-            return GramAt(self.factor_gram(U, out=out), entries)
+            return GramWithEntries(self.factor_gram(U, out=out), entries)
         entries.fill_centred(out)
         self.n_grams += 1
-        return GramAt(out, entries)
+        return GramWithEntries(out, entries)
 
     def balanced_gram(self, U: RealArray, out: RealArray | None = None) -> RealArray:
-        """Return the array of `at`: in float32 good for coefficients that sum to 0 only."""
+        """Return the stored matrix of `gram_with_entries`.
+
+        In float32 it is valid only for coefficients that sum to 0.
+        """
         m = self.problem.n_samples
-        array = self.at(U, np.empty((m, m), dtype=self.dtype) if out is None else out).array
+        array = self.gram_with_entries(
+            U, np.empty((m, m), dtype=self.dtype) if out is None else out
+        ).array
         assert array is not None
         return array
 
@@ -234,7 +239,7 @@ class SpectahedronOracle:
         units = 16.0 + 2.0 * np.shape(self.problem.X)[1]
         return float(units * np.finfo(dtype).eps * diagonal)
 
-    def kernel(self, gram: GramAt) -> Gram:
+    def kernel(self, gram: GramWithEntries) -> Gram:
         """Return what a learner takes: the stored array, or what computes its blocks."""
         if gram.array is not None:
             return gram.array

@@ -42,8 +42,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _check_parameters = check_parameters
 
     if TYPE_CHECKING:
-        # of a draft: the estimator that it is a draft of, for a warm start
-        _before: Self
+        # only a draft has it: the estimator that is being fitted, for a warm start
+        _previous: Self
 
 
 E = TypeVar("E", bound=Estimator)
@@ -51,30 +51,30 @@ E = TypeVar("E", bound=Estimator)
 
 @contextmanager
 def assigned_last(estimator: E) -> Iterator[E]:
-    """Give a draft of an estimator to fit: what it has found at the block's end is the estimator's.
+    """Give a draft of an estimator to fit, and move its fitted attributes over at the block's end.
 
-    The draft has the parameters alone, which it may change for itself. An error or a Ctrl-C leaves
-    the estimator as it was, an earlier fit included; but a draft that holds the result of the
-    `SolveInterrupted` is the best model so far, and is taken.
+    The draft has the parameters alone, and may change its own. An error or a Ctrl-C leaves the
+    estimator as it was, with any earlier fit; only a draft that holds the result of a
+    `SolveInterrupted` is taken, since it is the best model so far.
     """
-    known = {field.name for field in fields(estimator) if field.init}
+    parameters = {field.name for field in fields(estimator) if field.init}
     draft = object.__new__(type(estimator))
-    given = vars(estimator).items()
-    draft.__dict__.update({name: value for name, value in given if name in known})
-    draft._before = estimator
+    attributes = vars(estimator).items()
+    draft.__dict__.update({name: value for name, value in attributes if name in parameters})
+    draft._previous = estimator
     try:
         yield draft
     except SolveInterrupted as stop:
         if getattr(draft, "result_", None) is not stop.result:
             raise
-        _take(estimator, draft, known)
+        _take(estimator, draft, parameters)
         raise
-    _take(estimator, draft, known)
+    _take(estimator, draft, parameters)
 
 
-def _take(estimator: Estimator, draft: Estimator, known: set[str]) -> None:
-    """Give an estimator all that its draft found, in place of an earlier fit, in one assignment."""
-    own = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    left = known | {"_before"}
-    found = {name: value for name, value in vars(draft).items() if name not in left}
-    estimator.__dict__ = own | found
+def _take(estimator: Estimator, draft: Estimator, parameters: set[str]) -> None:
+    """Replace an estimator's fitted attributes by those of its draft, in one assignment."""
+    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    left_out = parameters | {"_previous"}
+    found = {name: value for name, value in vars(draft).items() if name not in left_out}
+    estimator.__dict__ = kept | found
