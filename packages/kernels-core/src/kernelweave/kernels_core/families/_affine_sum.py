@@ -19,14 +19,14 @@ from ..rounding import UNIT
 from . import _affine
 from ._box import Float, power_products
 from ._general import Box
-from ._moments import binary_units, by_runs
+from ._moments import binary_units, blocked_product
 
 # The tile of the compiled pass, which is imported only where it runs: here they count its
 # roundings.
 _WIDTH = 128
 _BAND = 32
 
-# Terms of a run of a sum, as in `by_runs`: the bounds count its roundings.
+# Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
 _RUN = 64
 # 2²⁷ + 1, with which Veltkamp splits the 53 bits of a float64 into two halves.
 _SPLIT = 134217729.0
@@ -272,8 +272,8 @@ def _pairs(
         for first in range(start, stop, step):
             rows = slice(first, min(first + step, stop))
             V, term, large = _pair_terms(sides, slopes, squares, parts, rows, own)
-            values[:, rows] = by_runs(V * term, weights).T
-            sizes[:, rows] = by_runs(V * large, np.abs(weights)).T
+            values[:, rows] = blocked_product(V * term, weights).T
+            sizes[:, rows] = blocked_product(V * large, np.abs(weights)).T
 
     steps = float(len(X)) * len(own) * X.shape[1] * (4.0 * len(chosen) + 5.0)
     run_blocks(work, row_bounds(len(X), lower=False), steps)
@@ -364,7 +364,7 @@ def decision_values(box: Box, X: Float, factors: Float, W: Float) -> DecisionVal
     psi = np.stack([c.psi_x for c in chosen])
     E, E_size = s @ psi.T, np.abs(s) @ np.abs(psi).T
     E_error = gamma(n_x + 3) * E_size + s_error @ np.abs(psi).T
-    A = by_runs(W, parts.alpha.T)
+    A = blocked_product(W, parts.alpha.T)
     alpha_unit = gamma(4 * n + n_x + power + 10)
     A_error = (
         (alpha_unit + gamma(_RUN + np.ceil(m / _RUN) + 2)) * 1.01 * np.abs(W) @ (parts.alpha_size.T)

@@ -1,4 +1,4 @@
-"""Integrals of monomials over boxes, in float64: the host side of the tessellated families.
+"""Integrals of monomials over boxes, in float64, and the index tables of tessellated families.
 
 Throughout, ``T_g(l, u) = Πⱼ ∫_{lⱼ}^{uⱼ} z^{gⱼ} dz`` for an exponent vector g; the kernels need it
 over [x, b], over [max(x, y), b] and over the whole box [a, b] (2024 paper, Corollary 12, with the
@@ -24,9 +24,10 @@ IntArray = NDArray[np.int64]
 
 
 def exponents(n_variables: int, degree: int) -> IntArray:
-    """Return all exponents of total degree ≤ ``degree``, by degree, then with replacement.
+    """Return all exponents of total degree ≤ ``degree``, sorted by degree.
 
-    Returns shape (C(n_variables + degree, degree), n_variables).
+    Within a degree they stand in the order of `itertools.combinations_with_replacement`. Returns
+    shape (C(n_variables + degree, degree), n_variables).
     """
     chosen = [
         combination
@@ -61,7 +62,9 @@ def count_tessellated(n_features: int, degree: int, z_degree: int) -> int:
 
 
 class Terms(NamedTuple):
-    """Products ``x_l^δ' · T_g`` that a sum over pairs needs, sorted by δ', and who uses which.
+    """Distinct products ``x_l^δ' · T_g`` in a sum over pairs, and the one of each entry of P.
+
+    They are sorted by δ'.
 
     Attributes
     ----------
@@ -78,10 +81,10 @@ class Terms(NamedTuple):
 
     @property
     def groups(self) -> list[tuple[int, slice]]:
-        """How many moments, from the first on, a run of powers δ' meets, and that run.
+        """Runs of powers δ' that occur with the same moments: their number, and the run.
 
-        Terms with a power of degree k have all moments up to a degree, and powers are sorted by
-        degree.
+        Powers are sorted by degree, and one of degree k occurs with the first moments up to some
+        degree, so the number of moments tells which they are.
         """
         counts = np.bincount(self.power)
         edges = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
@@ -112,14 +115,18 @@ class TessellatedTables:
 
     @staticmethod
     def _find(table: IntArray, rows: IntArray) -> IntArray:
-        """Return the position in ``table`` of every one of ``rows``."""
+        """Return the position in ``table`` of each of ``rows``.
+
+        Rows are compared by a random linear hash, which is faster than comparing them; a collision
+        is detected.
+        """
         weights = np.random.default_rng(0).integers(1, 2**40, size=table.shape[1])
         keys = table @ weights
         order = np.argsort(keys)
-        found = order[np.searchsorted(keys[order], rows @ weights)]
-        if not np.array_equal(table[found], rows):
+        positions = order[np.searchsorted(keys[order], rows @ weights)]
+        if not np.array_equal(table[positions], rows):
             raise AssertionError("exponent lookup collided")
-        return found.astype(np.int64)
+        return positions.astype(np.int64)
 
     @property
     def q(self) -> int:
@@ -165,7 +172,10 @@ class TessellatedTables:
 
     @cached_property
     def moment_terms(self) -> Terms:
-        """Terms for a symmetric sum over samples: of (i, j) and (j, i), the one of smaller |δ|."""
+        """Terms for a symmetric sum over samples, where (j, i) may stand for (i, j).
+
+        Of both the one with the smaller |δⱼ| is taken, which makes fewer distinct terms.
+        """
         i, j = np.indices((self.q, self.q))
         size = self.x_powers[self.x_index].sum(axis=1) * (self.q + 1) + np.arange(self.q)
         swap = size[j] > size[i]
@@ -180,7 +190,7 @@ def tessellated_tables(n_features: int, degree: int, z_degree: int) -> Tessellat
 
 
 def _require_tables(n_features: int, degree: int, z_degree: int) -> None:
-    """Refuse tables that do not fit before they are made."""
+    """Raise MemoryBudgetError if the tables would not fit."""
 
     def nbytes(n: int) -> int:
         return 8 * (2 * n * comb(2 * n + degree, degree) + n * comb(n + 2 * z_degree, 2 * z_degree))
@@ -213,14 +223,14 @@ def box_moments(tables: TessellatedTables, low: Float, high: Float) -> Float:
     return _product_moments(tables, np.prod(high - low, axis=1), means)
 
 
-def moment_sizes(tables: TessellatedTables, low: Float, high: Float) -> Float:
-    """Return bounds on ``|T_g(l, high)|`` for low ≤ l ≤ high, as if by size: (n_g, m).
+def moment_bounds(tables: TessellatedTables, low: Float, high: Float) -> Float:
+    """Return bounds on ``|T_g(l, high)|`` for low ≤ l ≤ high, shape (n_g, m).
 
-    The volume times ``max(|low|, |high|)^g``; every intermediate result of an evaluation of T_g
-    is bounded by it as well.
+    The bound is the volume times ``max(|low|, |high|)^g``; it holds for every intermediate result
+    of an evaluation of T_g as well.
     """
-    reach = np.maximum(np.abs(low), np.abs(high))
-    sizes = np.stack([reach**e for e in range(2 * tables.z_degree + 1)])
+    largest = np.maximum(np.abs(low), np.abs(high))
+    sizes = np.stack([largest**e for e in range(2 * tables.z_degree + 1)])
     return _product_moments(tables, np.prod(high - low, axis=1), sizes)
 
 
@@ -233,11 +243,11 @@ def _product_moments(tables: TessellatedTables, volume: Float, factors: Float) -
     return T
 
 
-def _cells(x: Float, y: Float, a: Float, b: Float, top: int) -> tuple[Float, ...]:
-    """Integrate zᵉ over the parts of [a, b] on both, one or neither side of x and y.
+def _interval_parts(x: Float, y: Float, a: Float, b: Float, top: int) -> tuple[Float, ...]:
+    """Return the integrals of zᵉ, e = 0 … top, over the parts into which x and y cut [a, b].
 
-    Returns six arrays (top + 1, n): above both, above x only, above y only, below both, above x,
-    above y. A part that is empty is exactly zero.
+    Returns six arrays of shape (top + 1, n), over z above both, above x only, above y only, below
+    both, above x, and above y. The integral over an empty part is exactly zero.
     """
     low, high = np.minimum(x, y), np.maximum(x, y)
     between = (high - low) * interval_means(low, high, top)
@@ -252,17 +262,18 @@ def _cells(x: Float, y: Float, a: Float, b: Float, top: int) -> tuple[Float, ...
 def block(tables: TessellatedTables, x: Float, y: Float, a: Float, b: Float) -> Float:
     """Return ``G(x, y)``, shape (2q, 2q), by a recursion over features without cancellation.
 
-    With g the integral over the z above both points so far, t above x and not above y, t' the
-    reverse and h above neither, one more feature turns (g, t, t', h) into sums of products with
-    its interval integrals; nothing is subtracted, so integrals that vanish are exactly zero.
+    Of the features so far, g is the integral over the z above both points, t over those above x but
+    not y, s over those above y but not x, and h over those above neither. One more feature turns
+    them into sums of products with its interval integrals. Nothing is subtracted, so an integral
+    over an empty set is exactly zero.
     """
-    cells = _cells(x, y, a, b, 2 * tables.z_degree)
+    parts = _interval_parts(x, y, a, b, 2 * tables.z_degree)
     g = np.ones((tables.q, tables.q))
     t, s, h = np.zeros_like(g), np.zeros_like(g), np.zeros_like(g)
     for j in range(tables.n_features):
         gamma = tables.monomials[:, tables.n_features + j]
-        pick = gamma[:, None] + gamma[None, :]
-        both, only_x, only_y, below, above_x, above_y = (cell[pick, j] for cell in cells)
+        exponent = gamma[:, None] + gamma[None, :]
+        both, only_x, only_y, below, above_x, above_y = (part[exponent, j] for part in parts)
         below_x, below_y = below + only_y, below + only_x
         whole = above_x + below_x
         h = h * whole + t * below_x + s * below_y + g * below
@@ -275,7 +286,7 @@ def block(tables: TessellatedTables, x: Float, y: Float, a: Float, b: Float) -> 
     return np.asarray(scaled)
 
 
-def split(P: Float) -> tuple[Float, Float, Float]:
+def indicator_blocks(P: Float) -> tuple[Float, Float, Float]:
     """Return P for the basis ``[Z·I; Z]`` in place of ``[Z·I; Z·(1 − I)]``, as three blocks.
 
     ``⟨P, G⟩`` is the sum of the first block against integrals over [max(x, y), b], the second
@@ -286,7 +297,7 @@ def split(P: Float) -> tuple[Float, Float, Float]:
     return A - B - B.T + C, B - C, C
 
 
-def fold(tables: TessellatedTables, P: Float) -> Float:
+def term_coefficients(tables: TessellatedTables, P: Float) -> Float:
     """Return F (n_x, n_terms) with ``Σᵢⱼ Pᵢⱼ x^{δᵢ} T_{γᵢ+γⱼ} y^{δⱼ} = Σ_c (Φ(x)F)_c term_c``.
 
     Term c is ``T_{moment[c]} y^{power[c]}`` of ``tables.gram_terms``.
@@ -298,6 +309,9 @@ def fold(tables: TessellatedTables, P: Float) -> Float:
 
 
 def sum_terms(values: Float, power: IntArray, n_x: int) -> Float:
-    """Return the sums of ``values`` (m, n_terms) over the terms of one power, shape (m, n_x)."""
+    """Return the sums of ``values`` (m, n_terms) over the terms of each power, shape (m, n_x).
+
+    `power`: sorted, and every power occurs in it.
+    """
     starts = np.searchsorted(power, np.arange(n_x))
     return np.asarray(np.add.reduceat(values, starts, axis=1))

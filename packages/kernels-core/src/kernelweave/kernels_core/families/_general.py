@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from ..arrays import RealArray
 from ..config import row_bounds, run_blocks
-from ._box import Float, TessellatedTables, box_moments, fold, power_products, split, sum_terms
+from ._box import (
+    Float,
+    TessellatedTables,
+    box_moments,
+    indicator_blocks,
+    power_products,
+    sum_terms,
+    term_coefficients,
+)
 
 # Rows whose monomials and moments are held at a time: they need n_g numbers each, which for all
 # samples could be more than the Gram matrix.
@@ -40,30 +48,32 @@ def workspace(tables: TessellatedTables) -> tuple[Float, Float, Float]:
     return np.empty((n + 2, run)), means, np.empty((len(tables.moments), run))
 
 
-class _Folded(NamedTuple):
-    """The three blocks of P as coefficients of terms, each (n_x, n_terms)."""
+class _BlockCoefficients(NamedTuple):
+    """The blocks of P from `indicator_blocks` as coefficients of terms, each (n_x, n_terms)."""
 
     inner: Float
     cross: Float
     whole: Float
 
 
-def _fold_blocks(box: Box, P: Float) -> _Folded:
-    return _Folded(*(fold(box.tables, part) for part in split(P)))
+def _block_coefficients(box: Box, P: Float) -> _BlockCoefficients:
+    return _BlockCoefficients(
+        *(term_coefficients(box.tables, part) for part in indicator_blocks(P))
+    )
 
 
-def _edge(box: Box, folded: _Folded, X: Float, F: Float) -> Float:
+def _edge(box: Box, blocks: _BlockCoefficients, X: Float, F: Float) -> Float:
     """Return Λ with ``⟨cross and whole parts⟩ = Λ(x)·Φ(y) + Φ(x)·Λ(y)``, shape (m, n_x)."""
     terms = box.tables.gram_terms
-    values = (F @ folded.cross) * box.above(X)[terms.moment].T
-    values += (F @ folded.whole) * (0.5 * box.whole()[terms.moment])
+    values = (F @ blocks.cross) * box.above(X)[terms.moment].T
+    values += (F @ blocks.whole) * (0.5 * box.whole()[terms.moment])
     return sum_terms(values, terms.power, F.shape[1])
 
 
-def _edges(box: Box, folded: _Folded, X: Float) -> tuple[Float, Float]:
+def _edges(box: Box, blocks: _BlockCoefficients, X: Float) -> tuple[Float, Float]:
     F = power_products(X, box.tables.x_powers)
     parts = [
-        _edge(box, folded, X[c : c + _CHUNK], F[c : c + _CHUNK]) for c in range(0, len(X), _CHUNK)
+        _edge(box, blocks, X[c : c + _CHUNK], F[c : c + _CHUNK]) for c in range(0, len(X), _CHUNK)
     ]
     return F, np.concatenate(parts)
 
@@ -76,9 +86,9 @@ def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: RealArray) 
     from ._njit_general import gram_rows, mirror
 
     tables, terms, lower = box.tables, box.tables.gram_terms, Y is None
-    folded = _fold_blocks(box, P)
-    F, edge = _edges(box, folded, X)
-    Fy, edge_y = (F, edge) if Y is None else _edges(box, folded, Y)
+    blocks = _block_coefficients(box, P)
+    F, edge = _edges(box, blocks, X)
+    Fy, edge_y = (F, edge) if Y is None else _edges(box, blocks, Y)
     left, right = np.hstack([edge, F]), np.hstack([Fy, edge_y])
     YT, FT = np.ascontiguousarray((X if Y is None else Y).T), np.ascontiguousarray(Fy.T)
 
@@ -87,7 +97,7 @@ def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: RealArray) 
             end = min(c + _CHUNK, stop)
             out[c:end] = left[c:end] @ right.T
             gram_rows(
-                X, YT, box.upper, tables.recursion, F[c:end] @ folded.inner,
+                X, YT, box.upper, tables.recursion, F[c:end] @ blocks.inner,
                 terms.moment, terms.power, FT, out, c, end, lower, *workspace(tables),
             )  # fmt: skip
 
@@ -100,13 +110,13 @@ def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: RealArray) 
 def diagonal(box: Box, X: Float, P: Float) -> Float:
     """Return ``⟨P, G(xₖ, xₖ)⟩``, shape (m,)."""
     terms = box.tables.gram_terms
-    folded = _fold_blocks(box, P)
+    blocks = _block_coefficients(box, P)
     parts = []
     for c in range(0, len(X), _CHUNK):
         rows = X[c : c + _CHUNK]
         F = power_products(rows, box.tables.x_powers)
-        values = (F @ (folded.inner + 2.0 * folded.cross)) * box.above(rows)[terms.moment].T
-        values += (F @ folded.whole) * box.whole()[terms.moment]
+        values = (F @ (blocks.inner + 2.0 * blocks.cross)) * box.above(rows)[terms.moment].T
+        values += (F @ blocks.whole) * box.whole()[terms.moment]
         parts.append(np.sum(values * F[:, terms.power], axis=1))
     return np.concatenate(parts)
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..config import row_bounds, run_blocks
 from ..rounding import UNIT
 from ._affine import volumes
-from ._box import Float, Terms, moment_sizes, power_products
+from ._box import Float, Terms, moment_bounds, power_products
 from ._general import Box, workspace
 
 # Sums are cut in runs: 64 + m/64 roundings bound one of m terms instead of m. A run of √m terms is
@@ -72,8 +72,8 @@ def pair_sums(box: Box, X: Float, F: Float, rows: slice, weights: Float, terms: 
     return out
 
 
-def by_runs(A: Float, B: Float) -> Float:
-    """Return ``A @ B``, the sum cut in runs of 64, so that 64 + m/64 roundings bound it."""
+def blocked_product(A: Float, B: Float) -> Float:
+    """Return ``A @ B`` summed in runs of 64 terms, whose error 64 + m/64 roundings bound, not m."""
     total = np.zeros((A.shape[0], B.shape[1]))
     for c in range(0, A.shape[1], _RUN):
         total += A[:, c : c + _RUN] @ B[c : c + _RUN]
@@ -142,7 +142,7 @@ def inner_general(box: Box, X: Float, W: Float) -> Float:
 
     def work(start: int, stop: int) -> Float:
         rows = slice(start, stop)
-        return by_runs(F[rows].T, pair_sums(box, X, F, rows, W[:, rows].T @ W, terms))
+        return blocked_product(F[rows].T, pair_sums(box, X, F, rows, W[:, rows].T @ W, terms))
 
     steps = float(len(X)) ** 2 * (len(tables.moments) + 2 * len(terms.moment))
     parts = run_blocks(work, row_bounds(len(X), lower=False), steps)
@@ -154,7 +154,7 @@ def _outer(box: Box, X: Float, W: Float) -> tuple[Float, Float]:
     """Return E₂ and E₃, each (q, q)."""
     tables = box.tables
     F = power_products(X, tables.x_powers)
-    s = by_runs(W, F)
+    s = blocked_product(W, F)
     i, g = tables.x_index, tables.entry_moment
     cross = np.zeros((tables.q, tables.q))
     H = np.zeros((len(W), len(tables.moments), F.shape[1]))
@@ -162,7 +162,7 @@ def _outer(box: Box, X: Float, W: Float) -> tuple[Float, Float]:
         rows = slice(c, c + _CHUNK)
         above = box.above(X[rows])
         for t in range(len(W)):
-            H[t] += by_runs(above, W[t, rows, None] * F[rows])
+            H[t] += blocked_product(above, W[t, rows, None] * F[rows])
     for t in range(len(W)):
         cross += H[t][g, i[:, None]] * s[t][i]
     return cross, (s.T @ s)[np.ix_(i, i)] * box.whole()[g]
@@ -245,13 +245,13 @@ def moment_error(box: Box, X: Float, W: Float) -> float:
     i, g = tables.x_index, tables.entry_moment
     F = power_products(X, tables.x_powers)
     upper = np.broadcast_to(box.upper, X.shape)
-    sizes = moment_sizes(tables, X, upper)
-    whole_sizes = moment_sizes(tables, box.lower[None, :], box.upper[None, :])[:, 0][g]
+    sizes = moment_bounds(tables, X, upper)
+    whole_sizes = moment_bounds(tables, box.lower[None, :], box.upper[None, :])[:, 0][g]
     inner = unit.inner * _inner_sizes(box, X, W)
     cross, whole = np.zeros_like(inner), np.zeros_like(inner)
     for w in W:
         loose = unit.sums * (np.abs(w) @ np.abs(F))
-        s = np.abs(by_runs(w[None, :], F)[0]) + loose
+        s = np.abs(blocked_product(w[None, :], F)[0]) + loose
         H = sizes @ np.abs(w[:, None] * F)
         cross += H[g, i[:, None]] * (unit.cross * s + loose)[i]
         both = np.outer(s, loose) + np.outer(loose, s) + unit.whole * np.outer(s, s)

@@ -17,11 +17,11 @@ from ._affine_sum import AffineSum, DecisionValues
 from ._arguments import BoundSamples, matrix, rows, vector
 from ._box import Float, power_products
 from ._general import Box
-from ._moments import by_runs, pair_sums
+from ._moments import blocked_product, pair_sums
 
 _GIB_HINT = "use fewer samples, dtype float32, or raise the memory limit"
 
-# Numbers of the intermediate products at a time: 32 MiB.
+# Entries of the intermediate products that are held at a time: 32 MiB.
 _ENTRIES = 2**22
 
 
@@ -39,7 +39,7 @@ def factors_of(P: Float) -> Float | None:
 
 
 def factors_are_cheaper(box: Box, rank: int) -> bool:
-    """Tell whether ``rank`` rank-one Grams cost less than one general one."""
+    """Return whether ``rank`` rank-one Grams cost fewer flops than one general Gram."""
     if _affine.is_affine(box.tables):
         return True
     n = box.tables.n_features
@@ -50,7 +50,7 @@ def factors_are_cheaper(box: Box, rank: int) -> bool:
 def fill_rectangle(
     box: Box, X: Float, Y: Float, P: Float, factors: Float | None, out: Float
 ) -> None:
-    """Write ``⟨P, G(xₖ, yₗ)⟩``, by P's factors where it has any and they are cheaper."""
+    """Write ``⟨P, G(xₖ, yₗ)⟩``, by rank-one factors of P if it has some and they are cheaper."""
     if factors is None or not factors_are_cheaper(box, len(factors)):
         _general.gram_general(box, X, Y, P, out)
     elif _affine.is_affine(box.tables):
@@ -84,8 +84,14 @@ class GeneralOperator(Operator):
         return _general.diagonal(self._box, self._X, self._P)
 
 
-class _Sums(NamedTuple):
-    """Sums over l: inner (rows, n_terms), above (n_g, rows), ends (n_x, n_g), mass (n_x,)."""
+class _SampleSums(NamedTuple):
+    """The sums over samples l of which `_derivatives` is made, for some rows k.
+
+    - `inner` of shape (rows, n_terms): Σₗ wₗ x_l^δ T_g(max(xₖ, xₗ), b)
+    - `above` of shape (n_g, rows): T_g(xₖ, b)
+    - `ends` of shape (n_x, n_g): Σₗ wₗ x_l^δ T_g(xₗ, b)
+    - `mass` of shape (n_x,): Σₗ wₗ x_l^δ
+    """
 
     inner: Float
     above: Float
@@ -107,37 +113,37 @@ def _pair_sums(box: Box, X: Float, F: Float, w: Float, n_rows: int) -> Float:
     return out
 
 
-def _sums(box: Box, X: Float, w: Float, n_rows: int) -> _Sums:
+def _sample_sums(box: Box, X: Float, w: Float, n_rows: int) -> _SampleSums:
     F = power_products(X, box.tables.x_powers)
-    ends = by_runs((w[:, None] * F).T, box.above(X).T)
-    return _Sums(_pair_sums(box, X, F, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
+    ends = blocked_product((w[:, None] * F).T, box.above(X).T)
+    return _SampleSums(_pair_sums(box, X, F, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
 
 
-def _contract(box: Box, F: Float, sums: _Sums, rows: slice, U: Float) -> Float:
+def _derivatives(box: Box, F: Float, sums: _SampleSums, rows: slice, U: Float) -> Float:
     """Return ``(Φₖ + Φₖᵀ) U`` of a run of rows, shape (rows, 2q, r).
 
-    The sums of entry (i, j) depend on i by its power γᵢ of z alone, so they are taken once for
-    each of the n_z powers, at the monomials of z alone.
+    The sums of entry (i, j) depend on i only through its power γᵢ of z, so they are computed once
+    for each of the n_z powers, namely for the monomials without x (`pure`).
     """
     tables, q, r = box.tables, box.tables.q, U.shape[1]
     i, z = tables.x_index, tables.z_index
-    bare = np.flatnonzero(i == 0)
-    bare = bare[np.argsort(z[bare])]
-    g, term = tables.entry_moment[bare], tables.gram_terms.term[bare]
-    own = F[:, i][:, :, None]
-    by_power = np.zeros((F.shape[1], len(bare), 2 * r))
+    pure = np.flatnonzero(i == 0)
+    pure = pure[np.argsort(z[pure])]
+    g, term = tables.entry_moment[pure], tables.gram_terms.term[pure]
+    power_of_x = F[:, i][:, :, None]
+    by_power = np.zeros((F.shape[1], len(pure), 2 * r))
     rho, psi = U[:q] - U[q:], U[q:]
     by_power[i, z] = np.hstack([rho, psi])
-    mixed = (F @ by_power.reshape(len(by_power), -1)).reshape(len(F), len(bare), 2 * r)
-    own_rho, own_psi = mixed[:, :, :r], mixed[:, :, r:]
+    mixed = (F @ by_power.reshape(len(by_power), -1)).reshape(len(F), len(pure), 2 * r)
+    mixed_rho, mixed_psi = mixed[:, :, :r], mixed[:, :, r:]
 
     inner = sums.inner[rows][:, term]
     above = sums.above[:, rows].T[:, g] * sums.mass[i]
     ends, whole = sums.ends[i, g], box.whole()[g] * sums.mass[i]
-    first = own * (inner @ rho + above @ psi)[:, z]
-    second = own * (ends @ rho + whole @ psi)[z]
-    first += inner.transpose(0, 2, 1) @ own_rho + ends.T @ own_psi
-    second += above.transpose(0, 2, 1) @ own_rho + whole.T @ own_psi
+    first = power_of_x * (inner @ rho + above @ psi)[:, z]
+    second = power_of_x * (ends @ rho + whole @ psi)[z]
+    first += inner.transpose(0, 2, 1) @ mixed_rho + ends.T @ mixed_psi
+    second += above.transpose(0, 2, 1) @ mixed_rho + whole.T @ mixed_psi
     return np.concatenate([first, second - first], axis=1)
 
 
@@ -155,13 +161,13 @@ def sample_products(
     rest = np.setdiff1d(np.flatnonzero(w), rows)
     order = np.concatenate([rows, rest])
     X, w = np.ascontiguousarray(X[order]), np.ascontiguousarray(w[order])
-    sums = _sums(box, X, w, len(rows))
+    sums = _sample_sums(box, X, w, len(rows))
     F = power_products(X[: len(rows)], box.tables.x_powers)
     out = np.empty((len(rows), 2 * box.tables.q, U.shape[1]))
     step = max(1, _ENTRIES // (box.tables.q * len(box.tables.z_powers)))
     for start in range(0, len(rows), step):
         run = slice(start, start + step)
-        out[run] = _contract(box, F[run], sums, run, U)
+        out[run] = _derivatives(box, F[run], sums, run, U)
     return out
 
 
@@ -325,9 +331,9 @@ class PreparedAffine(PreparedTessellated):
     def decision_values(self, factors: ArrayLike, W: ArrayLike) -> DecisionValues:
         """Return ``Kwₜ`` for P = Σ vvᵀ up to a constant per task, with a proven error bound.
 
-        A tighter bound than any stored Gram matrix allows: the volume of the box, which every
-        entry of that carries, meets only sums that have cancelled. m s n (4f + 5) flops for s
-        samples with weights; nothing of the size of a Gram matrix is stored.
+        The bound is tighter than any from a stored Gram matrix, whose entries all contain the
+        volume of the box: here the volume multiplies only sums that have cancelled. Costs
+        m s n (4f + 5) flops for s samples of nonzero weight, and stores no Gram matrix.
 
         `factors` of shape (f, n_P): rows v; `W` of shape (m,) or (t, m): the weights of each task
         sum to exactly 0. Returns `values`, `error` of shape (t, m). Raises ValueError if the

@@ -20,14 +20,14 @@ from ..config import row_bounds, run_blocks
 from ..grams.unstored import Operator
 from ..rounding import gamma
 from ._arguments import BoundSamples, matrix, rows, vector
-from ._box import Float, TessellatedTables, power_products, split
+from ._box import Float, TessellatedTables, indicator_blocks, power_products
 from ._groups import Program, evaluate
-from ._moments import by_runs
+from ._moments import blocked_product
 
 # Rows whose volumes with all others are held at a time: enough for products of matrices, and a
 # small part of the Gram matrix.
 _ROWS = 256
-# Terms of a run of a sum, as in `by_runs`: the bounds count its roundings.
+# Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
 _RUN = 64
 # Volumes that are held at a time where they are weighted by sample: 32 MiB.
 _ENTRIES = 2**22
@@ -110,7 +110,7 @@ class _Forms(NamedTuple):
     @classmethod
     def of(cls, at: BoxedSamples, P: Float) -> _Forms:
         F, sides, above = at
-        A, B, C = split(P)
+        A, B, C = indicator_blocks(P)
         return cls(F, F @ A, above[:, None] * (F @ B) + F @ (0.5 * C), sides)
 
     def rectangle(
@@ -221,7 +221,7 @@ class Moments:
                 V = self._boxes.volumes(sides[:, c:end], sides[:, :end])
                 V *= W[:, c:end].T @ W[:, :end]
                 V[:, c:] *= 0.5
-                total += F[c:end].T @ by_runs(V, F[:end])
+                total += F[c:end].T @ blocked_product(V, F[:end])
             return total
 
         steps = 0.5 * float(len(F)) ** 2 * (3.0 * len(self._boxes.run.steps) + 2.0 * F.shape[1])
@@ -235,7 +235,7 @@ class Moments:
         at, W = self._active(W)
         if len(at.F) == 0:
             return np.zeros((2 * q, 2 * q))
-        s, ends = by_runs(W, at.F), by_runs(W * at.above, at.F)
+        s, ends = blocked_product(W, at.F), blocked_product(W * at.above, at.F)
         inner, cross = self._inner(at, W), ends.T @ s
         side = cross - inner
         corner = s.T @ s - (cross + cross.T) + inner
@@ -255,7 +255,7 @@ class Moments:
         F, weights = np.abs(at.F), np.abs(W)
         own = (weights * np.sqrt(at.above)) @ F
         inner = gamma(run + t + 2 * d + sums + blocks + 8) * (own.T @ own)
-        s, ends = by_runs(W, at.F), by_runs(W * at.above, at.F)
+        s, ends = blocked_product(W, at.F), blocked_product(W * at.above, at.F)
         s_off = gamma(sums + d + 2) * (weights @ F)
         ends_off = gamma(sums + run + d + 4) * ((weights * at.above) @ F)
         cross = _product_error(ends, ends_off, s, s_off, t)

@@ -17,21 +17,15 @@ from ..grams.unstored import Operator
 from ..rounding import UNIT
 from ._arguments import BoundSamples, matrix, rows, samples, vector
 from ._box import exponents, power_products
+from ._moments import blocked_product
 from .learned import GeneralizedPolynomial
 
-# Sums are cut in runs: 64 + m/64 roundings bound one of m terms instead of m.
+# Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
 _RUN = 64
 
 
-def _sums(W: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
-    total = np.zeros((W.shape[0], F.shape[1]))
-    for c in range(0, W.shape[1], _RUN):
-        total += W[:, c : c + _RUN] @ F[c : c + _RUN]
-    return total
-
-
 class FeatureOperator(Operator):
-    """``Φ P Φᵀ`` over the samples, its entries and products computed where they are asked for."""
+    """``Φ P Φᵀ`` over the samples, which computes entries and products without storing it."""
 
     def __init__(self, features: NDArray[np.float64], P: NDArray[np.float64]) -> None:
         self._F, self._FP = features, features @ P
@@ -42,7 +36,7 @@ class FeatureOperator(Operator):
         self._fill(self._FP, self._F, out)
 
     def fill_centred(self, out: RealArray) -> None:
-        """Write ``(Φ − φ̄) P (Φ − φ̄)ᵀ``: the same quadratic form on vectors that sum to 0."""
+        """Write ``(Φ − φ̄) P (Φ − φ̄)ᵀ``, the same quadratic form on vectors that sum to 0."""
         self._fill(self._FP - self._FP.mean(axis=0), self._F - self._F.mean(axis=0), out)
 
     def _fill(self, left: NDArray[np.float64], right: NDArray[np.float64], out: RealArray) -> None:
@@ -61,7 +55,7 @@ class FeatureOperator(Operator):
 
     def product(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``K W``, shape (t, m), for W (t, m); 4 t m n_P flops."""
-        return np.asarray(_sums(W, self._FP) @ self._F.T)
+        return np.asarray(blocked_product(W, self._FP) @ self._F.T)
 
     def diagonal(self) -> NDArray[np.float64]:
         """Return the diagonal, shape (m,), float64."""
@@ -70,7 +64,7 @@ class FeatureOperator(Operator):
     def product_error(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds, shape (t,), on the rounding error of `product`.
 
-        ``γₖ max‖Φₖ‖ Σₗ ‖(ΦP)ₗ‖ |Wₗ|``, k the additions that a term meets in both products.
+        ``γₖ max‖Φₖ‖ Σₗ ‖(ΦP)ₗ‖ |Wₗ|``, k the number of additions in which a term takes part.
         """
         m, n_P = self._F.shape
         count = (_RUN + ceil(m / _RUN) + 2.0 * n_P + 8.0) * UNIT
@@ -109,24 +103,24 @@ class PreparedPolynomial(BoundSamples):
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``Σₜ sₜsₜᵀ``, ``sₜ = ΦᵀWₜ``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
-        s = _sums(rows(W, self.n_samples), self._F)
+        s = blocked_product(rows(W, self.n_samples), self._F)
         return np.asarray(s.T @ s)
 
     def moment_error(self, W: ArrayLike) -> float:
         """Return a proven bound on the spectral norm of the rounding error of ``moment(W)``.
 
         The computed sums ŝ differ from s by at most ``e = γ Σₖ|wₖ||Φₖ|`` with γ for the d − 1
-        products of a monomial and a sum cut in runs of 64; so an entry of D is off by at most
+        products of a monomial and a sum in runs of 64, so the error of an entry of D is at most
         ``|ŝᵢ|eⱼ + eᵢ|ŝⱼ| + eᵢeⱼ`` plus the rounding of t products, and the norm of that nonnegative
         rank-two bound is at most ``Σₜ 2‖ŝ‖‖e‖ + ‖e‖² + γ‖ŝ‖²``. Underflow is not accounted for.
         """
         array = rows(W, self.n_samples)
         k = self._degree + 2 + _RUN + ceil(self.n_samples / _RUN)
         gamma = k * UNIT / (1.0 - k * UNIT)
-        s = np.linalg.norm(_sums(array, self._F), axis=1)
+        s = np.linalg.norm(blocked_product(array, self._F), axis=1)
         e = gamma * np.linalg.norm(np.abs(array) @ np.abs(self._F), axis=1)
-        last = 2.0 * (len(array) + 2) * UNIT
-        return float(np.sum(2.0 * s * e + e * e + last * s * s)) * (1.0 + 1e-6)
+        product_rate = 2.0 * (len(array) + 2) * UNIT
+        return float(np.sum(2.0 * s * e + e * e + product_rate * s * s)) * (1.0 + 1e-6)
 
     def sample_products(
         self, w: ArrayLike, U: ArrayLike, samples: ArrayLike
@@ -153,8 +147,8 @@ class PolynomialFamily:
     degree : int
         Largest total degree d.
     n_features : int, optional
-        Number of features n. Without it the family takes n from the samples it is given, and
-        `n_P`, `trace` and `monomials` are not known yet.
+        Number of features n. Without it n is that of the samples, and `n_P`, `trace` and
+        `monomials` are not available.
 
     Notes
     -----
@@ -182,7 +176,7 @@ class PolynomialFamily:
             rule = integer(smallest)
             (rule.or_none() if key == "n_features" else rule).check(key, getattr(self, key))
 
-    def _n(self) -> int:
+    def _known_n_features(self) -> int:
         if self.n_features is None:
             raise ValueError(
                 "the size of a PolynomialFamily needs n_features: "
@@ -193,7 +187,7 @@ class PolynomialFamily:
     @property
     def n_P(self) -> int:
         """Side of P, C(n + d, d)."""
-        return comb(self._n() + self.degree, self.degree)
+        return comb(self._known_n_features() + self.degree, self.degree)
 
     @property
     def trace(self) -> float:
@@ -203,7 +197,7 @@ class PolynomialFamily:
     @property
     def monomials(self) -> NDArray[np.int64]:
         """Exponents of the monomials, shape (n_P, n)."""
-        return exponents(self._n(), self.degree)
+        return exponents(self._known_n_features(), self.degree)
 
     def _features(self, X: ArrayLike, name: str = "X") -> NDArray[np.float64]:
         array = samples(X, self.n_features, name)
@@ -238,7 +232,7 @@ class PolynomialFamily:
         return np.asarray(np.sum((F @ matrix(P, F.shape[1])) * F, axis=1))
 
     def kernel(self, P: ArrayLike) -> GeneralizedPolynomial:
-        """Return the kernel of one P as a value that can be called, copied and pickled.
+        """Return the kernel of one P, which can be called, copied and pickled.
 
         Parameters
         ----------
