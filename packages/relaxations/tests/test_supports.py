@@ -20,7 +20,7 @@ from kernelweave.relaxations._njit_supports import (
     UNDECIDED,
     WITNESSED,
     enumerate_supports,
-    settle,
+    minimise_over_support,
 )
 
 Q, K = 9, 3
@@ -70,7 +70,9 @@ def test_one_support_equals_the_master_problem(lam):
         shares[0] = 1.0
         best = np.zeros(K)
         chosen = np.array(support)
-        verdict, bound, lowest, _ = settle(*cuts, lam, np.inf, 5000, chosen, best, marks, shares)
+        verdict, bound, lowest, _ = minimise_over_support(
+            *cuts, lam, np.inf, 5000, chosen, best, marks, shares
+        )
         assert verdict == WITNESSED
         assert bound <= high * (1 + 1e-12)
         assert lowest >= low * (1 - 1e-12)
@@ -87,7 +89,9 @@ def test_small_penalties_take_few_steps(lam):
     for support in combinations(range(Q), K):
         marks, shares = np.zeros(K + 2, dtype=np.int64), np.zeros(K + 2)
         shares[0] = 1.0
-        *_, steps = settle(*cuts, lam, np.inf, 5000, np.array(support), np.zeros(K), marks, shares)
+        *_, steps = minimise_over_support(
+            *cuts, lam, np.inf, 5000, np.array(support), np.zeros(K), marks, shares
+        )
         assert steps < 100
 
 
@@ -118,7 +122,9 @@ def test_the_bound_is_below_its_exact_value(limit, lam):
         chosen = np.array(support)
         marks, shares, best = np.zeros(5, dtype=np.int64), np.zeros(5), np.zeros(3)
         shares[0] = 1.0
-        _, bound, _, _ = settle(*arrays(pool), lam, np.inf, limit, chosen, best, marks, shares)
+        _, bound, _, _ = minimise_over_support(
+            *arrays(pool), lam, np.inf, limit, chosen, best, marks, shares
+        )
         exact = exact_dual(pool, chosen, marks, shares, lam)
         assert Fraction(bound) <= exact
         assert bound == pytest.approx(float(exact), rel=1e-9)

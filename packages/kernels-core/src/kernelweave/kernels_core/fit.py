@@ -20,7 +20,7 @@ from .checks import check_decision
 from .clock import LATE_SECONDS, time_limit
 from .config import blas_threads
 from .driver import solve
-from .estimators.samples import Samples, like
+from .estimators.samples import Samples, match_sparsity
 from .formula import lower_bound
 from .formula.learner import Solution
 from .formula.problem import Problem
@@ -106,7 +106,8 @@ class Predictor:
         block = max(1, min(X.shape[0], _BLOCK, limit_bytes() // (8 * 8 * n_used)))
         with np.errstate(over="ignore", invalid="ignore"), blas_threads(n_used):
             parts = [
-                self.kernel(like(self.points, X[start : start + block]), self.points) @ self.coef.T
+                self.kernel(match_sparsity(self.points, X[start : start + block]), self.points)
+                @ self.coef.T
                 for start in range(0, X.shape[0], block)
             ]
         values: FloatArray = np.vstack(parts)
@@ -156,7 +157,7 @@ class ExpansionPredictor:
 
     def __call__(self, X: Points) -> FloatArray:
         """Return f(X), block by block."""
-        X = like(self.points, X)
+        X = match_sparsity(self.points, X)
         scaled = X if self.scaling is None else self.scaling(X)
         values = np.zeros((X.shape[0], len(self.offset)))
         with np.errstate(over="ignore", invalid="ignore"):

@@ -195,7 +195,7 @@ class BestResponseSearch:
             self._n_bounded = len(pool)
 
     @property
-    def champion(self) -> BestResponseRun:
+    def best_run(self) -> BestResponseRun:
         """Return the run with the best weights."""
         scouts = [] if self.scout is None else [self.scout]
         return min([*self.runs, *scouts], key=lambda run: run.upper)
@@ -203,19 +203,19 @@ class BestResponseSearch:
     @property
     def upper(self) -> float:
         """Return the best objective."""
-        return self.champion.upper
+        return self.best_run.upper
 
     @property
     def parameters(self) -> FloatArray:
         """Return the best weights, shape (q,)."""
-        best = self.champion.best
+        best = self.best_run.best
         assert best is not None
         return best.weights
 
     @property
     def solution(self) -> Solution:
         """Return the learner's solution at the best weights."""
-        best = self.champion.best
+        best = self.best_run.best
         assert best is not None
         return best.solution
 
@@ -225,7 +225,7 @@ class BestResponseSearch:
         return {
             "n_svm_solves": self.oracle.counts.n_svm_solves,
             "n_runs": len(self.runs),
-            "cycle_period": self.champion.period,
+            "cycle_period": self.best_run.period,
         }
 
     @property

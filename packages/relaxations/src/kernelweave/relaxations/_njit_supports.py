@@ -562,7 +562,7 @@ def enumerate_supports(
 
 
 @njit(**_JIT)
-def revisit(
+def recheck_open_supports(
     kappa,
     half,
     columns,
@@ -577,16 +577,17 @@ def revisit(
     shares,
     n_open,
 ):
-    """Look again at the open supports whose points the cuts after the first ``n_old`` cut off.
+    """Raise the bounds of the open supports by the cuts after the first ``n_old``.
 
-    Those that stay open are moved to the front; the arrays are those of `enumerate_supports`.
+    A support is bounded again if one of these cuts lifts the value at its weights to the threshold.
+    Supports that stay open are moved to the front; the arrays are those of `enumerate_supports`.
 
     Returns
     -------
     n_open : int
-        How many stay open.
+        Number of supports that stay open.
     closed : float
-        The least bound of what was closed, infinite if nothing was.
+        The smallest bound of the closed supports, infinite if none was closed.
     n_steps : int
     """
     k = found.shape[1]
@@ -622,8 +623,10 @@ def revisit(
 
 
 @njit(**_JIT)
-def settle(kappa, half, columns, lam, threshold, limit, support, best, marks, shares):
-    """Minimise the cuts plus the penalty over one support, from the multipliers that it keeps.
+def minimise_over_support(
+    kappa, half, columns, lam, threshold, limit, support, best, marks, shares
+):
+    """Minimise the cuts plus the penalty over one support, starting at its stored multipliers.
 
     Returns
     -------

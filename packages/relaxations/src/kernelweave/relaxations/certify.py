@@ -113,7 +113,7 @@ def problem_of(estimator: BaseEstimator, asking: str) -> dict[str, Any]:
     if getattr(getattr(problem, "constraint", None), "name", None) != "sparse-simplex":
         raise TypeError(
             f"{asking} takes a fitted SparseMKLClassifier or SparseMKLRegressor, got "
-            f"{_what_to_do(estimator)}"
+            f"{_describe_estimator(estimator)}"
         )
     oracle, _ = oracle_of(problem)
     return {
@@ -128,8 +128,8 @@ def problem_of(estimator: BaseEstimator, asking: str) -> dict[str, Any]:
     }
 
 
-def _what_to_do(estimator: BaseEstimator) -> str:
-    """Return what was given in place of a fitted sparse model, and how to learn how good it is."""
+def _describe_estimator(estimator: BaseEstimator) -> str:
+    """Return what an estimator is, if not a fitted sparse model, and what certifies it instead."""
     kind = type(estimator).__name__
     if hasattr(estimator, "certificate_"):
         return f"a fitted {kind}: its own certificate_ says how good it is"

@@ -158,8 +158,8 @@ def prove_sparse(
             )
         oracle = SaddleOracle(exact, targets, chosen, weight, _pool_on(exact, optimum.pool, chosen))
         root = SparseSimplex(k0, lam, views, n_views).relaxed(len(exact))
-        reached = _reach(oracle, root, boxes, optimum.weights, 1e-3 * tol)
-        target = reached.value - (1.0 - 1e-3) * tol * abs(reached.value)
+        upper = _prove_upper_bound(oracle, root, boxes, optimum.weights, 1e-3 * tol)
+        target = upper.value - (1.0 - 1e-3) * tol * abs(upper.value)
         tree = _Tree(oracle, root, target)
         tree.close(root)
     lower = float(tree.lower - _SLACK * abs(tree.lower))
@@ -171,7 +171,7 @@ def prove_sparse(
         "lambda": _decimal(lam),
         "epsilon": _decimal(getattr(chosen, "epsilon", 0.0)),
         "lower": _decimal(lower),
-        "upper": _decimal(reached.value),
+        "upper": _decimal(upper.value),
     }
     if isinstance(root, NestedPenalty):
         head |= {"views": root.view.tolist(), "n_views": root.n_views}
@@ -180,9 +180,9 @@ def prove_sparse(
         for b in boxes
     ]
     kernels = [{"kernel": _triangle(K, e, _GRAM_BITS)} for K, e in rounded]
-    rows = [head, *tasks, *kernels, *reached.rows, *tree.rows()]
+    rows = [head, *tasks, *kernels, *upper.rows, *tree.rows()]
     lines = tuple(json.dumps(row, separators=(",", ":")) for row in rows)
-    return Proof(lower, reached.value, len(tree.used), tree.n_leaves, lines)
+    return Proof(lower, upper.value, len(tree.used), tree.n_leaves, lines)
 
 
 def _on_grid(K: FloatArray) -> tuple[FloatArray, int]:
@@ -204,21 +204,21 @@ def _pool_on(stack: Stack, pool: CutPool, learner: BoxLearner) -> CutPool:
 
 
 @dataclass(frozen=True)
-class _Reached:
-    """An upper bound, and the lines that prove it."""
+class _ProvedUpperBound:
+    """An upper bound of the optimum, and the lines of a proof file that prove it."""
 
     value: float
     rows: tuple[dict[str, Any], ...]
 
 
-def _reach(
+def _prove_upper_bound(
     oracle: SaddleOracle,
     root: WeightPenalty,
     boxes: list[BoxProblem],
     weights: FloatArray,
     tol: float,
-) -> _Reached:
-    """Evaluate weights of few bits; return their objective with all that its proof adds."""
+) -> _ProvedUpperBound:
+    """Evaluate weights rounded to few bits; return their objective and its proof."""
     whole = _summing_to(weights, _WEIGHT_BITS)
     beta = np.ldexp(whole, -_WEIGHT_BITS)
     first = oracle.evaluate(beta, np.inf)
@@ -237,7 +237,7 @@ def _reach(
         },
         {"factor": _triangle(L, exponent, _FACTOR_BITS)},
     )
-    return _Reached(value + _SLACK * abs(value), rows)
+    return _ProvedUpperBound(value + _SLACK * abs(value), rows)
 
 
 def _primal(boxes: list[BoxProblem], solution: Solution, K: FloatArray, delta: float) -> float:

@@ -144,15 +144,15 @@ class SupportSearch:
         return not self._open or self._closed <= self._open[0].lower
 
     def step(self) -> None:
-        """Take a round of the relaxation, go on with a sweep, or look at the lowest branch."""
+        """Take a round of the relaxation, advance a sweep, or process the lowest branch."""
         if not self.is_branching:
             self._relax()
         elif self._sweep is not None and self.best is None and isinstance(self._sweep, Sweep):
             self.visit(sparse_part(self._root.allowed / self._root.allowed.sum(), self._root))
         elif self._sweep is not None:
-            self._go_on(self._sweep)
+            self._advance_sweep(self._sweep)
         else:
-            self._look(heapq.heappop(self._open))
+            self._process_branch(heapq.heappop(self._open))
 
     def visit(
         self, weights: FloatArray, finer: float = 1.0, below: float = 0.0
@@ -272,14 +272,14 @@ class SupportSearch:
         pool = self.oracle.pool
         return lower_bound_from(pool.kappa[:n], pool.half_forms[:n], multipliers, penalty)
 
-    def _go_on(self, sweep: Sweep | Singles) -> None:
+    def _advance_sweep(self, sweep: Sweep | Singles) -> None:
         sweep.step()
         if sweep.is_done:
             self._closed = min(self._closed, max(sweep.closed, sweep.lower))
             self._n_swept += sweep.n_nodes
             self._sweep = None
 
-    def _look(self, node: _Node) -> None:
+    def _process_branch(self, node: _Node) -> None:
         """Close, bound, enumerate, evaluate or split the lowest branch."""
         if node.lower >= self.threshold:
             self._closed = min(self._closed, node.lower)

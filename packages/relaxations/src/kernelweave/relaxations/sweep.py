@@ -202,7 +202,7 @@ class Sweep:
         weights = weights[: self._search.oracle.pool.n_kernels]
         coarse = _COARSE * abs(self._search.threshold)
         self._search.oracle.evaluate(weights / weights.sum(), coarse)
-        self._revisit(n_old)
+        self._recheck_open_supports(n_old)
         if 2 * (before - self.n_open) >= some.size:
             self._together, self._pause = min(2 * self._together, _TOGETHER), 1
         elif self._together > 2:
@@ -218,7 +218,7 @@ class Sweep:
         """
         watch = Stopwatch()
         n_old = len(self._search.oracle.pool)
-        verdict, bound, lowest, _ = _njit_supports.settle(
+        verdict, bound, lowest, _ = _njit_supports.minimise_over_support(
             *self._cuts(), self._found[s], self._weights[s], self._marks[s], self._shares[s]
         )
         self._search.oracle.counts.add_time("supports", watch)
@@ -232,7 +232,7 @@ class Sweep:
             self._close(s)
             return
         if self._learns(weights, self._search.threshold - lowest):
-            self._revisit(n_old)
+            self._recheck_open_supports(n_old)
         else:
             self._exactly(s)
             self._close(s)
@@ -243,9 +243,9 @@ class Sweep:
         coarse = visit(weights, below=below).is_new
         return coarse or visit(weights).is_new or visit(weights, finer=1e-3).is_new
 
-    def _revisit(self, n_old: int) -> None:
+    def _recheck_open_supports(self, n_old: int) -> None:
         watch = Stopwatch()
-        kept, closed, _ = _njit_supports.revisit(
+        kept, closed, _ = _njit_supports.recheck_open_supports(
             *self._cuts(), n_old, *self._open_parts, self.n_open
         )
         self._place[2] = kept

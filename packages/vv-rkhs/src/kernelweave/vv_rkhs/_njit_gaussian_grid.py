@@ -1,7 +1,7 @@
 """Weighted sums and inner products of Gaussian kernels on a grid of widths, never stored.
 
 exp(−2ᵏγ₀d²) is the square of exp(−2ᵏ⁻¹γ₀d²): one exponential per pair and column, then one product
-per width. Rows are worked on in strips that stay in the first cache.
+per width. Rows are processed in strips that fit in the first-level cache.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def inner_rows(X: Matrix, gamma: float, M: Matrix, start: int, stop: int, out: M
                     d = x - X[first + k, c]
                     e[k] = math.exp(-gamma * d * d)
                 for s in range(n_widths):
-                    # summed apart: beside a store, the order of a sum hangs on where arrays lie
+                    # in a loop without a store: in one with a store the compiler sums in an order
+                    # that depends on how the arrays are aligned in memory
                     total = 0.0
                     for k in range(size):
                         total += M[i, first + k] * e[k]

@@ -97,8 +97,8 @@ def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
     return spread if 0.0 < spread < np.inf else 1.0
 
 
-def like(rows: Points, X: Points) -> Points:
-    """Return points sparse where ``rows`` are, else dense."""
+def match_sparsity(rows: Points, X: Points) -> Points:
+    """Return X as a sparse array if ``rows`` is one, else as a dense array."""
     if is_sparse(rows):
         return X if is_sparse(X) else type(rows)(X)
     return X.toarray() if is_sparse(X) else X
