@@ -10,7 +10,7 @@ from kernelweave.vv_rkhs.bounds import rescale_directions
 
 
 @pytest.mark.parametrize("lam", [1e-1, 1e-3])
-def test_levelled_multipliers_prove_more_and_never_too_much(lam: float) -> None:
+def test_rescaled_multipliers_prove_more_and_never_too_much(lam: float) -> None:
     """Next to the C of L = I, which is far from the optimum: the best scaling, and the bound."""
     rng = np.random.default_rng(0)
     X, l, n = np.sort(rng.random(30)), 30, 5
