@@ -74,7 +74,7 @@ from .new_rows import (
 )
 from .objective import evidence_bytes
 from .path import PRECISIONS, PathPlan
-from .rows import Rows, Split, relative
+from .rows import Rows, Split, normalise_weights
 from .scores import grouped_ratio
 from .scoring import Scoring
 from .screening import KEPT
@@ -456,7 +456,7 @@ class EvidenceModel(Explained, Estimator):
         if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))
-            return replace(own, weight=relative(own.weight))
+            return replace(own, weight=normalise_weights(own.weight))
         equal = Rows(numeric, codes, targets).with_equal_copies()
         # rows that are held out apart are not one
         keys = np.zeros((len(mass), 0)) if division is None else division.keys
@@ -468,7 +468,7 @@ class EvidenceModel(Explained, Estimator):
             np.ascontiguousarray(merged.X[:, :n_numbers]),
             np.ascontiguousarray(merged.X[:, n_numbers:n_encoded].astype(np.int64)),
             merged.targets,
-            relative(merged.weight),
+            normalise_weights(merged.weight),
             coding=coding,
             groups=None if groups is None else groups[kept][first],
         )
@@ -528,7 +528,7 @@ class EvidenceModel(Explained, Estimator):
 
     def _fit_encoder(self, X: Table, weight: FloatArray | None) -> None:
         self.encoder_ = ColumnEncoder(self.max_levels, self.min_frequency, self.kinds)
-        self.encoder_.fit(X, relative(weight), estimator=self)
+        self.encoder_.fit(X, normalise_weights(weight), estimator=self)
 
     def _tell(self, done: int, parts: int) -> None:
         """Report the share of the work that is done to callbacks, and print it if verbose."""
@@ -570,7 +570,7 @@ class EvidenceModel(Explained, Estimator):
         self.dimensions_ = list(self.encoder_.dimensions_)
         self.columns_ = list(self.encoder_.report_)
         if isinstance(learned, Learned):
-            self.columns_ = _told_of_screening(self.columns_, self.dimensions_, learned)
+            self.columns_ = _with_screening_remarks(self.columns_, self.dimensions_, learned)
         self.path_weights_ = learned.weights
         self.n_iter_ = max(1, sum(fit.n_evaluations for fit in learned.fits))
         self.held_out_score_, self.held_out_error_ = self._judge(rows, predictor.held_out)
@@ -793,16 +793,16 @@ class EvidenceModel(Explained, Estimator):
         return tags
 
 
-def _told_of_screening(
+def _with_screening_remarks(
     plans: Sequence[ColumnPlan], dimensions: Sequence[Dimension], learned: Learned
 ) -> list[ColumnPlan]:
     """Return what was done with each column, with a remark where it has no scale of its own."""
     sources = np.array([each.source for each in dimensions])
     away = set(sources[learned.without_scales])
     away -= set(np.delete(sources, learned.without_scales))
-    said = f"No scale of its own: trees screened away {len(away)} of {len(plans)} columns."
+    remark = f"No scale of its own: trees screened away {len(away)} of {len(plans)} columns."
     return [
-        plan._replace(remark=f"{plan.remark} {said}".strip()) if plan.column in away else plan
+        plan._replace(remark=f"{plan.remark} {remark}".strip()) if plan.column in away else plan
         for plan in plans
     ]
 

@@ -59,8 +59,8 @@ class Line:
         return cls(centre, np.where(spread > 0.0, spread, 1.0), weights)
 
     @property
-    def reach(self) -> float:
-        """How far apart copies are on the line at most."""
+    def max_distance(self) -> float:
+        """Largest distance of two copies on the line."""
         return float(1.01 * _ROUNDING * self.weights.sum())
 
     def places(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
@@ -79,7 +79,7 @@ class Line:
         left: tuple[FloatArray, NDArray[np.int64]],
         right: tuple[FloatArray, NDArray[np.int64]],
     ) -> NDArray[np.bool_]:
-        """Return which rows are copies of the rows beside them, shape (n,)."""
+        """Return whether each left row is a copy of the right row, shape (n,)."""
         (numeric, codes), (others, other_codes) = left, right
         allowed = _ROUNDING * self.spread + _LAST_BITS * np.abs(numeric)
         near = np.abs(numeric - others) <= allowed
@@ -87,7 +87,7 @@ class Line:
 
 
 def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
-    """Return a number for each row, the same for copies.
+    """Return the group of each row; copies, equal up to rounding, share a group.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
     places = line.places(numeric, codes)
     order = np.argsort(places, kind="stable")
     new = np.ones(len(order), dtype=np.bool_)
-    near = 1 + np.flatnonzero(np.diff(places[order]) <= line.reach)
+    near = 1 + np.flatnonzero(np.diff(places[order]) <= line.max_distance)
     left, right = order[near - 1], order[near]
     new[near] = ~line.copies((numeric[left], codes[left]), (numeric[right], codes[right]))
     out = np.empty(len(order), dtype=np.intp)
@@ -177,8 +177,8 @@ class KnownRows:
     def find(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
         """Return the index of the known row that each row is a copy of, -1 if none, shape (n,)."""
         places, out = self.line.places(numeric, codes), np.full(len(numeric), -1, dtype=np.intp)
-        first = np.searchsorted(self.places, places - self.line.reach, side="left")
-        last = np.searchsorted(self.places, places + self.line.reach, side="right")
+        first = np.searchsorted(self.places, places - self.line.max_distance, side="left")
+        last = np.searchsorted(self.places, places + self.line.max_distance, side="right")
         open_ = np.flatnonzero(first < last)
         while len(open_):
             at = first[open_]

@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 
 from .explaining.importance import FoldPredictor
 from .folds import Fold
-from .intervals import FoldResiduals, LeftOut, conformal, jackknife_plus, reach
+from .intervals import FoldResiduals, LeftOut, conformal, jackknife_endpoints, jackknife_plus
 from .learn import Learned
 from .mixture import Expansion, Mixture, blocks
 from .noise import VaryingNoise, learn_noise
@@ -119,7 +119,7 @@ class ExactPredictor:
         residuals are what rows held out had.
         """
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
-        for rows, (low, high) in self._reaches(numeric, codes, signed=False):
+        for rows, (low, high) in self._endpoints(numeric, codes, signed=False):
             for t in range(ends.shape[2]):
                 ends[:, rows, t] = jackknife_plus(low[:, :, t].T, high[:, :, t].T, confidence)
         return ends
@@ -129,16 +129,16 @@ class ExactPredictor:
 
         Ascending, shape (n_left_out, n, n_outputs).
         """
-        found = [(rows, values) for rows, (values,) in self._reaches(numeric, codes, signed=True)]
+        found = [(rows, values) for rows, (values,) in self._endpoints(numeric, codes, signed=True)]
         out = np.empty((len(found[0][1]), len(numeric), len(self.rows.targets)))
         for rows, values in found:
             out[:, rows] = np.sort(values, axis=0)
         return out
 
-    def _reaches(
+    def _endpoints(
         self, numeric: FloatArray, codes: NDArray[np.int64], *, signed: bool
     ) -> Iterator[tuple[Index, FloatArray]]:
-        """Yield places of new rows and what `reach` says of them, some at a time."""
+        """Yield positions of new rows and their `jackknife_endpoints`, block by block."""
         known = self.rows.is_known(numeric, codes)
         for which, groups in ((known, None), (~known, self.rows.groups)):
             places = np.flatnonzero(which)
@@ -148,8 +148,10 @@ class ExactPredictor:
                 asked = numeric[rows], codes[rows]
                 noise = self.varying_noise
                 factors = None if noise is None else (noise.held_out, noise(*asked))
-                reached = [reach(part, *asked, factors, signed=signed) for part in parts]
-                yield rows, np.concatenate(reached, axis=1)
+                endpoints = [
+                    jackknife_endpoints(part, *asked, factors, signed=signed) for part in parts
+                ]
+                yield rows, np.concatenate(endpoints, axis=1)
 
     def left_out(self, groups: Index | None) -> Sequence[LeftOut | FoldResiduals]:
         """Return rows with the predictors that have not seen them, or their groups."""

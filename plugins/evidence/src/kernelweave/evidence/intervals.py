@@ -87,8 +87,8 @@ class LeftOut:
             return np.array([-free, free])
         truth = target.restore(target.values.T, cut=False)
         left_out = target.restore(target.values.T[self.rows] - self.residuals)
-        reach = np.abs(truth[self.rows] - left_out).max(axis=0)
-        return np.array([truth.min(axis=0) - reach, truth.max(axis=0) + reach])
+        margin = np.abs(truth[self.rows] - left_out).max(axis=0)
+        return np.array([truth.min(axis=0) - margin, truth.max(axis=0) + margin])
 
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
@@ -131,7 +131,7 @@ class FoldResiduals:
         return self.mixture.latent(points)[None], width[None]
 
 
-def reach(
+def jackknife_endpoints(
     part: LeftOut | FoldResiduals,
     numeric: FloatArray,
     codes: NDArray[np.int64],
@@ -139,7 +139,7 @@ def reach(
     *,
     signed: bool,
 ) -> FloatArray:
-    """Return what new targets would be if their scores were those of rows left out.
+    """Return predictions plus the scores of rows left out: the endpoints of jackknife+.
 
     Returns shape (1, n_left_out, n, n_outputs), in the units of the targets; or, where scores are
     not `signed`, (2, n_left_out, n, n_outputs): predictions less and plus their sizes.

@@ -158,11 +158,13 @@ class Rows:
 class Standardised:
     """Targets in units of their own spread, one row an output.
 
-    `values` of shape (n_outputs, n); `centre`, `spread`, `low`, `high` of shape (n_outputs,): of
-    the warped targets, where there is a warp; predictions are cut at ``low`` and ``high``, the
-    range of the targets themselves and 0.3 standard deviations, less where `reach_of` says so;
-    `warps`: one an output; empty where there is none; `shares` of shape (n_outputs,): of outputs
-    that are averaged to one prediction, ``None`` where they are not.
+    - `values` of shape (n_outputs, n)
+    - `centre`, `spread` of shape (n_outputs,): mean and standard deviation of the targets, after
+      their transform if there is one
+    - `low`, `high` of shape (n_outputs,): the `prediction_range`
+    - `warps`: the transform of each output; empty if there is none
+    - `shares` of shape (n_outputs,): factor of each output where outputs are averaged to one
+      prediction, else ``None``
     """
 
     values: FloatArray
@@ -178,7 +180,7 @@ class Standardised:
         """Warp, centre and scale the targets of training rows."""
         targets, share = rows.targets, rows.mass / rows.mass.sum()
         margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
-        low, high = reach_of(targets.min(axis=1), targets.max(axis=1), margin)
+        low, high = prediction_range(targets.min(axis=1), targets.max(axis=1), margin)
         warps = tuple(Warp.of(each, share) for each in targets) if rows.transform_targets else ()
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
@@ -221,12 +223,12 @@ class Standardised:
         `values` of shape (n, n_outputs); `width` of shape (n,) or (n, n_outputs): standard
         deviation of the standardised target.
         """
-        reach = np.asarray(width, dtype=np.float64)
-        if reach.ndim < 2:
-            reach = np.broadcast_to(reach, len(values))[:, None]
+        deviation = np.asarray(width, dtype=np.float64)
+        if deviation.ndim < 2:
+            deviation = np.broadcast_to(deviation, len(values))[:, None]
         if not self.warps:
-            return self.restore(values), reach * self.spread
-        nodes = np.array([self.restore(values + reach * node) for node in NODES])
+            return self.restore(values), deviation * self.spread
+        nodes = np.array([self.restore(values + deviation * node) for node in NODES])
         mean = np.einsum("k,kit->it", MASS, nodes)
         return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
 
@@ -241,22 +243,22 @@ class Standardised:
         return mean if self.shares is None else mean * self.shares
 
 
-def reach_of(
+def prediction_range(
     least: FloatArray, most: FloatArray, margin: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how far predictions go, a margin beyond the targets.
+    """Return the range that predictions are clipped to: that of the targets and a margin.
 
-    But not below 0 where no target is, nor above 1 where they are shares, all from 0 to 1.
+    It stays above 0 if all targets do, and within 0 to 1 if they do.
     """
     low, high = least - margin, most + margin
     low = np.where(least >= 0.0, np.maximum(low, 0.0), low)
     return low, np.where((least >= 0.0) & (most <= 1.0), np.minimum(high, 1.0), high)
 
 
-def relative(weight: FloatArray | None) -> FloatArray | None:
-    """Return weights with mean one over the rows that count; ``None`` where all of these are equal.
+def normalise_weights(weight: FloatArray | None) -> FloatArray | None:
+    """Return weights with mean one over rows of positive weight, ``None`` if these are equal.
 
-    A factor that all weights have in common says nothing of a row beside the others.
+    A common factor of all weights has no effect.
     """
     if weight is None:
         return None

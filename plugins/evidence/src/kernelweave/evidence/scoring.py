@@ -14,26 +14,26 @@ from sklearn.metrics import get_scorer
 from .classes import Calibration, class_codes, per_class
 from .rows import Rows
 
-# parts of the rows, each left out in turn for the standard error
+# number of jackknife blocks for the standard error
 _PARTS = 20
 # what a perfect score loses: the path is combined by ratios of losses
 _LEAST = 1e-9
 
 
-class _Told(BaseEstimator):  # type: ignore[misc]
-    """Answers for rows by what was predicted of them; rows are places."""
+class _Predictions(BaseEstimator):  # type: ignore[misc]
+    """A fitted estimator whose predictions are given; X holds positions of rows."""
 
     def __init__(self, values: FloatArray) -> None:
         self.values = values
         self.fitted_ = True
 
 
-class _Numbers(RegressorMixin, _Told):  # type: ignore[misc]
+class _Numbers(RegressorMixin, _Predictions):  # type: ignore[misc]
     def predict(self, X: Index) -> FloatArray:
         return np.asarray(self.values[X[:, 0]])
 
 
-class _Classes(ClassifierMixin, _Told):  # type: ignore[misc]
+class _Classes(ClassifierMixin, _Predictions):  # type: ignore[misc]
     def __init__(self, values: FloatArray, labels: Labels) -> None:
         super().__init__(values)
         self.labels = self.classes_ = labels
@@ -96,11 +96,14 @@ class Scoring:
         return self._score(rows, values, everything), spread
 
     def _score(self, rows: Rows, values: FloatArray, places: Index) -> float:
-        told: _Told
+        predictions: _Predictions
         if self.labels is None:
-            told = _Numbers(values[:, 0] if self.flat else values)
+            predictions = _Numbers(values[:, 0] if self.flat else values)
             truth = rows.targets[0] if self.flat else rows.targets.T
         else:
-            told, truth = _Classes(values, self.labels), self.labels[class_codes(rows.targets)]
+            predictions, truth = (
+                _Classes(values, self.labels),
+                self.labels[class_codes(rows.targets)],
+            )
         weight = {} if rows.weight is None else {"sample_weight": rows.weight[places]}
-        return float(get_scorer(self.scorer)(told, places[:, None], truth[places], **weight))
+        return float(get_scorer(self.scorer)(predictions, places[:, None], truth[places], **weight))

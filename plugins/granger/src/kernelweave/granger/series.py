@@ -36,7 +36,7 @@ def lag_list(lags: Lags) -> tuple[int, ...]:
 
 
 def describe_lags(lags: tuple[int, ...]) -> str:
-    """Return lags in words.
+    """Describe lags for a message.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def describe_lags(lags: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LaggedSamples:
-    """Pairs of a history and the value that follows it.
+    """Lagged values of all nodes and the value that follows them.
 
     Attributes
     ----------
@@ -74,10 +74,9 @@ class LaggedSamples:
 
 
 def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
-    """Return a series as float64 of shape (n_times, n_nodes), NaN only where gaps may be.
+    """Return a series as float64 of shape (n_times, n_nodes); NaN is an error unless ``gaps``.
 
-    Raises ValueError if it is not a table of finite real numbers of a magnitude that can be
-    squared.
+    Raises ValueError if it is not a table of finite real numbers whose squares are finite.
     """
     try:
         table = np.asarray(X)
@@ -122,7 +121,7 @@ def lagged_samples(
     gaps : bool, default=False
         Whether X may have NaN; samples with one are left out then.
     first : int, default=0
-        Leave so many rows of each replicate without a sample, if the lags do not.
+        Index of the first row of each replicate that may be a target.
 
     Returns
     -------
@@ -154,8 +153,8 @@ def lagged_samples(
     whole = ~(np.isnan(past).any(axis=1) | np.isnan(series[times]).any(axis=1))
     if not whole.any():
         raise ValueError(
-            f"no row of X is without a gap together with its lags {listed}: give fewer lags or "
-            "leave out the series with most gaps"
+            f"every row of X has a missing value in it or in its lags {listed}: use fewer lags or "
+            "drop the series with most missing values"
         )
     return LaggedSamples(past[whole], series[times][whole], code[times][whole], times[whole])
 

@@ -126,16 +126,16 @@ def is_written_number(text: str) -> bool:
 
 
 def shows_decimal_comma(cells: Sequence[str]) -> bool:
-    """Whether a column, all of whose cells are numbers, has a comma that is decimal for sure."""
+    """Return whether all cells of a column are numbers and a comma is clearly the decimal mark."""
     if not any("," in cell for cell in cells):
         return False
-    told = set()
+    marks = set()
     for cell in cells:
         read = _read(cell)
-        told.add(_tells(read.digits) if read is not None and read.value is None else "")
-        if read is None or "." in told:
+        marks.add(_decimal_mark(read.digits) if read is not None and read.value is None else "")
+        if read is None or "." in marks:
             return False
-    return "," in told
+    return "," in marks
 
 
 def units_behind(cells: Sequence[str]) -> list[str | None]:
@@ -187,7 +187,7 @@ def _without_unit(text: str) -> tuple[str, str]:
     return parts[1], _SIGN_OF.get(parts[2], parts[2])
 
 
-def _tells(digits: str) -> str:
+def _decimal_mark(digits: str) -> str:
     """Return which sign is decimal for sure, ``""`` where a single one may part thousands."""
     signs = [each for each in digits if each in ".,"]
     if not signs:
@@ -200,14 +200,14 @@ def _tells(digits: str) -> str:
 
 
 def _decimal_of(texts: Sequence[str], unit: str, comma: str, n_cells: int = 0) -> tuple[str, str]:
-    """Return the decimal sign of a column, "both" if cells differ, and a cell that is in doubt."""
-    told = {each for each in map(_tells, texts) if each}
-    open_ = [each for each in texts if not _tells(each)]
-    if len(told) == 2:
-        # each says itself what it is
+    """Return the decimal mark of a column, "both" if cells differ, and an ambiguous cell if any."""
+    marks = {each for each in map(_decimal_mark, texts) if each}
+    open_ = [each for each in texts if not _decimal_mark(each)]
+    if len(marks) == 2:
+        # every cell is unambiguous by itself
         return ("both" if open_ else ""), ""
-    if told or not open_:
-        return (told.pop() if told else "."), ""
+    if marks or not open_:
+        return (marks.pop() if marks else "."), ""
     english = unit in ("£", "¥", "₹") or unit.endswith("$")
     if all("," in each for each in open_):
         if english or comma == "thousands":
@@ -222,8 +222,8 @@ def _decimal_of(texts: Sequence[str], unit: str, comma: str, n_cells: int = 0) -
 
 
 def _value(digits: str, decimal: str) -> float:
-    """Return a number whose decimal sign is known, or told by itself."""
-    decimal = _tells(digits) or decimal or "."
+    """Return a number, by its own decimal mark if it is unambiguous."""
+    decimal = _decimal_mark(digits) or decimal or "."
     other = "," if decimal == "." else "."
     return float(digits.replace(other, "").replace(decimal, "."))
 

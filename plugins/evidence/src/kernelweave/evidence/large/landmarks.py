@@ -141,14 +141,14 @@ class LandmarkPredictor:
     ) -> FloatArray:
         """Return both ends of split conformal intervals, shape (2, n, n_outputs).
 
-        The reach is the quantile of the held-out residuals in units of their own deviations, so
+        The half width is the quantile of the held-out residuals in units of their deviations, so
         that at least ``confidence`` of new observations lie inside; infinite where the rows held
         out are too few for it.
         """
-        centre, reach = self.mean(numeric, codes), self.deviation(numeric, codes)
+        centre, half_width = self.mean(numeric, codes), self.deviation(numeric, codes)
         for which, scores in self._scores_of(numeric, codes):
-            reach[which] *= conformal(np.abs(scores), confidence)
-        return np.array([centre - reach, centre + reach])
+            half_width[which] *= conformal(np.abs(scores), confidence)
+        return np.array([centre - half_width, centre + half_width])
 
     def _scores_of(
         self, numeric: FloatArray, codes: NDArray[np.int64]

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from ..rows import Rows, Standardised, reach_of
+from ..rows import Rows, Standardised, prediction_range
 from ..views import Views
 from .drawing import Drawn
 from .source import Source
@@ -162,7 +162,7 @@ def _standardised(sample: Rows, totals: _Totals) -> Standardised:
     centre, spread = totals.targets.moments
     spread[spread == 0] = 1.0
     values = (sample.targets - centre[:, None]) / spread[:, None]
-    low, high = reach_of(totals.low, totals.high, 0.3 * spread)
+    low, high = prediction_range(totals.low, totals.high, 0.3 * spread)
     return Standardised(values, centre, spread, low, high)
 
 

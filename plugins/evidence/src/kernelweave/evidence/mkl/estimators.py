@@ -47,7 +47,7 @@ from sklearn.utils import check_random_state
 from ..classes import class_codes, class_folds, judge_classes, per_class
 from ..kernel import default_kernels
 from ..probabilities import CalibratedClasses
-from ..rows import Split, relative, spread_of, to_original_rows
+from ..rows import Split, normalise_weights, spread_of, to_original_rows
 from ..scores import judge_numbers
 from .learn import FLOOR, NoisyFamily, learn_weights
 from .step import PricedOrthant
@@ -132,7 +132,7 @@ class EvidenceWeights(WeightedKernels):
         n, merged = data.X.shape[0], data.merged
         if n < 2:
             raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
-        samples = replace(merged, weight=relative(merged.weight))
+        samples = replace(merged, weight=normalise_weights(merged.weight))
         found: dict[str, Any] = {}
         stopped: SolveInterrupted | None = None
         held_out, n_missing = np.full(samples.targets.T.shape, np.nan), self.n_folds
@@ -326,9 +326,13 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
 
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
         score, error = judge_numbers(held_out, samples.targets, _mass_of(samples))
-        told = to_original_rows(held_out, samples.owner)
-        told = told[:, 0] if self._is_flat else told
-        return {"held_out_score_": score, "held_out_error_": error, "held_out_prediction_": told}
+        prediction = to_original_rows(held_out, samples.owner)
+        prediction = prediction[:, 0] if self._is_flat else prediction
+        return {
+            "held_out_score_": score,
+            "held_out_error_": error,
+            "held_out_prediction_": prediction,
+        }
 
 
 class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier):

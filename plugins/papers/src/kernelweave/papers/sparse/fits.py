@@ -197,7 +197,7 @@ def table(request: Request, number: int) -> Plan:
     return Plan([*cells_of(request, variants), *baselines], present)
 
 
-def fifty(request: Request, number: int) -> Plan:
+def fifty_kernels(request: Request, number: int) -> Plan:
     """Plan one of Tables 8 to 10; they share their cells."""
     title, field = _FIFTY[number]
     quick, effort = ({"quick": True}, 60.0) if request.quick else ({}, 600.0)

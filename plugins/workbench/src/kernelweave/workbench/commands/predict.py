@@ -93,7 +93,7 @@ def predict_command(
         for k in range(explain):
             columns[f"reason_{k + 1}"] = [row[k] if k < len(row) else "" for row in reasons]
     n_rows = len(columns["prediction"])
-    _say_what_is_outside(*loaded.outside(table), n_rows)
+    _note_extrapolation(*loaded.outside(table), n_rows)
     if out is not None:
         with replacing(out) as stream:
             stream.write(to_csv(columns).encode())
@@ -107,7 +107,7 @@ def predict_command(
 
 
 def _shares(given: str) -> list[float]:
-    """Return numbers between 0 and 1 from words such as .1,.5,.9."""
+    """Parse quantile levels such as .1,.5,.9."""
     try:
         shares = [float(each) for each in given.split(",")]
     except ValueError:
@@ -119,7 +119,7 @@ def _shares(given: str) -> list[float]:
     return shares
 
 
-def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> None:
+def _note_extrapolation(n_outside: int, columns: list[str], n_rows: int) -> None:
     if n_outside:
         most = ", ".join(map(repr, columns[:3]))
         have = "has" if n_outside == 1 else "have"
@@ -131,10 +131,10 @@ def _say_what_is_outside(n_outside: int, columns: list[str], n_rows: int) -> Non
 
 
 def to_csv(columns: dict[str, list[object]]) -> str:
-    """Return the CSV of columns; numbers keep every digit, and no word is a formula.
+    """Return columns as CSV, with all digits of numbers and no formulas.
 
-    A spreadsheet would compute a word that begins with ``=``, ``+``, ``-`` or ``@``: an apostrophe
-    is put before it, unless it is a number.
+    A spreadsheet would evaluate text that begins with ``=``, ``+``, ``-`` or ``@``, so such text
+    gets an apostrophe in front, unless it is a number.
 
     Parameters
     ----------
