@@ -112,8 +112,8 @@ def test_later_blocks_are_predicted_from_earlier_rows(n: int, in_batches: bool) 
     if in_batches:
         model.fit(Batches(X.assign(y=y), "y", size=50), order="t")
         rows = model._predictor.rows
-        last = rows.moments[model._predictor.fold == 1].min()
-        assert last > rows.moments[model._predictor.fold == 0].max()
+        last = rows.times[model._predictor.fold == 1].min()
+        assert last > rows.times[model._predictor.fold == 0].max()
         assert len(rows) == pytest.approx(2 * n // 6, abs=30 if n > 300 else 1)
     else:
         model.fit(X, y, order="t")

@@ -449,10 +449,10 @@ class EvidenceModel(Explained, Estimator):
         coding = self.encoder_.coding
         division: Division | None = self.__dict__.get("_division")
         groups = None if division is None else division.groups
-        moments = None if division is None else division.order
-        own = Rows(
-            numeric, codes, targets, weight, coding=coding, groups=groups, moments=moments
-        ).take(kept)
+        times = None if division is None else division.order
+        own = Rows(numeric, codes, targets, weight, coding=coding, groups=groups, times=times).take(
+            kept
+        )
         if len(numeric) > EXACT_ROWS or own.recurring:
             self._owner = np.full(len(mass), -1)
             self._owner[kept] = np.arange(len(kept))

@@ -33,7 +33,7 @@ class Rows:
     - `transform_columns`: whether a power makes skewed columns nearly normal
     - `coding`: how a part of them codes the others
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
-    - `moments` of shape (n,): rows are held out after those before them; ``None`` without an order
+    - `times` of shape (n,): later rows are predicted from earlier ones; ``None`` without an order
     - `member`: place, among numbers and then codes, of the column that names the groups; −1 without
     - `by_folds`: whether the folds alone say how new rows differ from these
     """
@@ -46,7 +46,7 @@ class Rows:
     transform_columns: bool = False
     coding: Coding | None = None
     groups: Index | None = None
-    moments: FloatArray | None = None
+    times: FloatArray | None = None
     member: int = -1
     by_folds: bool = False
 
@@ -104,17 +104,17 @@ class Rows:
         weight = None if self.weight is None else self.weight[rows]
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
         groups = None if self.groups is None else self.groups[rows]
-        moments = None if self.moments is None else self.moments[rows]
+        times = None if self.times is None else self.times[rows]
         return replace(
             self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
-            moments=moments,
+            times=times,
         )  # fmt: skip
 
     def and_others(self, other: Rows) -> Rows:
         """Return these rows and, behind them, others that are read alike."""
         weighted = self.weight is not None or other.weight is not None
-        pairs = ((self.groups, other.groups), (self.moments, other.moments))
-        groups, moments = (
+        pairs = ((self.groups, other.groups), (self.times, other.times))
+        groups, times = (
             None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs
         )
         return replace(
@@ -124,7 +124,7 @@ class Rows:
             targets=np.concatenate([self.targets, other.targets], axis=1),
             weight=np.concatenate([self.mass, other.mass]) if weighted else None,
             groups=groups,
-            moments=moments,
+            times=times,
         )
 
     def is_known(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -153,15 +153,15 @@ class ByGroups:
 class InOrder:
     """Blocks of the latest rows, each predicted from what is before it.
 
-    `cuts` of shape (n_folds,): moments at which blocks begin.
+    `cuts` of shape (n_folds,): times at which blocks begin.
     """
 
     cuts: FloatArray
 
     @classmethod
-    def of(cls, moments: FloatArray, share: float, n_folds: int) -> InOrder:
+    def of(cls, times: FloatArray, share: float, n_folds: int) -> InOrder:
         """Cut blocks of some share of the rows each; rows of one moment stay together."""
-        ordered = np.sort(moments)
+        ordered = np.sort(times)
         n = len(ordered)
         wanted = np.linspace(n * (1.0 - share * n_folds), n, n_folds + 1).round().astype(int)[:-1]
         cuts = np.unique(ordered[wanted])
@@ -174,8 +174,8 @@ class InOrder:
 
     def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
         """Return the block of each row, and each block with what is after it."""
-        assert rows.moments is not None
-        fold = np.searchsorted(self.cuts, rows.moments, side="right") - 1
+        assert rows.times is not None
+        fold = np.searchsorted(self.cuts, rows.times, side="right") - 1
         return fold, fold >= np.arange(len(self.cuts))[:, None]
 
 
@@ -337,8 +337,8 @@ def _rule(seen: Survey, plan: LargePlan, classes: Index, splits: Sequence[Split]
         # so many rows of the whole table, of which the sample has a share
         drawn = [max(1, size * len(sample) // seen.n_rows) for size in sizes]
         return ByGroups.of(sample.groups, drawn)
-    if sample.moments is not None:
-        return InOrder.of(sample.moments, plan.block_share(seen.n_rows), plan.n_folds)
+    if sample.times is not None:
+        return InOrder.of(sample.times, plan.block_share(seen.n_rows), plan.n_folds)
     fold = _folds(sample.duplicate_ids, classes, sizes)
     return AtRandom(fold, len(sizes))
 

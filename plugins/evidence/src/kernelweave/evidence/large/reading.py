@@ -197,11 +197,11 @@ class Reader:
             raise kind(f"in the rows {first} to {last}: {error}") from error
         values, weight = targets_of(batch, self.targets, first)
         groups = _hashed(batch.X[self.groups], first) if self.groups else None
-        moments = self._moments(batch.X[self.order], numeric, first) if self.order else None
-        rows = Rows(numeric, codes, values, weight, groups=groups, moments=moments)
+        times = self._times(batch.X[self.order], numeric, first) if self.order else None
+        rows = Rows(numeric, codes, values, weight, groups=groups, times=times)
         return rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
 
-    def _moments(self, column: pd.Series, numeric: FloatArray, first: int) -> FloatArray:
+    def _times(self, column: pd.Series, numeric: FloatArray, first: int) -> FloatArray:
         """Return numbers that grow with time."""
         gaps = column.isna().to_numpy()
         if gaps.any():
