@@ -487,7 +487,7 @@ def test_the_model_is_saved_before_others_are_compared(
         raise SystemExit(137)
 
     model = tmp_path / "model"
-    monkeypatch.setattr("kernelweave.workbench.fitting._compared", killed)
+    monkeypatch.setattr("kernelweave.workbench.fitting._fit_other_models", killed)
     with pytest.raises(SystemExit):
         run("fit", csv, "--target", "species", *QUICK, "--out", model)
     assert load_model(model).held_out is not None
