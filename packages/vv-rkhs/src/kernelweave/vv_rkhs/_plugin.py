@@ -22,7 +22,7 @@ _SEARCHES = (
         "conjugate gradients for C, closed form for the weights, Hazan's steps for L",
     ),
     (
-        *("vv-dinuzzo", "alternating:OutputKernelSearch", 2.4, 1.6, _FROBENIUS),
+        *("vv-dinuzzo", "alternating:OutputKernelSearch", 2.4, 1.4, _FROBENIUS),
         "Dinuzzo, Ong, Gehler and Pillonetto 2011",
         "output kernel learning with a squared Frobenius norm, exact solves",
     ),
