@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from kernelweave.kernels_core.checks import one_of
-from kernelweave.kernels_core.clock import time_limit
-from kernelweave.kernels_core.estimators.base import assigned_last
 from kernelweave.kernels_core.estimators.classes import (
     ClassWeight,
     DecidingClassifier,
-    Given,
     encode_classes,
     group_codes,
-    refuse_rare,
-    with_probabilities,
 )
-from kernelweave.kernels_core.estimators.underfit import warn_if_underfit
+from kernelweave.kernels_core.estimators.kernel import Data, fit_classes
 from kernelweave.kernels_core.estimators.weights import is_precomputed
+from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
@@ -44,6 +41,10 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
     min over f, η, L of (1/l) Σ ‖f(xᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), f = Σ fⱼ, fⱼ in the space of
     the matrix-valued kernel kⱼ L, L ⪰ 0, tr L ≤ τ. With one kernel and L = I it is
     ``KernelRidge(alpha=lam * n_samples)``.
+
+    ``sample_weight`` multiplies the squared error per sample, or with shape (n_samples, n_outputs)
+    per cell; l is their sum, per cell over the number of outputs. At a given λ an output of larger
+    numbers weighs more, in the squared error and in tr L; ``lam="loo"`` brings all to one scale.
 
     By default λ and the rule for the weights η are those of the least error at left-out samples,
     and L = (τ/n) I: at a fixed λ the objective always prefers the narrowest of several widths, and
@@ -79,52 +80,14 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
         "list of str or None", "Columns of y, where it was a DataFrame: predictions have them too."
     )
 
-    def fit(
-        self,
-        X: Rows,
-        y: object,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: str | ArrayLike | None = None,
-    ) -> MatrixValuedKernelRegressor:
-        """Learn the kernel and the function.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
-            Training points.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets, finite but for gaps. At a given λ an output of larger numbers weighs more, in
-            the squared error and in tr L; ``lam="loo"`` brings all to one scale.
-        sample_weight : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Multiplies the squared error per sample, and l is their sum; a weight of 0 equals
-            leaving the sample out, 2 equals the sample twice. Or per cell; l is their sum over
-            the number of outputs then.
-        groups : str or array-like of shape (n_samples,), optional
-            The name of a column of X, or which samples go together: where samples are left out for
-            ``lam="loo"`` or ``"cv"``, whole groups are.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with assigned_last(self) as draft:
-            names = getattr(y, "columns", None)
-            draft._columns, draft._library = names, type(y).__module__.partition(".")[0]
-            draft.output_names_ = None if names is None else [str(name) for name in names]
-            table = X
-            X, Y, weight, draft._single = read_regression(draft, X, y, sample_weight)
-            codes, flat = group_codes(groups, table, len(Y)), Y[:, 0] if draft._single else Y
-            fit = learn_separable(draft, X, Y, weight, flat, codes)
-            draft.__dict__.update(fit.attributes)
-            if fit.stopped is None:
-                rows = PrecomputedGrams.of(X) if is_precomputed(self) else table
-                warn_if_underfit(draft, rows, Y, weight)
-        if fit.stopped is not None:
-            raise fit.stopped
-        return self
+    def _read_data(
+        self, X: Rows, y: Any, sample_weight: ArrayLike | None, groups: object
+    ) -> tuple[Data, FloatArray]:
+        names = getattr(y, "columns", None)
+        self._columns, self._library = names, type(y).__module__.partition(".")[0]
+        self.output_names_ = None if names is None else [str(name) for name in names]
+        data, self._single = read_regression(self, X, y, sample_weight, groups)
+        return data, data.targets.T
 
     def predict(self, X: Rows) -> Any:
         """Return predictions.
@@ -199,59 +162,24 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
         "ndarray of shape (n_classes,)", "Labels, in the order of ``output_kernel_``."
     )
 
-    def fit(
-        self,
-        X: Rows,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: str | ArrayLike | None = None,
-    ) -> MatrixValuedKernelClassifier:
-        """Learn the kernel and the functions.
+    def _read_data(
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
+    ) -> tuple[Data, Index]:
+        grams = None
+        if is_precomputed(self):
+            labels, grams = column_or_1d(y), PrecomputedGrams.of(X)
+            check_consistent_length(grams, labels)
+            self.n_features_in_ = n = len(labels)
+            points = np.arange(n, dtype=np.float64)[:, None]
+        else:
+            points, labels = validate_data(self, X, y, dtype=np.float64)
+        weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+        codes, weight = encode_classes(self, labels, weight)
+        targets, parts = np.eye(len(self.classes_))[codes].T, group_codes(groups, X, len(labels))
+        return Data(points, targets, weight, grams, parts), codes
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or precomputed Gram matrices
-            Training points.
-        y : array-like of shape (n_samples,)
-            Labels, two classes or more.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the squared error per sample.
-        groups : str or array-like of shape (n_samples,), optional
-            The name of a column of X, or which samples go together: where samples are left out for
-            λ or for probabilities, whole groups are.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with assigned_last(self) as draft:
-            table, is_given = X, is_precomputed(self)
-            if is_given:
-                labels = column_or_1d(y)
-                samples: Given = PrecomputedGrams.of(X)
-                check_consistent_length(samples, labels)
-                draft.n_features_in_ = len(labels)
-            else:
-                samples, labels = validate_data(draft, X, y, dtype=np.float64)
-            n = len(labels)
-            weight = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64)
-            codes, weight = encode_classes(draft, labels, weight)
-            if self.probability:
-                refuse_rare(draft.classes_, codes, weight)
-            # all fits together; one alone looks at the clock itself
-            with time_limit(self.max_time if self.probability else None):
-                targets, parts = np.eye(len(draft.classes_))[codes], group_codes(groups, table, n)
-                fit = learn_separable(draft, samples, targets, weight, labels, parts)
-                fit = with_probabilities(fit, draft, samples, codes, weight, parts)
-            draft.__dict__.update(fit.attributes)
-            if fit.stopped is None:
-                warn_if_underfit(draft, samples if is_given else table, codes, weight)
-        if fit.stopped is not None:
-            raise fit.stopped
-        return self
+    def _fit(self, data: Data, codes: Index) -> FitResult:
+        return fit_classes(self, data, codes, partial(learn_separable, self))
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.

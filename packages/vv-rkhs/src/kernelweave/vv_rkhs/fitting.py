@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +17,16 @@ from kernelweave.kernels_core import (
     config_context,
     solve,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from kernelweave.kernels_core.checks import (
-    COUNT,
     DTYPE,
     FLAG,
     NONNEGATIVE,
-    ON_INTERRUPT,
     POSITIVE,
-    SECONDS,
     STRENGTH,
     Rule,
-    integer,
 )
 from kernelweave.kernels_core.config import blas_threads
-from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.classes import alone
 from kernelweave.kernels_core.estimators.folds import (
     SCORING,
@@ -41,6 +36,7 @@ from kernelweave.kernels_core.estimators.folds import (
     folds_of,
     scorer_of,
 )
+from kernelweave.kernels_core.estimators.kernel import Data, SolvingEstimator
 from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.fit import (
@@ -50,7 +46,7 @@ from kernelweave.kernels_core.fit import (
     Predicts,
     solved,
 )
-from kernelweave.kernels_core.grams import PrecomputedGrams, PrecomputedKernel
+from kernelweave.kernels_core.grams import PrecomputedKernel
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 from sklearn.base import is_classifier
@@ -94,7 +90,7 @@ _LAM = Rule(
 _DRAWN = 2000  # samples whose decompositions take a second or two each
 
 
-class SeparableKernelEstimator(Estimator):
+class SeparableKernelEstimator(SolvingEstimator):
     """Parameters of the regressor and the classifier."""
 
     kernels: Kernels = parameter(
@@ -191,24 +187,11 @@ class SeparableKernelEstimator(Estimator):
         default=1e-4,
         rule=NONNEGATIVE,
     )
-    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
-    max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
-    memory_limit: float | None = parameter(
-        "Bytes that the fit may allocate beside its data; refused before the work otherwise.",
-        default=None,
-    )
-    on_interrupt: str = parameter(
-        "What Ctrl-C does once the best model so far of these data is stored, whole, in place of "
-        "an earlier fit.",
-        default="raise",
-        rule=ON_INTERRUPT,
-    )
     random_state: int | np.random.RandomState | None = parameter(
         'Draws the samples that ``lam="loo"`` looks at, above 2000.',
         kind="int or RandomState",
         default=None,
     )
-    verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
 
     weights_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_kernels,)", "η.")
     output_kernel_: FloatArray = fitted("ndarray of shape (n_outputs, n_outputs)", "L.")
@@ -226,20 +209,11 @@ class SeparableKernelEstimator(Estimator):
     kernel_names_: tuple[str, ...] = fitted(
         "tuple of str", "Names of the kernels, in the order of ``weights_``; absent likewise."
     )
-    result_: Result = fitted("Result", "Bounds, gap, status, history.")
     certificate_: Certificate = fitted(
         "Certificate",
         "Both bounds. Joint learning of several outputs is not convex: ``result_.status`` says "
         "stationary, and the lower bound is that of a relaxation, valid but not tight.",
     )
-    dual_gap_: float = fitted("float", "Upper minus lower bound.")
-    n_iter_: int = fitted("int", "Outer iterations, 1 where nothing is learned.")
-
-    # with metadata routing, groups reach a fit that holds rows out unless somebody says otherwise
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
-
-    if TYPE_CHECKING:
-        _predictor: Predicts = fitted("", "")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -250,6 +224,9 @@ class SeparableKernelEstimator(Estimator):
         super()._check_parameters()
         _set_of(self, None).validate()
 
+    def _learn(self, data: Data) -> FitResult:
+        return learn_separable(self, data)
+
     def _values(self, X: Rows) -> FloatArray:
         """Return f(X), shape (n_samples, n_outputs), in blocks that respect the memory limit."""
         check_is_fitted(self, "weights_")
@@ -259,27 +236,18 @@ class SeparableKernelEstimator(Estimator):
             return self._predictor(X)
 
 
-def learn_separable(
-    estimator: SeparableKernelEstimator,
-    X: Rows,
-    Y: FloatArray,
-    weight: FloatArray,
-    y: Labels,
-    groups: Index | None,
-) -> FitResult:
-    """Return what a fit finds.
-
-    `Y` of shape (n_samples, n_outputs): targets; `y`: labels, or targets as the user has them;
-    `groups` of shape (n_samples,): what is left out together.
-    """
-    with config_context(memory_limit=estimator.memory_limit), blas_threads(len(Y)):
-        folds = _folds(estimator, X, y, weight, groups)
-        if is_precomputed(estimator):
-            data = from_grams(X, Y.T, weight)
+def learn_separable(estimator: SeparableKernelEstimator, given: Data) -> FitResult:
+    """Return what a fit finds; the targets of classes are one-hot."""
+    weight, y = given.weight, given.labels(getattr(estimator, "classes_", None))
+    with config_context(memory_limit=estimator.memory_limit), blas_threads(len(weight)):
+        folds = _folds(estimator, given, y)
+        if given.grams is not None:
+            data = from_grams(given.grams, given.targets, weight)
         else:
-            parts = None if folds is None else _parts(folds, len(Y))
-            points = np.asarray(X)
-            data = from_points(estimator.kernels, points, Y.T, weight, estimator.dtype, parts)
+            parts = None if folds is None else _parts(folds, len(weight))
+            points = np.asarray(given.X)
+            own = estimator.kernels, points, given.targets, weight
+            data = from_points(*own, estimator.dtype, parts)
         targets, chooses = data.targets, isinstance(estimator.lam, str)
         offset, unit = np.zeros(len(targets)), np.ones(len(targets))
         if estimator.center or chooses:
@@ -422,31 +390,26 @@ def _drawn(estimator: SeparableKernelEstimator, data: Training) -> Training:
     return data.part(np.sort(rng.choice(n, _DRAWN, replace=False)))
 
 
-def _folds(
-    estimator: SeparableKernelEstimator,
-    X: Rows,
-    y: Labels,
-    weight: FloatArray,
-    groups: Index | None,
-) -> list[Fold] | None:
+def _folds(estimator: SeparableKernelEstimator, data: Data, y: Labels) -> list[Fold] | None:
     """Return the folds that choose, as places among all samples; None where single ones do."""
     by_folds = estimator.lam == "cv"
     if estimator.scoring is not None and not by_folds:
         raise ValueError(f"scoring={estimator.scoring!r} needs lam='cv', got lam={estimator.lam!r}")
-    if not by_folds and (estimator.lam != "loo" or groups is None):
+    if not by_folds and (estimator.lam != "loo" or data.groups is None):
         return None
-    if weight.ndim == 2:
+    if data.weight.ndim == 2:
         raise ValueError(
             "lam='cv' and groups go with targets without gaps, and with a weight per sample: give "
             "lam='loo' and no groups"
         )
-    rows = PrecomputedGrams.of(X) if is_precomputed(estimator) else np.asarray(X)
     cv = estimator.cv if by_folds else LeaveOneGroupOut()
     least = None if estimator.scoring is not None else 1
     folds = folds_of(
-        *(cv, rows, y, weight, groups), classifier=is_classifier(estimator), least=least
+        *(cv, data.given, y, data.weight, data.groups),
+        classifier=is_classifier(estimator),
+        least=least,
     )
-    counted = np.flatnonzero(weight > 0)
+    counted = np.flatnonzero(data.weight > 0)
     return [(counted[train], counted[test]) for train, test in folds]
 
 

@@ -12,8 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
 from kernelweave.kernels_core.arrays import FloatArray, Rows
+from kernelweave.kernels_core.estimators.classes import group_codes
+from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
-from kernelweave.kernels_core.grams import as_grams, check_once
+from kernelweave.kernels_core.estimators.weights import is_precomputed
+from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams, check_once
 from kernelweave.kernels_core.grams.psd import refuse_indefinite
 from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDictionary
 from scipy.sparse import issparse
@@ -232,7 +235,7 @@ def _warn_if_alike(kernel: Kernel, X: FloatArray) -> None:
         f"that predictions are. The features are of size {scale:.1e}: scale them (StandardScaler) "
         "or choose widths that fit them",
         KernelWeaveWarning,
-        stacklevel=5,
+        stacklevel=7,
     )
 
 
@@ -268,37 +271,43 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
 
 
 def read_regression(
-    estimator: MatrixValuedKernelRegressor, X: Any, y: Any, sample_weight: npt.ArrayLike | None
-) -> tuple[Any, FloatArray, FloatArray, bool]:
-    """Return X, targets (n_samples, n_outputs), weights, and whether y was one column.
+    estimator: MatrixValuedKernelRegressor,
+    X: Any,
+    y: Any,
+    sample_weight: npt.ArrayLike | None,
+    groups: object,
+) -> tuple[Data, bool]:
+    """Return what a fit is given, checked, and whether y was one column.
 
     - `estimator`: whose ``n_features_in_`` is set, and whose ``gaps`` says what NaN in y means
     - `X`: points or Gram matrices
     - `y` of shape (n_samples,) or (n_samples, n_outputs): targets
     - `sample_weight` of shape (n_samples,) or (n_samples, n_outputs): weights
+    - `groups`: a column of X by its name, or which samples go together
 
     Weights are (n_samples, n_outputs) where those of the outputs differ, 0 at a gap, else
     (n_samples,). Raises TypeError if y is sparse.
     """
     if issparse(y):
         raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")
-    gaps = "allow-nan" if estimator.gaps == "skip" else True
-    if estimator.kernels is None or not isinstance(estimator.kernels, str):
+    gaps, grams = "allow-nan" if estimator.gaps == "skip" else True, None
+    if is_precomputed(estimator):
+        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=gaps)
+        grams = PrecomputedGrams.of(X)
+        estimator.n_features_in_ = grams.shape[1]
+        points = np.arange(grams.shape[1], dtype=np.float64)[:, None]
+    else:
         rules = {"dtype": np.float64}
         own = {"ensure_2d": False, "dtype": None, "ensure_all_finite": gaps}
-        X, y = validate_data(estimator, X, y, validate_separately=(rules, own))
-        n = X.shape[0]
-    else:
-        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=gaps)
-        n = as_grams(X).shape[1]
-        estimator.n_features_in_ = n
-    check_consistent_length(np.empty(n), y)
+        points, y = validate_data(estimator, X, y, validate_separately=(rules, own))
+    check_consistent_length(points, y)
     y = np.asarray(y, dtype=np.float64)
     assert_all_finite(y, input_name="y", allow_nan=estimator.gaps == "skip")
     single = y.ndim == 1
     Y = y[:, None] if single else y
     weight = _weights(sample_weight, Y, several=not single)
-    return X, np.nan_to_num(Y), weight, single
+    codes = group_codes(groups, X, len(Y))
+    return Data(points, np.nan_to_num(Y).T, weight, grams, codes), single
 
 
 def _weights(sample_weight: npt.ArrayLike | None, Y: FloatArray, *, several: bool) -> FloatArray:

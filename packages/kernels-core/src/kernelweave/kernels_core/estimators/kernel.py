@@ -8,6 +8,7 @@ refused or interrupted leaves a model of two fits.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -90,8 +91,11 @@ class Data:
         return replace(samples, grams=self.grams)
 
 
-class KernelEstimator(Estimator):
-    """Base of estimators that learn one kernel: a subclass says by `formula` how."""
+class SolvingEstimator(Estimator):
+    """Base of estimators whose fit solves a problem: its limits, its result, and `fit` itself.
+
+    A subclass reads the data by `_read_data`, and learns from them by `_learn`.
+    """
 
     tol: float = parameter("Relative certified gap to reach.", default=1e-3, rule=NONNEGATIVE)
     max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
@@ -108,17 +112,6 @@ class KernelEstimator(Estimator):
     )
     verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
 
-    kernel_: Any = fitted(
-        "Kernel",
-        "The learned kernel, on features as given; of a table that views read, on its numbers.",
-    )
-    dual_coef_: FloatArray = fitted(
-        "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
-    )
-    intercept_: float | FloatArray = fitted("float or ndarray of shape (n_tasks,)", "Offsets.")
-    support_: npt.NDArray[np.intp] = fitted(
-        "ndarray of int", "Samples with a coefficient that is not 0: the support vectors."
-    )
     result_: Result = fitted("Result", "Bounds, gap, status and history.")
     certificate_: Certificate = fitted("Certificate", "Both bounds and where they come from.")
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
@@ -129,10 +122,6 @@ class KernelEstimator(Estimator):
 
     if TYPE_CHECKING:
         _predictor: Predicts = fitted("", "")
-
-    @abstractmethod
-    def formula(self, samples: Samples) -> Formula:
-        """Return the problem to solve, of merged samples, and what solves it."""
 
     def fit(
         self,
@@ -150,8 +139,8 @@ class KernelEstimator(Estimator):
             Finite features; where the estimator takes ``kernels="precomputed"``, Gram matrices of
             shape (n_kernels, n_samples, n_samples) or a `PrecomputedGrams`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Finite targets, several where the estimator takes them (`RidgeMKLRegressor`), or labels
-            of any kind, two classes or more.
+            Finite targets, several where the estimator takes them, or labels of any kind, two
+            classes or more.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
         groups : str or array-like of shape (n_samples,), optional
@@ -180,15 +169,39 @@ class KernelEstimator(Estimator):
             raise fit.stopped
         return self
 
+    @abstractmethod
     def _read_data(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
     ) -> tuple[Data, Labels]:
         """Return what a fit is given, checked, and the targets or classes that it is judged by."""
-        raise NotImplementedError
 
     def _fit(self, data: Data, truth: Any) -> FitResult:
         """Return what a fit finds, the parts and probabilities of classes included."""
         return self._learn(data)
+
+    @abstractmethod
+    def _learn(self, data: Data) -> FitResult:
+        """Return what a fit of these parameters finds."""
+
+
+class KernelEstimator(SolvingEstimator):
+    """Base of estimators that learn one kernel: a subclass says by `formula` how."""
+
+    kernel_: Any = fitted(
+        "Kernel",
+        "The learned kernel, on features as given; of a table that views read, on its numbers.",
+    )
+    dual_coef_: FloatArray = fitted(
+        "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
+    )
+    intercept_: float | FloatArray = fitted("float or ndarray of shape (n_tasks,)", "Offsets.")
+    support_: npt.NDArray[np.intp] = fitted(
+        "ndarray of int", "Samples with a coefficient that is not 0: the support vectors."
+    )
+
+    @abstractmethod
+    def formula(self, samples: Samples) -> Formula:
+        """Return the problem to solve, of merged samples, and what solves it."""
 
     @staticmethod
     def check_grams(X: Rows) -> PrecomputedGrams:
@@ -200,7 +213,6 @@ class KernelEstimator(Estimator):
         return checked
 
     def _learn(self, data: Data) -> FitResult:
-        """Return what a fit of these parameters finds."""
         return learn_formula(self, data)
 
     def _read(
@@ -342,20 +354,12 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         return Data(points, targets, weight, grams, group_codes(groups, X, len(weight))), codes
 
     def _fit(self, data: Data, codes: Index) -> FitResult:
-        """Fit all classes together or in parts, and what makes probabilities if asked for.
-
-        `codes` of shape (n_samples,): places in ``classes_``.
-        """
-        given, weight, groups = data.given, data.weight, data.groups
-        if self.probability:
-            refuse_rare(self.classes_, codes, weight)
-        # all fits together; one alone looks at the clock itself
-        with time_limit(self.max_time if self.probability else None):
+        def learn_all(data: Data) -> FitResult:
             if self.multiclass == "shared" or len(self.classes_) == 2:
-                fit = self._learn(data)
-            else:
-                fit = FitResult(fit_parts(self, given, codes, weight, groups))
-            return with_probabilities(fit, self, given, codes, weight, groups)
+                return self._learn(data)
+            return FitResult(fit_parts(self, data.given, codes, data.weight, data.groups))
+
+        return fit_classes(self, data, codes, learn_all)
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.
@@ -372,3 +376,18 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         """
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
+
+
+def fit_classes(
+    estimator: Any, data: Data, codes: Index, learn_all: Callable[[Data], FitResult]
+) -> FitResult:
+    """Fit all classes by ``learn_all``, and what makes probabilities if asked for.
+
+    `codes` of shape (n_samples,): places in ``classes_``.
+    """
+    if estimator.probability:
+        refuse_rare(estimator.classes_, codes, data.weight)
+    # all fits together; one alone looks at the clock itself
+    with time_limit(estimator.max_time if estimator.probability else None):
+        rest = data.given, codes, data.weight, data.groups
+        return with_probabilities(learn_all(data), estimator, *rest)
