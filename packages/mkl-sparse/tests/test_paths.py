@@ -8,6 +8,8 @@ from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
 from sklearn.model_selection import KFold, StratifiedKFold
 
 KERNELS = [Linear(), RBF(0.1), RBF(1.0), RBF(5.0)]
+# where the packages that prove are absent, the search of this one says that its gap is open
+GAP_IS_OPEN = pytest.mark.filterwarnings("ignore:smkl-best-response")
 GRID = {"Cs": [0.5, 5.0], "lams": [0.1, 3.0], "k0s": [1, 4]}
 
 
@@ -83,6 +85,7 @@ def test_bad_arguments_are_named(change, message):
         sparse_mkl_path(-grams_of(X), y)
 
 
+@GAP_IS_OPEN
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_of_classes_are_those_of_fresh_fits(n_classes):
     X, _ = data(60)
@@ -97,6 +100,7 @@ def test_scores_of_classes_are_those_of_fresh_fits(n_classes):
                 assert score == pytest.approx(own.score(X[test], y[test]), abs=0.05)
 
 
+@GAP_IS_OPEN
 def test_scores_of_numbers_are_those_of_fresh_fits():
     X, _ = data(60)
     y = np.sin(X[:, 0]) + X[:, 1]
