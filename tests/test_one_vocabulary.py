@@ -16,7 +16,7 @@ from kernelweave.kernels_core import (
     KernelDictionary,
     KernelLearningClassifier,
     KernelLearningRegressor,
-    Tessellated,
+    Polynomial,
     TessellatedFamily,
 )
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor, sparse_mkl_path
@@ -144,8 +144,8 @@ def test_one_mistake_has_one_sentence(sentence: str, make: Callable[[], Any]) ->
 def test_kernels_say_whose_parameter_it_is() -> None:
     with pytest.raises(ValueError, match=r"^RBF: gamma must be a finite number > 0, got -1$"):
         RBF(gamma=-1)(X)
-    wrong = Tessellated(np.eye(3), -1, [-1.0], [1.0])
-    with pytest.raises(ValueError, match=r"^Tessellated: degree must be an integer >= 0, got -1$"):
+    wrong = Polynomial(degree=0)
+    with pytest.raises(ValueError, match=r"^Polynomial: degree must be an integer >= 1, got 0$"):
         wrong(X)
 
 

@@ -141,7 +141,7 @@ def test_polynomial_kernel_without_scaling_and_with_a_domain() -> None:
     poly = TessellatedKernelRegressor(kernel="polynomial", degree=2, scale=False, tol=0.01)
     assert poly.fit(X, y).certificate_.gap <= 0.01
     boxed = TessellatedKernelRegressor(domain=(-1.0, 2.0), tol=0.01).fit(X, y)
-    assert_allclose(boxed.kernel_.kernel.lower, [-1.0, -1.0])
+    assert_allclose(boxed.kernel_.kernel.family.lower, [-1.0, -1.0])
     with pytest.raises(ValueError, match="domain must contain"):
         TessellatedKernelRegressor(domain=(0.2, 0.8)).fit(X, y)
     raw = TessellatedKernelRegressor(scale=False, tol=0.01).fit(100 * X, y)
@@ -160,7 +160,7 @@ def test_many_columns_are_compared_three_at_a_time(n: int) -> None:
     X, z = wide(80, n)
     y = z > 0.5
     model = TessellatedKernelClassifier(tol=0.01).fit(X, y)
-    assert model.kernel_.kernel.order == 3
+    assert model.kernel_.kernel.family.order == 3
     assert model.P_.shape == (2 * (n + 1), 2 * (n + 1))
     assert model.result_.gap <= 0.01
     again = pickle.loads(pickle.dumps(model))
@@ -168,7 +168,7 @@ def test_many_columns_are_compared_three_at_a_time(n: int) -> None:
     numbers = TessellatedKernelRegressor(tol=0.01, dtype="float32", order=2).fit(X, z)
     assert numbers.result_.gap <= 0.01
     few = TessellatedKernelClassifier(tol=0.01).fit(X[:, :15], y)
-    assert few.kernel_.kernel.order is None
+    assert few.kernel_.kernel.family.order is None
     # monomials in z go with all columns alone
     deep = TessellatedKernelClassifier(tol=0.1, delta=0.1, z_degree=1, max_iter=2)
     assert family_of(deep, np.zeros((2, n))).order is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 from math import comb
 
 import numpy as np
@@ -32,9 +33,9 @@ def test_tessellated_is_a_frozen_value():
     assert pickle.loads(pickle.dumps(family)) == family
     assert eval(repr(family)) == family
     assert eval(repr(TessellatedFamily(1, **BOX, z_degree=0))).z_degree == 0
-    with pytest.raises(AttributeError, match="frozen"):
+    with pytest.raises(FrozenInstanceError):
         family.degree = 2
-    with pytest.raises(AttributeError, match="frozen"):
+    with pytest.raises(FrozenInstanceError):
         del family.degree
     with pytest.raises(ValueError, match="read-only"):
         family.lower[0] = 0.0

@@ -7,18 +7,14 @@ import pickle
 import numpy as np
 import pytest
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
-from kernelweave.kernels_core.families import (
-    GeneralizedPolynomial,
-    PolynomialFamily,
-    Tessellated,
-    TessellatedFamily,
-)
+from kernelweave.kernels_core.families import FamilyKernel, PolynomialFamily, TessellatedFamily
 from kernelweave.kernels_core.kernels import RBF
 from kernelweave.kernels_core.testing import check_kernel
 from sklearn.base import clone
 from sklearn.svm import SVC
 
 LOWER, UPPER = np.full(3, -0.5), np.full(3, 1.5)
+QUADRATIC = PolynomialFamily(2)
 
 
 def positive(n: int) -> np.ndarray:
@@ -35,7 +31,7 @@ def X():
 def tessellated(request):
     family = TessellatedFamily(request.param, lower=LOWER, upper=UPPER)
     P = positive(family.n_P)
-    return family, P, Tessellated(P, request.param, LOWER, UPPER)
+    return family, P, FamilyKernel(P, family)
 
 
 def test_tessellated_is_its_family(tessellated, X):
@@ -47,7 +43,7 @@ def test_tessellated_is_its_family(tessellated, X):
 
 def test_polynomial_is_its_family(X):
     P = positive(10)
-    kernel = GeneralizedPolynomial(P, 2)
+    kernel = FamilyKernel(P, QUADRATIC)
     np.testing.assert_array_equal(kernel(X), PolynomialFamily(2).gram(X, P))
     np.testing.assert_array_equal(kernel(X, X[:4]), PolynomialFamily(2).gram(X, P, X[:4]))
     np.testing.assert_array_equal(kernel.diag(X), PolynomialFamily(2).diag(X, P))
@@ -56,7 +52,7 @@ def test_polynomial_is_its_family(X):
 def test_learned_kernels_keep_the_promises_of_kernels(tessellated, X):
     check_kernel(tessellated[2], X)
     check_kernel(0.5 * tessellated[2] + RBF(gamma=1.0), X)
-    check_kernel(GeneralizedPolynomial(positive(10), 2), X)
+    check_kernel(FamilyKernel(positive(10), QUADRATIC), X)
 
 
 def test_learned_kernels_copy_compare_and_serve_svc(tessellated, X):
@@ -64,7 +60,7 @@ def test_learned_kernels_copy_compare_and_serve_svc(tessellated, X):
     for other in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
         assert other == kernel
         assert other.P is not kernel.P
-        assert other != Tessellated(2 * kernel.P, kernel.degree, LOWER, UPPER)
+        assert other != FamilyKernel(2 * kernel.P, kernel.family)
     y = np.arange(15) % 2
     by_kernel = SVC(kernel=kernel).fit(X, y).decision_function(X)
     by_gram = SVC(kernel="precomputed").fit(kernel(X), y).decision_function(kernel(X))
@@ -72,14 +68,15 @@ def test_learned_kernels_copy_compare_and_serve_svc(tessellated, X):
 
 
 def test_large_arrays_are_not_printed():
-    kernel = GeneralizedPolynomial(positive(10), 2)
-    assert repr(kernel) == "GeneralizedPolynomial(P=array(shape=(10, 10)), degree=2)"
+    kernel = FamilyKernel(positive(10), QUADRATIC)
+    shown = "P=array(shape=(10, 10)), family=PolynomialFamily(degree=2, n_features=None)"
+    assert repr(kernel) == f"FamilyKernel({shown}, outside='raise')"
 
 
 def test_proof_depends_on_the_matrix():
     P = positive(10)
-    assert GeneralizedPolynomial(P, 2).is_psd is True
-    assert GeneralizedPolynomial(P - 0.5 * np.eye(10), 2).is_psd is None
+    assert FamilyKernel(P, QUADRATIC).is_psd is True
+    assert FamilyKernel(P - 0.5 * np.eye(10), QUADRATIC).is_psd is None
 
 
 def test_points_outside_the_box(tessellated, X):
@@ -104,17 +101,16 @@ def test_points_outside_the_box(tessellated, X):
 
 
 def test_bad_parameters_are_refused(X):
-    P = positive(10)
+    P, family = positive(2), TessellatedFamily(0, lower=LOWER[:2], upper=UPPER[:2])
     for kernel, message in (
-        (Tessellated(P, 0, LOWER, UPPER, outside="keep"), "outside must be one of 'raise', 'clip'"),
-        (Tessellated(P, 0, UPPER, LOWER), "lower < upper"),
-        (Tessellated(P, 0, LOWER[:2], UPPER[:2]), "the box has 2 features, the samples have 3"),
-        (Tessellated(P, -1, LOWER, UPPER), "degree must be an integer >= 0"),
-        (GeneralizedPolynomial(P[:4], 2), "P must be a finite square matrix"),
-        (GeneralizedPolynomial(np.triu(P), 2), "P must be symmetric"),
-        (GeneralizedPolynomial(P, 2.0), "degree"),
+        (FamilyKernel(P, family, outside="keep"), "outside must be one of 'raise', 'clip'"),
+        (FamilyKernel(P, family), "the box has 2 features, the samples have 3"),
+        (FamilyKernel(positive(10)[:4], QUADRATIC), "P must be a finite square matrix"),
+        (FamilyKernel(np.triu(positive(10)), QUADRATIC), "P must be symmetric"),
+        (FamilyKernel(positive(4), QUADRATIC), "P must have shape"),
     ):
         with pytest.raises(ValueError, match=message):
             kernel(X)
-    with pytest.raises(ValueError):
-        GeneralizedPolynomial(P[:4, :4], 2)(X)
+    for degree in (-1, 2.0):
+        with pytest.raises(ValueError, match="degree must be an integer >= 0"):
+            PolynomialFamily(degree)

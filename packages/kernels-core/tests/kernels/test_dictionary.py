@@ -121,20 +121,6 @@ def test_views(wine):
     np.testing.assert_array_equal(mixed.fit_grams(X).grams[0], RBF(0.5)(X[:, [0]]))
 
 
-def test_grid():
-    d = KernelDictionary.grid(
-        degrees=(2, 3), gammas=(0.1,), laplacian_gammas=(0.5,), n_features=2, normalize="trace"
-    )
-    assert len(d) == 15
-    assert d[1] == Polynomial(2, 1.0, 1.0)
-    assert d[5] == Linear().on([0])
-    assert d[14] == Laplacian(0.5).on([1])
-    assert d.normalize == "trace"
-    assert len(KernelDictionary.grid(linear=False, degrees=(), n_features=2, joint=False)) == 6
-    with pytest.raises(ValueError, match="joint=False needs n_features"):
-        KernelDictionary.grid(joint=False)
-
-
 def test_a_dictionary_is_a_parameter_like_any_other():
     class Learner(BaseEstimator):
         def __init__(self, kernels=None):

@@ -270,7 +270,7 @@ def test_a_kernel_needs_only_its_gram(X):
 
 def test_importing_loads_neither_scipy_nor_numba_nor_scikit_learn():
     code = (
-        "import sys; from kernelweave.kernels_core.families import Tessellated; "
+        "import sys; from kernelweave.kernels_core.families import FamilyKernel; "
         "from kernelweave.kernels_core.grams import PrecomputedGrams, UnstoredKernel; "
         "from kernelweave.kernels_core.kernels import RBF, PAPER_TEN, KernelDictionary; "
         "from kernelweave.kernels_core.testing import check_kernel; RBF()([[0.0], [1.0]]); "

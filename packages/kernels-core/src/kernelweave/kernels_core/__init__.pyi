@@ -14,10 +14,8 @@ from .exceptions import (
 from .families import (
     CallableFamily,
     FamilyKernel,
-    GeneralizedPolynomial,
     IntegralFamily,
     PolynomialFamily,
-    Tessellated,
     TessellatedFamily,
 )
 from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
@@ -75,7 +73,6 @@ __all__ = [
     "DuplicateNameError",
     "FamilyKernel",
     "FittedDictionary",
-    "GeneralizedPolynomial",
     "History",
     "IntegralFamily",
     "Kernel",
@@ -103,7 +100,6 @@ __all__ = [
     "SolveInterrupted",
     "SolveStatus",
     "Status",
-    "Tessellated",
     "TessellatedFamily",
     "UnderfitWarning",
     "UnknownNameError",

@@ -179,18 +179,6 @@ class History:
         for name, count in counts.items():
             self.counts.setdefault(name, []).append(int(count))
 
-    def as_dict(self) -> dict[str, list[float] | list[int]]:
-        """Return plain lists by name, ready for JSON or a data frame."""
-        columns: dict[str, list[float] | list[int]] = {
-            "lower": list(self.lower),
-            "upper": list(self.upper),
-            "value": list(self.value),
-            "gap": self.gap.tolist(),
-            "seconds": list(self.seconds),
-        }
-        columns.update({name: list(counts) for name, counts in self.counts.items()})
-        return columns
-
 
 @dataclass(frozen=True)
 class Certificate:

@@ -6,15 +6,13 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from kernelweave.kernels_core import (
     FamilyKernel,
-    GeneralizedPolynomial,
     KernelWeaveWarning,
     PolynomialFamily,
-    Tessellated,
     TessellatedFamily,
     UnsupportedProblemError,
 )
@@ -36,7 +34,6 @@ from kernelweave.kernels_core.estimators.kernel import (
 from kernelweave.kernels_core.estimators.samples import Samples, spread_of
 from kernelweave.kernels_core.families import Family
 from kernelweave.kernels_core.fit import Formula
-from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
@@ -169,7 +166,7 @@ class PositiveMatrixKernel(KernelEstimator):
             self.algorithm,
             _settings_of(self, samples, family.n_P),
             scaling=scaling,
-            kernel=partial(_kernel_of, self, family),
+            kernel=partial(FamilyKernel, family=family, outside=self.outside),
             attributes=lambda _, result: {"P_": result.parameters, "C_": float(learner.C)},
         )
 
@@ -299,23 +296,6 @@ def integration_box(
         return np.full(n, -delta), np.full(n, 1.0 + delta)
     shift, width = unit_range(X)
     return shift - delta * width, shift + (1.0 + delta) * width
-
-
-def _kernel_of(estimator: PositiveMatrixKernel, family: Any, P: FloatArray) -> Kernel:
-    """Return the learned kernel of scaled features."""
-    if not isinstance(estimator.kernel, str):
-        return FamilyKernel(P, family)
-    if estimator.kernel == "polynomial":
-        return GeneralizedPolynomial(P, estimator.degree)
-    return Tessellated(
-        P,
-        estimator.degree,
-        np.asarray(family.lower),
-        np.asarray(family.upper),
-        z_degree=estimator.z_degree,
-        outside=estimator.outside,
-        order=family.order,
-    )
 
 
 def refuse_large_side(family: TessellatedFamily) -> None:

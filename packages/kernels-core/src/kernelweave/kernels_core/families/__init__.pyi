@@ -1,7 +1,7 @@
 from .base import Family, PreparedFamily
 from .custom import CallableFamily
 from .integral import IntegralFamily
-from .learned import FamilyKernel, GeneralizedPolynomial, Tessellated
+from .learned import FamilyKernel
 from .polynomial import PolynomialFamily
 from .tessellated import TessellatedFamily
 
@@ -9,10 +9,8 @@ __all__ = [
     "CallableFamily",
     "Family",
     "FamilyKernel",
-    "GeneralizedPolynomial",
     "IntegralFamily",
     "PolynomialFamily",
     "PreparedFamily",
-    "Tessellated",
     "TessellatedFamily",
 ]

@@ -18,7 +18,7 @@ from ..rounding import UNIT
 from ._arguments import BoundSamples, matrix, rows, samples, vector
 from ._box import exponents, power_products
 from ._moments import blocked_product
-from .learned import GeneralizedPolynomial
+from .learned import FamilyKernel
 
 # Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
 _RUN = 64
@@ -231,18 +231,9 @@ class PolynomialFamily:
         F = self._features(X)
         return np.asarray(np.sum((F @ matrix(P, F.shape[1])) * F, axis=1))
 
-    def kernel(self, P: ArrayLike) -> GeneralizedPolynomial:
-        """Return the kernel of one P, which can be called, copied and pickled.
-
-        Parameters
-        ----------
-        P : array-like of shape (n_P, n_P), symmetric positive semidefinite
-
-        Returns
-        -------
-        GeneralizedPolynomial
-        """
-        return GeneralizedPolynomial(np.asarray(P, dtype=np.float64), self.degree)
+    def kernel(self, P: ArrayLike) -> FamilyKernel:
+        """Return the kernel of one P, shape (n_P, n_P), which can be called, copied and pickled."""
+        return FamilyKernel(np.asarray(P, dtype=np.float64), self)
 
     @classmethod
     def from_data(cls, X: ArrayLike, *, degree: int = 2) -> PolynomialFamily:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import integer
@@ -17,7 +19,7 @@ from ._box import TessellatedTables, count_tessellated, tessellated_tables
 from ._groups import Order, order_of, program
 from ._prepared import PreparedAffine, PreparedTessellated, factors_of, fill_rectangle
 from ._sub_boxes import PreparedSubBoxes, SubBoxes
-from .learned import Tessellated
+from .learned import FamilyKernel
 
 
 def _corner(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -32,6 +34,7 @@ def _corner(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return corner
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class TessellatedFamily:
     """Tessellated kernels ``k(x, y) = Σᵢⱼ Pᵢⱼ ∫_{[a, b]} Nᵢ(z, x) Nⱼ(z, y) dz`` with P ⪰ 0.
 
@@ -80,53 +83,39 @@ class TessellatedFamily:
            [0.  , 0.35]])
     """
 
-    name = "tessellated"
+    degree: int = 1
+    # array-like as given, arrays from then on
+    lower: Any = field(kw_only=True)
+    upper: Any = field(kw_only=True)
+    z_degree: int | None = field(default=None, kw_only=True)
+    order: Order | Sequence[Sequence[int]] | None = field(default=None, kw_only=True)
+
+    name: ClassVar[str] = "tessellated"
     # whether `prepare` keeps anything of the size of a Gram matrix
-    stores_grams = False
+    stores_grams: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        degree: int = 1,
-        *,
-        lower: ArrayLike,
-        upper: ArrayLike,
-        z_degree: int | None = None,
-        order: int | Sequence[Sequence[int]] | None = None,
-    ) -> None:
-        state = self.__dict__
-        state["degree"] = int(integer(0).check("degree", degree))
-        state["lower"], state["upper"] = _corner("lower", lower), _corner("upper", upper)
-        state["z_degree"] = (
-            None if z_degree is None else int(integer(0).check("z_degree", z_degree))
-        )
-        if z_degree is not None and z_degree > degree:
-            raise ValueError(f"z_degree must be at most degree = {degree}, got {z_degree}")
-        if self.lower.shape != self.upper.shape:
+    def __post_init__(self) -> None:
+        integer(0).check("degree", self.degree)
+        integer(0).or_none().check("z_degree", self.z_degree)
+        lower, upper = _corner("lower", self.lower), _corner("upper", self.upper)
+        if self.z_degree is not None and self.z_degree > self.degree:
             raise ValueError(
-                f"lower and upper must have the same shape, got {self.lower.shape} "
-                f"and {self.upper.shape}"
+                f"z_degree must be at most degree = {self.degree}, got {self.z_degree}"
             )
-        if not (self.lower < self.upper).all():
-            j = int(np.flatnonzero(self.lower >= self.upper)[0])
+        if lower.shape != upper.shape:
             raise ValueError(
-                f"lower must be below upper in every feature, got {float(self.lower[j])} and "
-                f"{float(self.upper[j])} in feature {j}: widen the box"
+                f"lower and upper must have the same shape, got {lower.shape} and {upper.shape}"
             )
-        state["order"] = order_of(order, len(self.lower))
-        if self.order is not None and z_degree:
-            raise ValueError(f"z_degree must be 0 where there is an order, got {z_degree}")
-
-    degree: int
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    z_degree: int | None
-    order: Order | None
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"TessellatedFamily is a frozen value: cannot set {name}")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"TessellatedFamily is a frozen value: cannot delete {name}")
+        if not (lower < upper).all():
+            j = int(np.flatnonzero(lower >= upper)[0])
+            raise ValueError(
+                f"lower must be below upper in every feature, got {float(lower[j])} and "
+                f"{float(upper[j])} in feature {j}: widen the box"
+            )
+        order = order_of(self.order, len(lower))
+        if order is not None and self.z_degree:
+            raise ValueError(f"z_degree must be 0 where there is an order, got {self.z_degree}")
+        self.__dict__.update(lower=lower, upper=upper, order=order)
 
     def __repr__(self) -> str:
         tail = "" if self.z_degree is None else f", z_degree={self.z_degree}"
@@ -145,10 +134,6 @@ class TessellatedFamily:
 
     def __hash__(self) -> int:
         return hash(self._key())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        corners = self.lower.tolist(), self.upper.tolist()
-        return _rebuild, (self.degree, *corners, self.z_degree, self.order)
 
     @property
     def _z(self) -> int:
@@ -263,27 +248,23 @@ class TessellatedFamily:
             return _sub_boxes.diagonal(_sub_boxes.BoxedSamples.of(boxes, points), P)
         return _general.diagonal(self._box, points, P)
 
-    def kernel(self, P: ArrayLike) -> Tessellated:
-        """Return the kernel of one P as a value that can be called, copied and pickled.
+    def into_box(self, X: RealArray) -> tuple[NDArray[np.float64], int]:
+        """Return points moved into the box, in float64, and how many had to be."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"the box has {self.n_features} features, the samples have {X.shape[1]}"
+            )
+        # a float32 sample on the surface may round to just outside it: not worth a warning
+        low, high = (end.astype(X.dtype, copy=False) for end in (self.lower, self.upper))
+        count = int(((low > X) | (high < X)).any(axis=1).sum())
+        return np.clip(X.astype(np.float64, copy=False), self.lower, self.upper), count
 
-        Parameters
-        ----------
-        P : array-like of shape (n_P, n_P), symmetric positive semidefinite
+    def kernel(self, P: ArrayLike) -> FamilyKernel:
+        """Return the kernel of one P of shape (n_P, n_P), which can be called, copied and pickled.
 
-        Returns
-        -------
-        Tessellated
-            Points outside the box are moved to its border with a warning.
+        Points outside the box are moved to its border with a warning.
         """
-        return Tessellated(
-            matrix(P, self.n_P),
-            self.degree,
-            np.array(self.lower),
-            np.array(self.upper),
-            z_degree=self.z_degree,
-            outside="clip",
-            order=self.order,
-        )
+        return FamilyKernel(matrix(P, self.n_P), self, outside="clip")
 
     @classmethod
     def from_data(
@@ -312,13 +293,3 @@ class TessellatedFamily:
         low, high = points.min(axis=0), points.max(axis=0)
         width = np.where(high > low, high - low, 1.0)
         return cls(degree, lower=low - delta * width, upper=high + delta * width, order=order)
-
-
-def _rebuild(
-    degree: int,
-    lower: list[float],
-    upper: list[float],
-    z_degree: int | None,
-    order: Order | None,
-) -> TessellatedFamily:
-    return TessellatedFamily(degree, lower=lower, upper=upper, z_degree=z_degree, order=order)

@@ -20,7 +20,7 @@ from .base import Kernel
 from .by_name import View, kernel_by_name, paper_fifty_kernels, paper_ten_kernels, views_of
 from .compose import Combination, UnitDiagonal
 from .fitted import NORMALIZATION, Clipped, FittedDictionary, fit_normalization, require_stack
-from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid
+from .standard import Sigmoid
 
 # name, what was given for the kernel, and its view
 Stated: TypeAlias = "list[tuple[str, Kernel | str, View | None]]"
@@ -104,59 +104,6 @@ class KernelDictionary(Parameters):
         self.columns = columns
         self.normalize = normalize
         self.psd = psd
-
-    @classmethod
-    def grid(
-        cls,
-        *,
-        linear: bool = True,
-        degrees: Sequence[int] = (2, 3),
-        gammas: Sequence[float] = (0.01, 0.1, 1.0),
-        laplacian_gammas: Sequence[float] = (),
-        polynomial_gamma: float = 1.0,
-        coef0: float = 1.0,
-        n_features: int | None = None,
-        joint: bool = True,
-        normalize: Normalize | None = None,
-        psd: Literal["raise", "drop", "clip", "keep"] = "raise",
-    ) -> KernelDictionary:
-        """Return a dictionary of standard kernels over grids of their parameters.
-
-        Parameters
-        ----------
-        linear : bool
-            Whether to include ⟨x, y⟩.
-        degrees : sequence of int
-            A polynomial kernel (polynomial_gamma·⟨x, y⟩ + coef0)^d for each d.
-        gammas : sequence of float
-            A Gaussian kernel for each γ.
-        laplacian_gammas : sequence of float
-            A Laplacian kernel for each γ.
-        polynomial_gamma, coef0 : float
-            Parameters of the polynomial kernels.
-        n_features : int, optional
-            Adds every kernel on every single column 0 … n_features − 1.
-        joint : bool
-            Whether to include the kernels on all columns together.
-        normalize, psd
-            As in the constructor.
-
-        Examples
-        --------
-        >>> from kernelweave.kernels_core.kernels import KernelDictionary
-        >>> len(KernelDictionary.grid(degrees=(2,), gammas=(0.1, 1.0), n_features=3))
-        16
-        """
-        if n_features is None and not joint:
-            raise ValueError("grid has no kernels: joint=False needs n_features")
-        basis: list[Kernel] = [Linear()] if linear else []
-        basis += [Polynomial(d, polynomial_gamma, coef0) for d in degrees]
-        basis += [RBF(g) for g in gammas]
-        basis += [Laplacian(g) for g in laplacian_gammas]
-        kernels: list[Kernel] = list(basis) if joint else []
-        for column in range(n_features or 0):
-            kernels += [k.on(column) for k in basis]
-        return cls(kernels, normalize=normalize, psd=psd)
 
     @classmethod
     def from_data(cls, X: Rows) -> KernelDictionary:

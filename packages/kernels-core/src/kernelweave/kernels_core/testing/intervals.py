@@ -135,15 +135,6 @@ def check_overlap(where: str, a: Bounded, b: Bounded) -> None:
     )
 
 
-def refutation(problem: Problem, interval: Interval) -> str:
-    """Return a sentence on what refutes an interval, or "" if nothing does.
-
-    `problem`: the problem it was claimed for; `interval`: with the parameters to evaluate.
-    """
-    at = evaluate(problem, interval.parameters)
-    return refutation_at_parameters(interval, at) or refutation_nearby(problem, interval, at)
-
-
 def refutation_at_parameters(claim: Interval, at: PointEvaluation) -> str:
     """Return how an evaluation at the claim's own parameters refutes it, or ""."""
     lower, upper = claim.lower_bound, claim.upper_bound

@@ -8,10 +8,9 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..formula.learner import Learner, Solution
+from .intervals import SLACK, check_overlap
 from .problems import make_classification, make_regression
 
-# Relative: what two orders of summation may differ by, and no more, since bounds are proved.
-_SLACK = 1e-9
 # Tight enough for a wrong number to show, and within reach of a learner's rounding.
 _TOL = 1e-8
 
@@ -80,14 +79,6 @@ def _gaussian(X: FloatArray, gamma: float) -> FloatArray:
     return np.asarray(np.exp(-gamma * squares))
 
 
-def _overlap(where: str, a: Solution, b: Solution) -> None:
-    slack = _SLACK * max(abs(a.upper_bound), abs(b.upper_bound))
-    assert max(a.lower_bound, b.lower_bound) <= min(a.upper_bound, b.upper_bound) + slack, (
-        f"{where}: intervals [{a.lower_bound}, {a.upper_bound}] and "
-        f"[{b.lower_bound}, {b.upper_bound}] of one optimum do not overlap"
-    )
-
-
 def _check_solution(learner: Learner, K: FloatArray, y: FloatArray, best: Solution) -> None:
     name = learner.name
     assert best.dual_coef.shape == best.function_values.shape == best.slope.shape == (1, len(y)), (
@@ -100,10 +91,14 @@ def _check_solution(learner: Learner, K: FloatArray, y: FloatArray, best: Soluti
     assert np.allclose(best.function_values[0], K @ best.dual_coef[0], rtol=1e-9, atol=1e-9), (
         f"{name}: function_values must be K u, without the intercept"
     )
-    _overlap(f"{name}, a loose tolerance", best, learner.solve(K, y, tol=0.1))
-    _overlap(f"{name}, a warm start", best, learner.solve(K, y, dual0=best.dual_coef, tol=_TOL))
+    check_overlap(f"{name}, a loose tolerance", best, learner.solve(K, y, tol=0.1))
+    check_overlap(
+        f"{name}, a warm start", best, learner.solve(K, y, dual0=best.dual_coef, tol=_TOL)
+    )
     order = np.random.default_rng(1).permutation(len(y))
-    _overlap(f"{name}, permuted", best, learner.solve(K[np.ix_(order, order)], y[order], tol=_TOL))
+    check_overlap(
+        f"{name}, permuted", best, learner.solve(K[np.ix_(order, order)], y[order], tol=_TOL)
+    )
 
 
 def _check_cuts(learner: Learner, kernels: list[FloatArray], best: list[Solution]) -> None:
@@ -111,7 +106,7 @@ def _check_cuts(learner: Learner, kernels: list[FloatArray], best: list[Solution
     for at in best:
         for K, other in zip(kernels, best, strict=True):
             form = float(np.einsum("ti,ij,tj->", at.dual_coef, K, at.dual_coef))
-            slack = _SLACK * abs(other.upper_bound)
+            slack = SLACK * abs(other.upper_bound)
             assert at.kappa - 0.5 * form <= other.upper_bound + slack, (
                 f"{learner.name}: kappa − ½uᵀKu = {at.kappa - 0.5 * form} lies above the optimum "
                 f"{other.upper_bound} of another kernel: is kappa the value without the quadratic?"
@@ -135,7 +130,7 @@ def _check_margin(learner: Learner, K: FloatArray, y: FloatArray, best: Solution
                 continue
             found = learner.solve(near, y, tol=_TOL)
             raised = best.upper_bound + best.margin(factor)
-            assert found.lower_bound <= raised * (1.0 + _SLACK), (
+            assert found.lower_bound <= raised * (1.0 + SLACK), (
                 f"{learner.name}: a matrix off by {size:g} has an optimum of at least "
                 f"{found.lower_bound}, above upper_bound + margin = {raised}: check slope and bend"
             )
@@ -148,7 +143,7 @@ def _check_tasks(learner: Learner, K: FloatArray, y: FloatArray) -> None:
     alone = [learner.solve(K, task, tol=_TOL) for task in targets]
     low = sum(each.lower_bound for each in alone)
     high = sum(each.upper_bound for each in alone)
-    slack = _SLACK * abs(high)
+    slack = SLACK * abs(high)
     assert low <= together.upper_bound + slack, f"{learner.name}: three tasks must be their sum"
     assert together.lower_bound <= high + slack, f"{learner.name}: three tasks must be their sum"
 
@@ -167,11 +162,11 @@ def _check_weights(learner: Learner, K: FloatArray, y: FloatArray) -> None:
         spread = (weight / copies)[rows] if copies is hundred else np.ones(len(rows))
         weighted = learner.solve(K, y, sample_weight=weight, tol=_TOL)
         repeated = learner.solve(K[np.ix_(rows, rows)], y[rows], sample_weight=spread, tol=_TOL)
-        _overlap(f"{learner.name}, a weight of {said}", weighted, repeated)
+        check_overlap(f"{learner.name}, a weight of {said}", weighted, repeated)
     kept = np.resize([True, True, False], n)
     try:
         without = learner.solve(K, y, sample_weight=kept.astype(float), tol=_TOL)
     except ValueError:
         return
     left = learner.solve(K[np.ix_(kept, kept)], y[kept], tol=_TOL)
-    _overlap(f"{learner.name}, a weight of zero for no sample", without, left)
+    check_overlap(f"{learner.name}, a weight of zero for no sample", without, left)
