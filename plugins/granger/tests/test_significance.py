@@ -160,7 +160,13 @@ def test_a_curve_is_what_forecasts_do_when_one_value_changes(model: GrangerGraph
         expected = found[:, i] - found[0, i]
         curve = effects.curves[i, 0, 1]
         np.testing.assert_allclose(curve - curve[0], expected, atol=1e-10)
-    assert effects.sign(1, 0, 1) == "-"
+    signs = effects.signs()
+    assert signs[1, 0, 1] == "-"
+    for at in np.ndindex(signs.shape):
+        curve = effects.curves[at]
+        along = np.corrcoef(np.arange(len(curve)), curve)[0, 1] if curve.std() else 0.0
+        expected = "±" if abs(along) < 0.5 else "+" if along > 0.0 else "-"
+        assert signs[at] == (expected if curve.std() else "")
     assert effects.curves.shape == (3, 3, 3, effects.values.shape[1])
 
 

@@ -8,7 +8,7 @@ from kernelweave.granger import GrangerGraph, lagged_samples, random_network
 from kernelweave.granger._njit_models import minimise_models
 from kernelweave.granger.graph_parameters import history_dictionary
 from kernelweave.granger.series import make_groups
-from kernelweave.granger.shared_grams import MovedGrams, SharedGrams
+from kernelweave.granger.shared_grams import moved, shared
 from kernelweave.granger.target import TargetSettings, fit_target
 from kernelweave.granger.together import at_once, fit_together
 from kernelweave.kernels_core import config_context
@@ -33,9 +33,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 def test_together_as_one_by_one(data: tuple[np.ndarray, np.ndarray], lam: float, mu: float) -> None:
     grams, Y = data
     penalty = ElasticNet(mu)
-    found = fit_together(
-        SharedGrams(grams), Y, np.full(3, lam), penalty, None, tol=TOL, max_iter=200
-    )
+    found = fit_together(shared(grams), Y, np.full(3, lam), penalty, None, tol=TOL, max_iter=200)
     task = TargetSettings(penalty, learn_output=False, tol=1e-8, max_iter=2000)
     for y, weights, coef, gap in zip(Y, found.weights, found.coef, found.gaps, strict=True):
         fit = fit_target(grams, y[:, None], lam, task)
@@ -52,9 +50,9 @@ def test_together_as_one_by_one(data: tuple[np.ndarray, np.ndarray], lam: float,
 def test_single_precision_closes_the_same_gaps(data: tuple[np.ndarray, np.ndarray]) -> None:
     grams, Y = data
     lams = np.array([1.0, 0.1, 0.01])
-    single = SharedGrams(grams.astype(np.float32))
+    single = shared(grams.astype(np.float32))
     found = fit_together(single, Y, lams, ElasticNet(), None, tol=1e-4, max_iter=100)
-    exact = fit_together(SharedGrams(grams), Y, lams, ElasticNet(), None, tol=1e-9, max_iter=100)
+    exact = fit_together(shared(grams), Y, lams, ElasticNet(), None, tol=1e-9, max_iter=100)
     assert found.coef.dtype == np.float64
     for k in range(3):
         values = [
@@ -98,10 +96,10 @@ def test_moved_samples_are_those_of_a_copy(
     back = np.array([np.roll(np.arange(l), s) if circle else rng.permutation(l) for s in (3, 11)])
     still = np.array([1, 4])
     mixed, features = np.array([2]), [[rng.standard_normal((l, 3))] for _ in back]
-    moved = MovedGrams(grams, still, back, mixed, features)
+    kernels = moved(grams, still, back, mixed, features)
     weights, C = rng.random((2, len(grams))), rng.standard_normal((2, l))
     problems = np.array([1, 0])
-    K, V = moved.combine(weights, problems), moved.images(C, problems)
+    K, V = kernels.combine(weights, problems), kernels.images(C, problems)
     for k, problem in enumerate(problems):
         copy = grams.copy()
         copy[still] = grams[still][:, back[problem][:, None], back[problem]]
@@ -114,7 +112,7 @@ def test_gaps_that_stay_open_are_warned_of(data: tuple[np.ndarray, np.ndarray]) 
     grams, Y = data
     with pytest.warns(ConvergenceWarning, match="3 of 3 fits ended with relative gaps"):
         found = fit_together(
-            SharedGrams(grams), Y, np.full(3, 0.1), ElasticNet(), None, tol=1e-9, max_iter=1
+            shared(grams), Y, np.full(3, 0.1), ElasticNet(), None, tol=1e-9, max_iter=1
         )
     assert (found.gaps > 1e-9).all()
 
@@ -129,14 +127,14 @@ def test_links_that_cannot_be_leave_the_other_targets_as_they_are() -> None:
 
 
 def test_problems_that_go_together_fit_into_the_memory() -> None:
-    few = SharedGrams(np.zeros((3, 20, 20)))
+    few = shared(np.zeros((3, 20, 20)))
     assert at_once(few) == (1 << 23) // (8 * 20 * 26)
     # read from memory each time: one problem takes 8 * 400 * (400 + 200) bytes
-    many = SharedGrams(np.zeros((100, 400, 400)))
+    many = shared(np.zeros((100, 400, 400)))
     assert at_once(many) == 64
     with config_context(memory_limit=80_000_000):
         assert at_once(many) == 10
     with config_context(memory_limit=1_000_000):
         assert at_once(many) == 4, "what a cache holds"
-    wide = SharedGrams(np.zeros((5, 1200, 1200)))
+    wide = shared(np.zeros((5, 1200, 1200)))
     assert at_once(wide) == 4, "no more than the matrices themselves"

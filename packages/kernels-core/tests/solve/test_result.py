@@ -60,3 +60,12 @@ def test_result_and_certificate_agree() -> None:
     assert certificate.gap == result.gap
     assert "x: " in result.message
     assert "[1.5, 2]" in str(certificate)
+
+
+def test_a_result_is_shown_in_a_few_lines() -> None:
+    result = Result(2.0, 1.5, 2.0, 0.25, Status.CONVERGED, 3, History(), [1.0] * 5000, "a" * 9000)
+    lines = repr(result).splitlines()
+    assert lines[0] == "Result"
+    assert "  status: converged" in lines
+    assert "  bounds: [1.5, 2]" in lines
+    assert max(map(len, lines)) < 60

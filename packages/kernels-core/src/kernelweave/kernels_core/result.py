@@ -260,6 +260,19 @@ class Result:
     remark: str = ""
     premise: str = ""
 
+    def __repr__(self) -> str:
+        # the history and the arrays would be pages
+        told = {
+            "algorithm": self.algorithm,
+            "status": self.status.label,
+            "value": f"{self.value:.10g}",
+            "bounds": f"[{self.lower_bound:.10g}, {self.upper_bound:.10g}]",
+            "gap": f"{self.gap:.2e}",
+            "iterations": self.n_iter,
+            "seconds": f"{self.seconds:.3g}",
+        }
+        return "\n".join(["Result", *(f"  {name}: {value}" for name, value in told.items())])
+
     @property
     def dual_gap(self) -> float:
         """Absolute gap, ``upper_bound − lower_bound``."""

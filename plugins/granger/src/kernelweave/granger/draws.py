@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.vv_rkhs import PrecomputedFamily
 
 from .roles import pair_features
-from .shared_grams import LOST, MovedGrams, SharedGrams, combined, images, leading
+from .shared_grams import LOST, SharedKernels, combined, images, leading, moved
 from .significance import moved_orders
 from .target import TargetSettings, fit_target, of_kernels
 from .together import fit_together, goes_together, precision
@@ -27,64 +27,12 @@ _JITTER = 1e-12  # of squared lengths, in a Cholesky factor of what may be depen
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedGrams(SharedGrams):
-    """What `MovedGrams` holds, in coordinates of each problem.
+class Reduction:
+    """Kernels of a target in few coordinates, as long as nothing moves.
 
     Problems that see K only through (K_η + λl)⁻¹ and products with y are the same in orthonormal
     coordinates of all columns of K and y. Smooth kernels of one history have few functions to
     offer: four Gaussians of one number need some twenty, however many samples there are.
-
-    - `grams` of shape (n_rest, n_shared, n_shared): kernels that do not move, in the coordinates
-      that all problems share and that come first
-    - `rest`, `still`, `mixed`: which kernels do not move, do, and change otherwise
-    - `own` of shape (n_still, n_own, n_own): M with Kⱼ = W M Wᵀ
-    - `columns` of shape (n_problems, n_coordinates, n_own): W of each problem
-    - `features`: for each changing kernel Z of each problem, Kⱼ = Z Zᵀ
-    """
-
-    rest: Index
-    still: Index
-    mixed: Index
-    own: RealArray
-    columns: RealArray
-    features: list[RealArray]
-
-    @property
-    def n_kernels(self) -> int:
-        """m."""
-        return len(self.rest) + len(self.still) + len(self.mixed)
-
-    @property
-    def n_samples(self) -> int:
-        """Coordinates, which stand for samples."""
-        return int(self.columns.shape[1])
-
-    def combine(self, weights: Matrix, problems: Index) -> RealArray:
-        """Return Σ ηⱼ Kⱼ for the weights of each problem, shape (n_problems, r, r)."""
-        W, n = self.columns[problems], self.grams.shape[1]
-        K: RealArray = np.matmul(np.matmul(W, combined(self.own, weights[:, self.still])), _t(W))
-        K[:, :n, :n] += combined(self.grams, weights[:, self.rest])
-        for j, Z in zip(self.mixed, self.features, strict=True):
-            each = Z[problems] * np.sqrt(weights[:, j]).astype(K.dtype)[:, None, None]
-            K += np.matmul(each, _t(each))
-        return K
-
-    def images(self, C: RealArray, problems: Index) -> RealArray:
-        """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, r)."""
-        W, n = self.columns[problems], self.grams.shape[1]
-        found = np.zeros((len(C), self.n_kernels, self.n_samples), dtype=C.dtype)
-        found[:, self.rest, :n] = images(self.grams, np.ascontiguousarray(C[:, :n]))
-        inside = np.matmul(_t(W), C[:, :, None])[:, :, 0]
-        found[:, self.still] = np.matmul(images(self.own, inside), _t(W))
-        for j, Z in zip(self.mixed, self.features, strict=True):
-            each = Z[problems]
-            found[:, j] = np.matmul(each, np.matmul(_t(each), C[:, :, None]))[:, :, 0]
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """Kernels of a target in few coordinates, as long as nothing moves.
 
     - `rest`, `still`, `mixed`: which kernels do not move, do, and change otherwise
     - `basis` of shape (n_samples, n_shared), `grams` of shape (n_rest, n_shared, n_shared): of what
@@ -102,8 +50,8 @@ class Reduction:
 
     def of_draws(
         self, back: Index, features: list[list[Matrix]], Y: Matrix, dtype: np.dtype[np.floating]
-    ) -> tuple[ReducedGrams, Matrix]:
-        """Return Gram matrices and targets of draws.
+    ) -> tuple[SharedKernels, Matrix]:
+        """Return kernels and targets of draws, in the coordinates of each.
 
         - `back` of shape (n_draws, n_samples): sample of the matrices at each place
         - `features`: for each draw Z of each kernel that changes otherwise
@@ -123,14 +71,44 @@ class Reduction:
         # B = U P + E T, whatever orthonormal E
         placed = np.concatenate([inside, _t(np.linalg.cholesky(outside))], axis=1)
         ends = np.cumsum([self.moving.shape[1], *(Z.shape[1] for Z in features[0])])
-        own, *rest = np.split(placed, ends, axis=2)
-        grams = ReducedGrams(
-            self.grams.astype(dtype),
-            *(self.rest, self.still, self.mixed, self.own.astype(dtype)),
-            np.ascontiguousarray(own, dtype=dtype),
+        moving, *rest = np.split(placed, ends, axis=2)
+        kernels = self._kernels(
+            np.ascontiguousarray(moving, dtype=dtype),
             [np.ascontiguousarray(Z, dtype=dtype) for Z in rest[:-1]],
         )
-        return grams, np.ascontiguousarray(rest[-1][:, :, 0])
+        return kernels, np.ascontiguousarray(rest[-1][:, :, 0])
+
+    def _kernels(self, moving: RealArray, features: list[RealArray]) -> SharedKernels:
+        """Return the kernels of draws.
+
+        `moving` of shape (n_draws, n_coordinates, n_own): W of each draw, Kⱼ = W M Wᵀ for what
+        moves; `features`: for each changing kernel Z of each draw, Kⱼ = Z Zᵀ.
+        """
+        grams, own = (each.astype(moving.dtype) for each in (self.grams, self.own))
+        n, n_kernels = grams.shape[1], len(self.rest) + len(self.still) + len(self.mixed)
+
+        def combine(weights: Matrix, problems: Index) -> RealArray:
+            W = moving[problems]
+            K: RealArray = np.matmul(np.matmul(W, combined(own, weights[:, self.still])), _t(W))
+            K[:, :n, :n] += combined(grams, weights[:, self.rest])
+            for j, Z in zip(self.mixed, features, strict=True):
+                each = Z[problems] * np.sqrt(weights[:, j]).astype(K.dtype)[:, None, None]
+                K += np.matmul(each, _t(each))
+            return K
+
+        def images_of(C: RealArray, problems: Index) -> RealArray:
+            W = moving[problems]
+            found = np.zeros((len(C), n_kernels, moving.shape[1]), dtype=C.dtype)
+            found[:, self.rest, :n] = images(grams, np.ascontiguousarray(C[:, :n]))
+            inside = np.matmul(_t(W), C[:, :, None])[:, :, 0]
+            found[:, self.still] = np.matmul(images(own, inside), _t(W))
+            for j, Z in zip(self.mixed, features, strict=True):
+                each = Z[problems]
+                found[:, j] = np.matmul(each, np.matmul(_t(each), C[:, :, None]))[:, :, 0]
+            return found
+
+        sizes = n_kernels, moving.shape[1], moving.dtype, grams.nbytes
+        return SharedKernels(*sizes, combine, images_of)
 
 
 def reduction(
@@ -196,10 +174,10 @@ def null_weights(
     mixed = {places[j]: both for j, both in mixed.items() if j in places}
     grams, share, stays = of_kernels(grams, seen), share[seen], stays[seen]
     still, tested = np.flatnonzero(stays), (share[~stays] == 1.0).any(axis=0)
-    moved = _moved_together if goes_together(task.penalty, Y.shape[1]) else _moved_one_by_one
+    refits = _together if goes_together(task.penalty, Y.shape[1]) else _one_by_one
     # a few replicates have so few orders that draws at random repeat them
     orders, which = np.unique(list(moved_orders(replicate, seeds)), axis=0, return_inverse=True)
-    weights = moved(_Refit(grams, Y, still, mixed, lam, task), orders)[which.ravel()]
+    weights = refits(_Refit(grams, Y, still, mixed, lam, task), orders)[which.ravel()]
     out = np.full((len(weights), share.shape[1]), np.nan)
     out[:, tested] = (weights @ share)[:, tested]
     return out
@@ -216,16 +194,16 @@ class _Refit(NamedTuple):
     task: TargetSettings
 
 
-def _moved_together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
+def _together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
     """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
     problems, task = _Problems(refit), refit.task
     weights = np.zeros((len(orders), len(refit.grams)))
     start = None
     for first in (0, *range(_FIRST, len(orders), _AT_ONCE)):
         some = slice(first, first + _AT_ONCE if first else _FIRST)
-        moved, targets, ridge = problems.of_draws(np.argsort(orders[some], axis=1))
+        kernels, targets, ridge = problems.of_draws(np.argsort(orders[some], axis=1))
         found = fit_together(
-            *(moved, targets, np.full(len(targets), ridge), task.penalty),
+            *(kernels, targets, np.full(len(targets), ridge), task.penalty),
             start if start is None else np.tile(start, (len(targets), 1)),
             tol=task.tol,
             max_iter=task.max_iter,
@@ -265,8 +243,8 @@ class _Problems:
         else:
             self.grams = np.ascontiguousarray(grams, dtype=self.dtype)
 
-    def of_draws(self, back: Index) -> tuple[SharedGrams, Matrix, float]:
-        """Return Gram matrices, targets and the λ that goes with their number of coordinates.
+    def of_draws(self, back: Index) -> tuple[SharedKernels, Matrix, float]:
+        """Return kernels, targets and the λ that goes with their number of coordinates.
 
         `back` of shape (n_draws, n_samples): sample of the matrices at each place.
         """
@@ -276,14 +254,14 @@ class _Problems:
         ]
         targets = self.values[back]
         if self.reduced is not None:
-            moved, targets = self.reduced.of_draws(back, features, targets, self.dtype)
-            return moved, targets, self.lam * len(self.values) / moved.n_samples
+            kernels, targets = self.reduced.of_draws(back, features, targets, self.dtype)
+            return kernels, targets, self.lam * len(self.values) / kernels.n_samples
         as_used = [[Z.astype(self.dtype) for Z in each] for each in features]
-        whole = MovedGrams(self.grams, self.still, back, self.places, as_used)
+        whole = moved(self.grams, self.still, back, self.places, as_used)
         return whole, targets, self.lam
 
 
-def _moved_one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
+def _one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
     """Return the same for the nodes of a group."""
     grams, Y, still, mixed, lam, task = refit
     memory.require(
@@ -291,15 +269,15 @@ def _moved_one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
         f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, whose histories move",
         alternative="give fewer kernels or lags, or raise memory_limit",
     )
-    moved, start = np.array(grams), None
-    family = PrecomputedFamily(moved, check=False)  # other orders have the same norms
+    now, start = np.array(grams), None
+    family = PrecomputedFamily(now, check=False)  # other orders have the same norms
     weights = np.zeros((len(orders), len(grams)))
     for draw, order in enumerate(orders):
         back = np.argsort(order)
-        moved[still] = grams[still][:, back[:, None], back]
+        now[still] = grams[still][:, back[:, None], back]
         for j, (own, other) in mixed.items():
             Z = pair_features(own[back], other)
-            moved[j] = Z @ Z.T
+            now[j] = Z @ Z.T
         found = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
         weights[draw] = start = found.weights
     return weights

@@ -310,12 +310,11 @@ def edge_table(
     there = (weights > 0.0) & ~np.eye(len(names), dtype=bool)[:, :, None]
     targets, sources, slots = (each.tolist() for each in np.nonzero(there))
     at = slots if weights.shape[2] == len(effects.lags) else effects.lag()[targets, sources]
-    edges = list(zip(targets, sources, at, strict=True))
     columns: dict[str, object] = {
         "source": [names[j] for j in sources],
         "target": [names[i] for i in targets],
         "lag": [effects.lags[k] for k in at],
-        "effect": [effects.sign(*each) for each in edges],
+        "effect": effects.signs()[targets, sources, at].tolist(),
         "weight": weights[there],
     }
     order, ascending = ["weight"], [False]

@@ -105,7 +105,7 @@ def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Axes) -> None:
     if edge["lag"] not in model.lags_:
         raise ValueError(f"lag must be one of {list(model.lags_)}, got {edge['lag']!r}")
     lag, effects = model.lags_.index(edge["lag"]), model.effects_
-    colour = COLOURS[effects.sign(target, source, lag)]
+    colour = COLOURS[effects.signs()[target, source, lag]]
     ax.axhline(0.0, color="#C9C9C9", linewidth=0.8)
     ax.plot(effects.values[source], effects.curves[target, source, lag], color=colour)
     steps = "step" if edge["lag"] == 1 else "steps"

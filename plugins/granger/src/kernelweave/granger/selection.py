@@ -16,7 +16,7 @@ from kernelweave.kernels_core.estimators.folds import Fold, Scoring, folds_of, s
 from kernelweave.vv_rkhs import PrecomputedFamily
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from .shared_grams import LOST, SharedGrams, blocks, factored
+from .shared_grams import LOST, SharedKernels, blocks, factored
 from .target import TargetSettings, fit_target
 from .together import fit_together, precision
 
@@ -170,7 +170,7 @@ def _losses(values: Matrix, wanted: Matrix, scoring: Scoring) -> Vector:
 
 
 def _predictions_apart(
-    grams: SharedGrams,
+    grams: SharedKernels,
     cross: RealArray,
     known: Matrix,
     lams: npt.NDArray[np.float64],

@@ -6,7 +6,8 @@ once each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,82 +72,77 @@ def leading(
 
 
 @dataclass(frozen=True, eq=False)
-class SharedGrams:
-    """K₁ … K_m of one set of samples, the same for every problem.
+class SharedKernels:
+    """K₁ … K_m on l samples, as several problems at a time use them.
 
-    `grams` of shape (n_kernels, n_samples, n_samples): contiguous, float64 or float32; what comes
-    out has their precision.
+    - `n_kernels`, `n_samples`: m and l; coordinates may stand for samples
+    - `dtype`: of what comes out
+    - `n_bytes`: of the matrices, which a product reads
+    - `combine`: from the weights (n_problems, m) of some problems, and which they are, to Σ ηⱼ Kⱼ
+      of each, shape (n_problems, l, l)
+    - `images`: from a c of each, shape (n_problems, l), to Kⱼ c, shape (n_problems, m, l)
     """
 
-    grams: RealArray
-
-    @property
-    def n_kernels(self) -> int:
-        """m."""
-        return int(self.grams.shape[0])
-
-    @property
-    def n_samples(self) -> int:
-        """l."""
-        return int(self.grams.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Of the matrices."""
-        return self.grams.dtype
-
-    def combine(self, weights: Matrix, problems: Index) -> RealArray:
-        """Return Σ ηⱼ Kⱼ for the weights of each problem, shape (n_problems, l, l)."""
-        return combined(self.grams, weights)
-
-    def images(self, C: RealArray, problems: Index) -> RealArray:
-        """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, l)."""
-        return images(self.grams, C)
+    n_kernels: int
+    n_samples: int
+    dtype: np.dtype[np.floating]
+    n_bytes: int
+    combine: Callable[[Matrix, Index], RealArray]
+    images: Callable[[RealArray, Index], RealArray]
 
 
-@dataclass(frozen=True, eq=False)
-class MovedGrams(SharedGrams):
-    """The same where each problem has the samples of some kernels in an order of its own.
+def shared(grams: RealArray) -> SharedKernels:
+    """Return the kernels of matrices that are the same for every problem.
 
+    `grams` of shape (n_kernels, n_samples, n_samples): contiguous, float64 or float32.
+    """
+    return SharedKernels(
+        *grams.shape[:2],
+        grams.dtype,
+        grams.nbytes,
+        lambda weights, _: combined(grams, weights),
+        lambda C, _: images(grams, C),
+    )
+
+
+def moved(
+    grams: RealArray, still: Index, back: Index, mixed: Index, features: list[list[RealArray]]
+) -> SharedKernels:
+    """Return the same where each problem has the samples of some kernels in an order of its own.
+
+    - `grams`: as of `shared`
     - `still`: kernels whose samples move
     - `back` of shape (n_problems, n_samples): sample of the matrices at each place
     - `mixed`: kernels that change otherwise, their matrices here being unused
     - `features`: for each problem and each of them Z, K = Z Zᵀ
     """
 
-    still: Index
-    back: Index
-    mixed: Index
-    features: list[list[RealArray]]
-
-    def combine(self, weights: Matrix, problems: Index) -> RealArray:
-        """Return Σ ηⱼ Kⱼ for the weights of each problem, shape (n_problems, l, l)."""
+    def combine(weights: Matrix, problems: Index) -> RealArray:
         rest = weights.copy()
-        rest[:, self.still] = 0.0
-        rest[:, self.mixed] = 0.0
-        whole = combined(self.grams, rest)
-        moved = combined(self.grams[self.still], weights[:, self.still])
-        for K, own, order in zip(whole, moved, self.back[problems], strict=True):
-            _add_moved(K, own, order)
-        for K, w, problem in zip(whole, weights[:, self.mixed], problems, strict=True):
-            used = [np.sqrt(v) * Z for v, Z in zip(w, self.features[problem], strict=True) if v > 0]
+        rest[:, still] = 0.0
+        rest[:, mixed] = 0.0
+        whole = combined(grams, rest)
+        own = combined(grams[still], weights[:, still])
+        for K, each, order in zip(whole, own, back[problems], strict=True):
+            _add_moved(K, each, order)
+        for K, w, problem in zip(whole, weights[:, mixed], problems, strict=True):
+            used = [np.sqrt(v) * Z for v, Z in zip(w, features[problem], strict=True) if v > 0]
             if used:
                 Z = np.hstack(used).astype(K.dtype, copy=False)
                 K += Z @ Z.T
         return whole
 
-    def images(self, C: RealArray, problems: Index) -> RealArray:
-        """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, l)."""
-        found = images(self.grams, C)
-        back = self.back[problems]
-        placed = np.empty_like(C)
-        np.put_along_axis(placed, back, C, axis=1)
-        moved = images(self.grams[self.still], placed)
-        found[:, self.still] = np.take_along_axis(moved, back[:, None, :], axis=2)
+    def images_of(C: RealArray, problems: Index) -> RealArray:
+        found, orders, placed = images(grams, C), back[problems], np.empty_like(C)
+        np.put_along_axis(placed, orders, C, axis=1)
+        own = images(grams[still], placed)
+        found[:, still] = np.take_along_axis(own, orders[:, None, :], axis=2)
         for rows, c, problem in zip(found, C, problems, strict=True):
-            for j, Z in zip(self.mixed, self.features[problem], strict=True):
+            for j, Z in zip(mixed, features[problem], strict=True):
                 rows[j] = Z @ (Z.T @ c)
         return found
+
+    return replace(shared(grams), combine=combine, images=images_of)
 
 
 def _add_moved(K: RealArray, own: RealArray, order: Index) -> None:
@@ -183,33 +179,13 @@ def images(grams: RealArray, C: RealArray) -> RealArray:
     return found.reshape(len(C), m, l)
 
 
-@dataclass(frozen=True, eq=False)
-class SharedFactoredGrams(SharedGrams):
-    """The same where the matrices of one history have few functions, Kⱼ = Q Mⱼ Qᵀ.
-
-    Products with vectors go through Q, sums through the matrices.
-
-    - `units`: kernels of each history
-    - `bases`: Q of each, shape (n_samples, n_functions)
-    - `inside`: Mⱼ of each, shape (n_kernels_of_it, n_functions, n_functions)
-    """
-
-    units: list[Index]
-    bases: list[RealArray]
-    inside: list[RealArray]
-
-    def images(self, C: RealArray, problems: Index) -> RealArray:
-        """Return Kⱼ c for the c of each problem, shape (n_problems, n_kernels, l)."""
-        found = np.empty((len(C), *self.grams.shape[:2]), dtype=C.dtype)
-        for which, Q, M in zip(self.units, self.bases, self.inside, strict=True):
-            found[:, which] = images(M, C @ Q) @ Q.T
-        return found
-
-
 def factored(
     grams: RealArray, seen: Index, rows: Index, unit: Index, error: float, dtype: npt.DTypeLike
-) -> SharedGrams:
-    """Return the matrices of some samples, in factors if these are small.
+) -> SharedKernels:
+    """Return the matrices of some samples, with products of few functions if that is worth it.
+
+    The matrices of one history may have few functions, Kⱼ = Q Mⱼ Qᵀ: products with vectors then go
+    through Q, sums through the matrices.
 
     - `grams` of shape (n_all, n_all_samples, n_all_samples): positive semidefinite, float64
     - `seen` of shape (n_kernels,), `rows` of shape (n_samples,): what is taken of them
@@ -231,16 +207,22 @@ def factored(
         )
         whole = blocks(grams, seen, rows, rows, dtype)
     units = [np.flatnonzero(unit == each) for each in np.unique(unit)]
-    found = []
+    parts = []
     for which in units:
         exact = grams if every else blocks(grams, seen[which], rows, rows, grams.dtype)
         places = seen[which] if every else np.arange(len(which))
         one = leading(exact, places, error, l // _WORTH)
         if one is None:
-            return SharedGrams(whole)
-        found.append((one[0].astype(dtype), one[1].astype(dtype)))
-    bases, inside = map(list, zip(*found, strict=True))
-    return SharedFactoredGrams(whole, units, bases, inside)
+            return shared(whole)
+        parts.append((which, one[0].astype(dtype), one[1].astype(dtype)))
+
+    def images_of(C: RealArray, _: Index) -> RealArray:
+        found = np.empty((len(C), m, l), dtype=C.dtype)
+        for which, Q, M in parts:
+            found[:, which] = images(M, C @ Q) @ Q.T
+        return found
+
+    return replace(shared(whole), images=images_of)
 
 
 def blocks(

@@ -208,13 +208,19 @@ class Effects:
         strongest: Index = self.strength().argmax(axis=2)
         return strongest
 
-    def sign(self, target: int, source: int, lag: int) -> str:
-        """Return "+" where the target rises with the source, "-" where it falls, else "±"."""
-        curve = self.curves[target, source, lag]
-        if curve.std() == 0.0:
-            return ""
-        slope = float(np.corrcoef(LEVELS, curve)[0, 1])
-        return "±" if abs(slope) < _ONE_WAY else "+" if slope > 0.0 else "-"
+    def signs(self) -> npt.NDArray[np.str_]:
+        """Return "+" where the target rises with the source, "-" where it falls, else "±".
+
+        Shape (n_groups, n_groups, n_lags); empty where a curve is flat. All at once: a notebook
+        that shows a fitted graph asks for its table of edges.
+        """
+        deviation, rise = self.strength(), LEVELS - LEVELS.mean()
+        centred = self.curves - self.curves.mean(axis=3, keepdims=True)
+        size = len(LEVELS) * rise.std() * np.where(deviation > 0.0, deviation, 1.0)
+        slope = centred @ rise / size
+        one_way = np.where(slope > 0.0, "+", "-")
+        signs = np.where(np.abs(slope) < _ONE_WAY, "±", one_way)
+        return np.where(deviation > 0.0, signs, "")
 
 
 def find_effects(

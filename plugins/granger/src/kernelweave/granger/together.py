@@ -23,7 +23,7 @@ from kernelweave.vv_rkhs.penalties import ElasticNet
 from scipy.linalg import get_lapack_funcs
 
 from ._njit_models import minimise_models
-from .shared_grams import SharedGrams
+from .shared_grams import SharedKernels
 from .target import TargetSettings
 
 # Share of the promised fall that a step must keep: small, so that nearly every real fall is taken.
@@ -70,7 +70,7 @@ def precision(lams: Vector, task: TargetSettings) -> np.dtype[np.floating]:
 
 
 def fit_together(
-    grams: SharedGrams,
+    grams: SharedKernels,
     Y: Matrix,
     lam: Vector,
     penalty: ElasticNet,
@@ -117,7 +117,7 @@ def fit_together(
     return found
 
 
-def at_once(grams: SharedGrams) -> int:
+def at_once(grams: SharedKernels) -> int:
     """Return how many problems share a reading of the matrices.
 
     Their work matrices take no more than a cache holds, or than the matrices themselves and a
@@ -126,7 +126,7 @@ def at_once(grams: SharedGrams) -> int:
     per_problem = (
         int(grams.dtype.itemsize) * grams.n_samples * (grams.n_samples + 2 * grams.n_kernels)
     )
-    room = min(_ENOUGH * per_problem, grams.grams.nbytes, memory.limit_bytes() // 4)
+    room = min(_ENOUGH * per_problem, grams.n_bytes, memory.limit_bytes() // 4)
     return max(1, max(_BYTES, room) // per_problem)
 
 
@@ -135,7 +135,7 @@ class _Search:
 
     def __init__(
         self,
-        grams: SharedGrams,
+        grams: SharedKernels,
         Y: Matrix,
         lam: Vector,
         penalty: ElasticNet,
