@@ -342,7 +342,7 @@ def test_cells_in_batches_are_what_they_are_in_a_table(
         # of letters that are found
         warnings.filterwarnings("ignore", ".*is not UTF-8 text")
         parts = [batch.X for batch in Batches(path, "y", size=25)]
-        known = read_table(path).as_given(["größe", "town"])
+        known = read_table(path).inputs(["größe", "town"])
     encoder = ColumnEncoder().fit(known)
     told = [(plan.kind, plan.unit) for plan in encoder.report_]
     assert told == [("number", "kg"), ("category", "")]

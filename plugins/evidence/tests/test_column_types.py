@@ -260,7 +260,7 @@ class TestDates:
         kept = np.arange(N) != 3
         np.testing.assert_allclose(found.numeric[kept, :-1], rows.numeric[kept])
         assert form in encoder.report_[0].remark
-        with pytest.warns(ColumnWarning, match="1 of 2 rows holds other text, .* in row 0, read"):
+        with pytest.warns(ColumnWarning, match="1 of 2 rows holds text, .* in row 0, read"):
             odd = encoder.transform(pd.DataFrame({"when": ["some day", words[0]]}))
         assert odd.numeric[:, -1].tolist() == [1.0, 0.0]
         with pytest.raises(ValueError, match=f"format {form} in training and holds none now"):
@@ -321,7 +321,7 @@ def test_dates_as_spreadsheets_write_them_are_dates(form: str) -> None:
 
 def test_a_word_among_dates_is_a_gap() -> None:
     days = pd.date_range("2021-02-03", periods=30).strftime("%Y-%m-%d").tolist()
-    with pytest.warns(ColumnWarning, match=r"1 of 31 rows holds other text, such as 'pending'"):
+    with pytest.warns(ColumnWarning, match=r"1 of 31 rows holds text, such as 'pending'"):
         encoder = ColumnEncoder().fit(pd.DataFrame({"when": [*days, "pending"]}))
     assert encoder.report_[0].seen == "dates"
 

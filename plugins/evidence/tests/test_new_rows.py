@@ -194,6 +194,25 @@ def test_eleven_firms_warn() -> None:
         EvidenceKernelRegressor(**QUICK).fit(panel.drop(columns="invest"), panel["invest"])
 
 
+@pytest.mark.parametrize(
+    ("name", "in_order", "is_order"),
+    [("year", False, True), ("t", True, True), ("t", False, False), ("count", False, False)],
+)
+def test_years_are_an_order_and_counts_are_none(name: str, in_order: bool, is_order: bool) -> None:
+    """Eight firms in fifteen years, by firm or by year; counts lie in the same range."""
+    state = np.random.default_rng(0)
+    year = np.tile(np.arange(2001.0, 2016.0), 8)
+    year = np.sort(year) if in_order else year
+    X = pd.DataFrame({"x": state.normal(size=120), name: year.astype(int)})
+    X["firm"] = [f"f{k}" for k in np.repeat(np.arange(8), 15)]
+    if name == "count":
+        X[name] = state.integers(0, 40, 120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeldOutWarning)
+        model = EvidenceKernelRegressor(**QUICK).fit(X, np.sin(X["x"]) + state.normal(size=120))
+    assert (f"later by {name}" in model.held_out_.index) == is_order
+
+
 def test_classes_of_patients() -> None:
     X, y = patients(2)
     y = np.where(y > 0, "ill", "well")

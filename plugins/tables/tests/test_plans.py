@@ -47,10 +47,10 @@ def test_a_cell_is_the_same_at_every_door(tmp_path: Path, door: str) -> None:
         made = made.tolist() if door == "list" else made
     elif door == "CSV":
         frame.to_csv(tmp_path / "t.csv", index=False)
-        made = read_table(tmp_path / "t.csv").as_given(list(frame.columns))
+        made = read_table(tmp_path / "t.csv").inputs(list(frame.columns))
     elif door == "JSON":
         frame.to_json(tmp_path / "t.json", orient="records")
-        made = read_table(tmp_path / "t.json").as_given(list(frame.columns))
+        made = read_table(tmp_path / "t.json").inputs(list(frame.columns))
     plans, rows = plan_columns(made), read_columns(made)
     for plan, raw, (_, kind, unit, values) in zip(plans, rows.columns, CELLS.values(), strict=True):
         assert (plan.kind, plan.unit) == (kind, unit), plan
@@ -65,8 +65,8 @@ def test_what_a_separator_says_goes_along_with_the_frame(tmp_path: Path) -> None
         path = tmp_path / "t.csv"
         path.write_text(f'a{separator}b\n"1,234 kg"{separator}x\n"5,678 kg"{separator}y\n')
         table = read_table(path)
-        rows = read_columns(table.as_given(["a", "b"]).iloc[[0]])
-        (plan, _) = plan_columns(table.as_given(["a", "b"]).iloc[[0]])
+        rows = read_columns(table.inputs(["a", "b"]).iloc[[0]])
+        (plan, _) = plan_columns(table.inputs(["a", "b"]).iloc[[0]])
         assert isinstance(plan.reading, WrittenNumbers)
         values = numbers_of(rows.columns[0], plan.reading, "a", comma=rows.comma)
         assert values.tolist() == [number] == table.frame["a"].tolist()[:1]
@@ -208,7 +208,7 @@ def test_new_rows_are_dates_where_training_held_dates() -> None:
     with pytest.raises(ValueError, match="'a' held dates in training and holds numbers now"):
         as_dates(Numbers(np.array([1.0, np.nan])), "a")
     read = words("2024-05-01", "soon", "2024-05-03")
-    with pytest.warns(ColumnWarning, match=r"1 of 3 rows holds other text, such as 'soon'"):
+    with pytest.warns(ColumnWarning, match=r"1 of 3 rows holds text, such as 'soon'"):
         check_dates(read, np.array([False, True, False]), "a", 0, "%Y-%m-%d")
     with pytest.raises(ValueError, match=r"held dates of the format %Y .*such as 'soon'"):
         check_dates(words("soon", "late"), np.array([True, True]), "a", 0, "%Y")

@@ -15,6 +15,7 @@ import pytest
 import skops.io
 from kernelweave.kernels_core import Status
 from kernelweave.tables import TableError, read_table, read_target
+from kernelweave.tables.table import read_cells
 from kernelweave.workbench import Model, load_model, save_model
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
@@ -170,7 +171,7 @@ def test_a_loaded_model_can_be_saved_again(model: Model, saved: Path, tmp_path: 
 def test_columns_are_matched_by_name(model: Model) -> None:
     table = read_table("iris")
     shuffled = table.frame[table.columns[::-1]].assign(extra="text")
-    other = type(table)("shuffled", shuffled)
+    other = read_cells(shuffled, "shuffled")
     np.testing.assert_array_equal(model.predict(other), model.predict(table))
     lacking = type(table)("lacking", table.frame.drop(columns=["petal width (cm)"]))
     with pytest.raises(TableError, match=r"lacks 1 of the 4 columns .*'petal width"):

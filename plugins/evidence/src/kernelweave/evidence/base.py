@@ -664,10 +664,10 @@ class EvidenceModel(Explained, Estimator):
         """What to expect of each kind of new rows.
 
         A row for each: those that the folds held out, whose score is `held_out_score_`; rows of a
-        new group, for every column that could name one; rows that are later by a date or in the
-        table. The columns: the score, its standard error over groups or blocks of rows, and of how
-        many rows and groups. All but the first are closed forms at the scales that all rows chose,
-        so a little too good. Of more than 50,000 rows in batches there is only the first, as
+        new group, for every column that could name one; rows that are later by a date, a year or in
+        the table. The columns: the score, its standard error over groups or blocks of rows, and of
+        how many rows and groups. All but the first are closed forms at the scales that all rows
+        chose, so a little too good. Of more than 50,000 rows in batches there is only the first, as
         nothing leaves rows out that are not in memory.
         """
         import pandas as pd

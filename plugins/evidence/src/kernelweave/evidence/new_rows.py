@@ -8,6 +8,7 @@ later. The scales are those that all rows chose, so that a line is a little too 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,6 +30,8 @@ _LEVELS, _ROWS = 8, 2.0
 # Neighbouring groups of white noise have squared differences of twice their variance. Whole numbers
 # whose neighbours are alike are quantities, such as hours and ages, and name no groups.
 _ALIKE = 1.0
+_YEARS = (1800.0, 2100.0)
+_CALLED_YEARS = re.compile(r"(?i)year|jahr|ann[ée]e|\byr\b")
 # blocks of the rows in their order, of which the later half is predicted
 _BLOCKS = 12
 _FEWEST = 2 * _BLOCKS
@@ -117,12 +120,13 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
         elif each.name.endswith("days since 1970"):
             days = np.floor(rows.numeric[:, j])
             kinds += _new(each.source, np.unique(days, return_inverse=True)[1].ravel(), "day of ")
-            later = f"later by {each.source}", f"rows that are later by {each.source!r}"
-            kinds.append(Kind(*later, f"order={each.source!r}", order=rows.numeric[:, j]))
+            kinds.append(_later(each.source, rows.numeric[:, j]))
         elif each.kind == "number" and (rows.numeric[:, j] == np.floor(rows.numeric[:, j])).all():
             codes = np.unique(rows.numeric[:, j], return_inverse=True)[1].ravel()
             if codes.max() < len(rows) / _ROWS and not _are_quantities(codes, rows):
                 kinds += _new(each.source, codes)
+            if _are_years(each.source, rows.numeric[:, j], first):
+                kinds.append(_later(each.source, rows.numeric[:, j]))
     kinds += _alike(rows, [each.groups for each in kinds if each.groups is not None])
     known = [np.argsort(each.order, kind="stable") for each in kinds if each.order is not None]
     in_the_file = any(np.array_equal(np.argsort(first), by) for by in known)
@@ -141,6 +145,23 @@ def _new(column: str, groups: Index, what: str = "") -> list[Kind]:
         return []
     said = f"rows of a new {what}{column!r}"
     return [Kind(f"new {what}{column}", said, f"groups={column!r}", groups=groups)]
+
+
+def _later(column: str, order: FloatArray) -> Kind:
+    said = f"rows that are later by {column!r}"
+    return Kind(f"later by {column}", said, f"order={column!r}", order=order)
+
+
+def _are_years(column: str, values: FloatArray, first: Index) -> bool:
+    """Return whether whole numbers are called years, or rise through the file, several rows each.
+
+    Counts and prices may lie between the same bounds, but in no order.
+    """
+    if not _YEARS[0] <= values.min() <= values.max() <= _YEARS[1]:
+        return False
+    rises = (np.diff(values[np.argsort(first)]) >= 0.0).all()
+    several = len(values) >= _ROWS * len(np.unique(values))
+    return _CALLED_YEARS.search(column) is not None or bool(rises and several)
 
 
 def _alike(rows: Rows, named: Sequence[Index]) -> list[Kind]:

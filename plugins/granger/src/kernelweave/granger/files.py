@@ -15,6 +15,7 @@ from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import did_you_mean
 from kernelweave.tables.frames import read_columns
 from kernelweave.tables.plans import as_dates
+from kernelweave.tables.table import gaps_of
 
 # Fewer steps may all rise by chance: a random walk does so in eight once in 256.
 _ENOUGH = 8
@@ -79,7 +80,7 @@ def _column(table: Table, name: str) -> pd.Series:
 
 def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
     """Return the first column of dates in which no cell is missing, if there is one."""
-    given = table.as_given(names)
+    given = table.inputs(names)
     with warnings.catch_warnings():
         # what is no number is refused below
         warnings.simplefilter("ignore", KernelWeaveWarning)
@@ -110,14 +111,14 @@ def _numbers(table: Table, name: str, *, gaps: bool) -> npt.NDArray[np.float64]:
     try:
         if not gaps:
             return table.numbers(name)
-        known = table.take(np.flatnonzero(table.inputs([name])[name].notna()))
-        known.numbers(name)
+        known = ~gaps_of(table.frame[name])
+        numbers = table.take(np.flatnonzero(known)).numbers(name)
     except TableError as error:
         missing = "the value is missing" in str(error)
         remedy = f"--gaps skip takes it for a gap, {rest}" if missing else rest
         raise TableError(f"{str(error).partition(': fill it in')[0]}; {remedy}") from error
     values = np.full(len(table.frame), np.nan)
-    values[table.inputs([name])[name].notna()] = known.numbers(name)
+    values[known] = numbers
     return values
 
 

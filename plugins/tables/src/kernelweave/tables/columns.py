@@ -10,13 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from numpy.typing import NDArray
 
 from .errors import place_of
+from .written import shows_decimal_comma
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +31,29 @@ _SPANS = (datetime.timedelta, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """Numbers, NaN where there is a gap.
+class Values:
+    """Values of rows, NaN or NaT where there is a gap."""
+
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Where there is no value."""
+        import pandas as pd
+
+        return np.asarray(pd.isna(self.values), dtype=np.bool_)
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Return some of the rows."""
+        return replace(self, values=self.values.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Values):
+    """Numbers, in an array of floats.
 
     `whole`: whether the table's own type was an integer; `unit`: in which they were written.
     """
@@ -41,17 +63,13 @@ class Numbers:
     seen: str = "numbers"
     unit: str = ""
 
-    def __len__(self) -> int:
-        return len(self.values)
 
-    @property
-    def gaps(self) -> NDArray[np.bool_]:
-        """Where there is no value."""
-        return np.isnan(self.values)
+@dataclass(frozen=True, eq=False)
+class Dates(Values):
+    """Moments, in a pandas series of dtype datetime64."""
 
-    def take(self, rows: NDArray[np.intp]) -> Numbers:
-        """Return some of the rows."""
-        return replace(self, values=self.values[rows])
+    values: pd.Series[pd.Timestamp]
+    seen: str = "dates"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,32 +88,17 @@ class Words:
         """Where there is no value."""
         return self.codes < 0
 
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """How many rows have each label."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))
+
     def take(self, rows: NDArray[np.intp]) -> Words:
         """Return some of the rows, with the labels that they have."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         has_gap = bool(len(used)) and used[0] < 0
         labels = tuple(self.labels[code] for code in used[int(has_gap) :])
         return replace(self, codes=codes.astype(np.int64) - has_gap, labels=labels)
-
-
-@dataclass(frozen=True, eq=False)
-class Dates:
-    """Moments in a pandas series of dtype datetime64, NaT where there is a gap."""
-
-    values: pd.Series[pd.Timestamp]
-    seen: str = "dates"
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def gaps(self) -> NDArray[np.bool_]:
-        """Where there is no value."""
-        return np.asarray(self.values.isna(), dtype=np.bool_)
-
-    def take(self, rows: NDArray[np.intp]) -> Dates:
-        """Return some of the rows."""
-        return replace(self, values=self.values.iloc[rows].reset_index(drop=True))
 
 
 Raw: TypeAlias = Numbers | Words | Dates
@@ -125,12 +128,14 @@ class RawTable:
         return replace(self, columns=tuple(column.take(rows) for column in self.columns))
 
 
-def is_missing(cell: object) -> bool:
-    """Whether a cell is one of the ways to write that a value is missing.
+def comma_of(columns: Iterable[Raw]) -> str:
+    """Return what columns of texts say of a comma in 1,234: ``"decimal"``, or empty."""
+    words = (each.labels for each in columns if isinstance(each, Words) and each.seen == "text")
+    return "decimal" if any(map(shows_decimal_comma, words)) else ""
 
-    `cell`: a string, a number or a pandas missing value. Returns: True for empty cells, NA, N/A,
-    n.a., Excel's #N/A, NaN, null, None and a question mark.
-    """
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell says that a value is missing: empty, NA, n.a., #N/A, NaN, null, None, ?."""
     import pandas as pd
 
     return bool(pd.isna(cell)) or str(cell).strip().casefold() in _MISSING  # type: ignore[call-overload]
@@ -156,8 +161,7 @@ def as_words(raw: Raw) -> Words:
         return raw
     import pandas as pd
 
-    values = raw.values if isinstance(raw, Numbers) else raw.values.to_numpy()
-    codes, uniques = pd.factorize(values)
+    codes, uniques = pd.factorize(np.asarray(raw.values))
     return Words(codes.astype(np.int64), tuple(label(each) for each in uniques), raw.seen)
 
 
@@ -175,48 +179,6 @@ def read_objects(values: Labels, name: str) -> Raw:
     and times of day words, as 12:30; `name`: of the column, for messages. Words where numbers and
     words are mixed. Raises TypeError if a value is none of these, naming the column and the row.
     """
-    codes, uniques = _factorize(values, name)
-    kinds = set(map(type, uniques))
-    if kinds <= {bool, np.bool_}:
-        return _words(codes, uniques, "booleans") if kinds else Numbers(np.full(len(codes), np.nan))
-    if all(issubclass(kind, _NUMBERS) and not issubclass(kind, bool) for kind in kinds):
-        whole = all(issubclass(kind, numbers.Integral) for kind in kinds) and codes.min() >= 0
-        return Numbers(_take_codes(np.array([float(each) for each in uniques]), codes), whole)
-    if all(issubclass(kind, _DATES) for kind in kinds):
-        import pandas as pd
-
-        moments = pd.Series(pd.to_datetime(list(uniques)))
-        return Dates(moments.reindex(codes).reset_index(drop=True))
-    if all(issubclass(kind, _SPANS) for kind in kinds):
-        seconds = np.array([_seconds(each) for each in uniques])
-        return Numbers(_take_codes(seconds, codes), seen="durations")
-    allowed = (str, np.bool_, datetime.time, *_NUMBERS)
-    for code, each in enumerate(uniques):
-        if not isinstance(each, allowed):
-            _refuse(each, name, int(np.flatnonzero(codes == code)[0]))
-    return _words(codes, uniques, "text")
-
-
-def read_labels(codes: Labels, values: list[object], seen: str) -> Words:
-    """Return codes of values as codes of their labels; values of one label are one.
-
-    `codes` of shape (n_rows,): −1 where there is a gap; `values`: what the codes stand for; empty
-    texts become gaps; `seen`: what the column is, for the report.
-    """
-    import pandas as pd
-
-    names = np.array([_known(label(each), seen) for each in values], dtype=object)
-    owner, distinct = pd.factorize(names)
-    owner = np.append(owner, -1)
-    return Words(owner[codes].astype(np.int64), tuple(str(each) for each in distinct), seen)
-
-
-def _known(word: str, seen: str) -> str | None:
-    """Return a label, ``None`` where it says that there is nothing; a category says what it is."""
-    return None if not word or (seen == "text" and is_missing(word)) else word
-
-
-def _factorize(values: Labels, name: str) -> tuple[Labels, list[Any]]:
     import pandas as pd
 
     try:
@@ -226,25 +188,41 @@ def _factorize(values: Labels, name: str) -> tuple[Labels, list[Any]]:
             if getattr(type(each), "__hash__", None) is None:
                 _refuse(each, name, row)
         raise
-    return codes, list(uniques)
+    kinds = set(map(type, uniques))
+    if not kinds:
+        return Numbers(np.full(len(codes), np.nan))
+    if kinds <= {bool, np.bool_}:
+        return read_labels(codes, uniques, "booleans")
+    if all(issubclass(kind, _NUMBERS) and not issubclass(kind, bool) for kind in kinds):
+        whole = all(issubclass(kind, numbers.Integral) for kind in kinds) and codes.min() >= 0
+        return Numbers(np.array([*map(float, uniques), np.nan])[codes], whole)
+    if all(issubclass(kind, _DATES) for kind in kinds):
+        moments = pd.Series(pd.to_datetime(list(uniques)))
+        return Dates(moments.reindex(codes).reset_index(drop=True))
+    if all(issubclass(kind, _SPANS) for kind in kinds):
+        seconds = [np.timedelta64(each) / np.timedelta64(1, "s") for each in uniques]
+        return Numbers(np.array([*seconds, np.nan])[codes], seen="durations")
+    allowed = (str, np.bool_, datetime.time, *_NUMBERS)
+    for code, each in enumerate(uniques):
+        if not isinstance(each, allowed):
+            _refuse(each, name, int(np.flatnonzero(codes == code)[0]))
+    return read_labels(codes, uniques, "text")
 
 
-def _words(codes: Labels, values: list[object], seen: str) -> Words:
-    return read_labels(codes, [_decoded(each) for each in values], seen)
+def read_labels(codes: Labels, values: Iterable[object], seen: str) -> Words:
+    """Return codes of values as codes of their labels; values of one label are one.
 
+    `codes` of shape (n_rows,): −1 where there is a gap; `values`: what the codes stand for; empty
+    texts become gaps, and so do words for nothing in a text: a category says what it is; `seen`:
+    what the column is, for the report.
+    """
+    import pandas as pd
 
-def _decoded(value: object) -> object:
-    return bool(value) if isinstance(value, np.bool_) else value
-
-
-def _take_codes(values: NDArray[np.float64], codes: Labels) -> NDArray[np.float64]:
-    """Return the value of each code, NaN where it is −1."""
-    spread: NDArray[np.float64] = np.append(values, np.nan)[codes]
-    return spread
-
-
-def _seconds(value: datetime.timedelta | np.timedelta64) -> float:
-    return float(np.timedelta64(value) / np.timedelta64(1, "s"))
+    names = [label(each) for each in values]
+    nothing = [not each or (seen == "text" and is_missing(each)) for each in names]
+    owner, distinct = pd.factorize(np.where(nothing, None, np.array(names, dtype=object)))
+    owner = np.append(owner, -1)
+    return Words(owner[codes].astype(np.int64), tuple(map(str, distinct)), seen)
 
 
 def _refuse(value: object, name: str, row: int) -> NoReturn:

@@ -13,9 +13,9 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from .columns import Dates, Raw, Words, read_objects
 from .dates import read_dates
-from .table import Table, as_numbers, is_total
+from .table import Table, as_numbers, named_total
 from .target import Target
-from .written import WrittenNumbers, units_of
+from .written import WrittenNumbers, units_behind
 
 _NINES = re.compile(r"99+")
 # Of fewer rows or values anything may be chance.
@@ -39,7 +39,7 @@ def check_data(table: Table, columns: Sequence[str], target: Target) -> list[str
     gaps, days written as numbers, columns that give the target away, rows that occur more than
     once, rows in the order of time, and a target that hangs on a few rows.
     """
-    X, y = table.inputs(columns), target.values
+    X, y = table.frame[list(columns)], target.values
     if len(X) < _FEWEST_ROWS:
         return []
     found = [
@@ -55,13 +55,12 @@ def check_data(table: Table, columns: Sequence[str], target: Target) -> list[str
 
 def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence where the last row is called a total, and no other one is."""
-    for name, column in X.items():
-        cell = column.iloc[-1]
-        if is_total(cell) and (column == cell).sum() == 1:
-            yield (
-                f"the last row, {table.where(len(X) - 1)}, says {cell!r} in column {str(name)!r}: "
-                "if it sums the others, remove it"
-            )
+    name = named_total(X)
+    if name is not None:
+        yield (
+            f"the last row, {table.where(len(X) - 1)}, says {X[name].iloc[-1]!r} in column "
+            f"{name!r}: if it sums the others, remove it"
+        )
 
 
 def _units(X: pd.DataFrame) -> Iterator[str]:
@@ -70,12 +69,12 @@ def _units(X: pd.DataFrame) -> Iterator[str]:
         if pd.api.types.is_numeric_dtype(column) or column.nunique() < _FEWEST_ROWS:
             continue
         raw = _read(column)
-        units = units_of(raw.labels) if isinstance(raw, Words) else None
-        if not units or not 1 < len(units) <= _MOST_UNITS or not isinstance(raw, Words):
+        units = set(units_behind(raw.labels)) if isinstance(raw, Words) else set()
+        if None in units or not 1 < len(units) <= _MOST_UNITS or not isinstance(raw, Words):
             continue
         # where all but a word or two have one, they are numbers
         if WrittenNumbers.fit(raw.labels, np.ones(len(raw.labels)).tolist()) is None:
-            named = [each or "none" for each in sorted(units, reverse=True)]
+            named = [each or "none" for each in sorted(map(str, units), reverse=True)]
             yield (
                 f"column {str(name)!r} has numbers in several units ({', '.join(named)}) and is "
                 "read as categories: write all of them in one unit"

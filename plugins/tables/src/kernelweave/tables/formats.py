@@ -9,6 +9,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from .errors import TableError, did_you_mean, one_line
 from .table import (
     Table,
     check_names,
-    read_written,
+    read_cells,
     warn_of_title,
     with_index,
     without_row_numbers,
@@ -51,7 +52,7 @@ def read_parquet(content: bytes, source: str) -> Table:
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
     except (ValueError, OSError) as error:
         raise TableError(f"{source} is not a sound Parquet file: {one_line(error)}") from error
-    return _table(frame, source)
+    return read_cells(frame, source)
 
 
 def read_excel(
@@ -114,7 +115,7 @@ def read_statistics(path: Path, source: str) -> Table:
         ) from error
     except Exception as error:
         raise TableError(f"{source} is not a sound {ending} file: {one_line(error)}") from error
-    return _table(frame, source)
+    return read_cells(frame, source)
 
 
 def read_json(content: bytes, source: str) -> Table:
@@ -135,9 +136,8 @@ def read_json(content: bytes, source: str) -> Table:
         if not isinstance(row, dict):
             where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
             raise TableError(f"{source}, {where}: {row!r:.40} is not an object with columns")
-    frame = _unnested(pd.DataFrame(rows))
-    check_names(map(str, frame.columns), source)
-    return _table(frame, source, lines)
+    where = None if lines is None else lambda: lines
+    return read_cells(_unnested(pd.DataFrame(rows)), source, lines=where)
 
 
 def _unnested(frame: pd.DataFrame) -> pd.DataFrame:
@@ -202,22 +202,11 @@ def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
         if "" in names:
             unnamed = names.index("") + 1
             raise TableError(f"{source}: column {unnamed} has no name: name it or remove it")
-        check_names(names, source)
     else:
         names = [str(j) for j in range(sheet.shape[1])]
     frame = rows.set_axis(names, axis=1).infer_objects()
-    table = without_total(_table(frame, source, lines))
+    table = without_total(read_cells(frame, source, lines=lambda: lines))
     return without_row_numbers(table) if header and not first[0] else table
-
-
-def _table(frame: pd.DataFrame, source: str, lines: list[int] | None = None) -> Table:
-    """Return a table; `lines`: where in the file each row stands."""
-    if frame.empty:
-        raise TableError(f"{source} has no rows or no columns: there is nothing to learn from")
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    found, units, texts = read_written(frame.reset_index(drop=True), source)
-    where = None if lines is None else lambda: lines
-    return Table(source, found, lines=where, units=units, texts=texts)
 
 
 def read_libsvm(content: bytes, source: str) -> Table:
@@ -245,7 +234,8 @@ def read_libsvm(content: bytes, source: str) -> Table:
     dense = csr_matrix((X.data, columns, X.indptr), (X.shape[0], len(used))).toarray()
     frame = pd.DataFrame(dense, columns=pd.Index([str(j) for j in used]))
     frame[TARGET] = y.astype(np.int64) if np.array_equal(y, np.round(y)) else y
-    return Table(source, frame, target=TARGET, lines=lambda: _libsvm_lines(content), sparse=True)
+    lines = partial(_libsvm_lines, content)
+    return read_cells(frame, source, target=TARGET, lines=lines, sparse=True)
 
 
 def _libsvm_lines(content: bytes) -> Sequence[int]:

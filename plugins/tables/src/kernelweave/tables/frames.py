@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,7 @@ from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
-from .columns import Dates, Numbers, Raw, RawTable, Words, read_labels, read_objects
-from .written import shows_decimal_comma
+from .columns import Dates, Numbers, Raw, RawTable, Words, comma_of, read_labels, read_objects
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -83,16 +82,8 @@ def _read_frame(X: Any) -> RawTable:
         for name, each in zip(columns, read, strict=True)
     )
     known = getattr(X, "attrs", None) or {}
-    comma, kinds = _comma_of(known, raws), known.get("kinds", {})
+    comma, kinds = known.get("comma") or comma_of(raws), known.get("kinds", {})
     return RawTable(tuple(columns), raws, named=True, comma=comma, kinds=kinds)
-
-
-def _comma_of(known: Mapping[str, Any], columns: tuple[Raw, ...]) -> str:
-    """Return what the file of a table, or else its other columns, say of a comma in 1,234."""
-    if "comma" in known:
-        return str(known["comma"])
-    words = (each.labels for each in columns if isinstance(each, Words) and each.seen == "text")
-    return "decimal" if any(map(shows_decimal_comma, words)) else ""
 
 
 def _read_pandas(X: pd.DataFrame) -> Iterator[Labels | nw.Series]:

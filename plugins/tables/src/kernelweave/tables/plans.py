@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
+from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
@@ -17,7 +18,7 @@ from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
 from .dates import DateParts, date_as_written, day_first, read_dates
 from .errors import ColumnWarning, place_of
 from .frames import read_columns
-from .written import WrittenNumbers, unit_of_most, units_behind
+from .written import WrittenNumbers, have_no_unit, unit_of_most, units_behind
 
 Kind = Literal["number", "category", "text", "date", "ignore"]
 KINDS = ("number", "category", "text", "date", "ignore")
@@ -109,8 +110,7 @@ def read_as_numbers(words: Words, comma: str) -> tuple[WrittenNumbers, str]:
     """
     found = None
     if words.labels and not are_codes(words.labels):
-        counts = np.bincount(words.codes[words.codes >= 0], minlength=len(words.labels))
-        found = WrittenNumbers.fit(words.labels, counts.tolist(), comma=comma)
+        found = WrittenNumbers.fit(words.labels, words.counts.tolist(), comma=comma)
     return found if found is not None else _reject("numbers")
 
 
@@ -137,49 +137,13 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
 READERS: list[Reader] = [read_as_numbers, read_as_dates]
 
 
-def plan_column(
-    name: str, raw: Raw, *, kind: str | None = None, comma: str = ""
-) -> tuple[ColumnPlan, Raw]:
-    """Return the plan of a training column, and its cells as what they are.
+def first_reading(
+    words: Words, comma: str = "", kind: str | None = None
+) -> tuple[WrittenNumbers | DateParts, str] | None:
+    """Return what the first reader says that takes a column, of a kind where one is asked for.
 
-    `kind`: what the user says that it is. Raises ValueError if it cannot be that.
+    ``None`` where all reject it.
     """
-    if kind == "ignore":
-        return ColumnPlan(name, "ignore", raw.seen, remark="Ignored, as requested."), raw
-    if kind == "category":
-        return ColumnPlan(name, "category", raw.seen), as_words(raw)
-    if kind == "text":
-        return ColumnPlan(name, "text", raw.seen), as_words(raw)
-    if isinstance(raw, Numbers) and kind != "date":
-        return ColumnPlan(name, "number", raw.seen), raw
-    if isinstance(raw, Dates):
-        parts = read_dates(raw)
-        if parts is not None and kind != "number":
-            return ColumnPlan(name, "date", "dates", parts), raw
-    elif isinstance(raw, Words) and (raw.seen == "text" or kind):
-        found = _first_reading(raw, kind, comma)
-        if found is not None:
-            return _planned(name, raw, *found)
-    if kind is not None:
-        shown = next(iter(as_words(raw).labels), "missing values")
-        raise ValueError(f"column {name!r} cannot be read as a {kind}: it contains {shown!r}")
-    if isinstance(raw, Words) and are_texts(raw):
-        return ColumnPlan(name, "text", raw.seen), raw
-    return ColumnPlan(name, "category", raw.seen, None, _told_codes(raw) or _told_dates(raw)), (
-        as_words(raw)
-    )
-
-
-def are_texts(words: Words) -> bool:
-    """Whether a column holds texts: mostly different, and of three words or more in the median."""
-    known = len(words) - int(words.gaps.sum())
-    if known < FEWEST_ROWS or 2 * len(words.labels) < known or words.seen != "text":
-        return False
-    return bool(np.median([len(label.split()) for label in words.labels]) >= _WORDS_OF_TEXTS)
-
-
-def _first_reading(words: Words, kind: str | None, comma: str) -> tuple[Reading, str] | None:
-    """Return what the first reader says that takes a column, of a kind where one is asked for."""
     from skrub.core import RejectColumn
 
     if kind == "number" and words.seen == "booleans":
@@ -191,10 +155,47 @@ def _first_reading(words: Words, kind: str | None, comma: str) -> tuple[Reading,
             continue
         if kind is None or (kind == "date") == isinstance(reading, DateParts):
             return reading, remark
-    if kind == "number":
-        values = WrittenNumbers().read(words.labels, comma=comma)
-        return (WrittenNumbers(), "") if np.isfinite(values).any() else None
+    if kind == "number" and np.isfinite(WrittenNumbers().values_of(words, comma)).any():
+        return WrittenNumbers(), ""
     return None
+
+
+def plan_column(
+    name: str, raw: Raw, *, kind: str | None = None, comma: str = ""
+) -> tuple[ColumnPlan, Raw]:
+    """Return the plan of a training column, and its cells as what they are.
+
+    `kind`: what the user says that it is. Raises ValueError if it cannot be that.
+    """
+    if kind == "ignore":
+        return ColumnPlan(name, "ignore", raw.seen, remark="Ignored, as requested."), raw
+    if kind == "category" or kind == "text":
+        return ColumnPlan(name, kind, raw.seen), as_words(raw)
+    if isinstance(raw, Numbers) and kind != "date":
+        return ColumnPlan(name, "number", raw.seen), raw
+    if isinstance(raw, Dates) and kind != "number":
+        return ColumnPlan(name, "date", "dates", read_dates(raw)), raw
+    if isinstance(raw, Words) and (raw.seen == "text" or kind):
+        found = first_reading(raw, comma, kind)
+        if found is not None:
+            return _planned(name, raw, *found)
+    if kind is not None:
+        shown = next(iter(as_words(raw).labels), "missing values")
+        raise ValueError(f"column {name!r} cannot be read as a {kind}: it contains {shown!r}")
+    if isinstance(raw, Words) and are_texts(raw):
+        return ColumnPlan(name, "text", raw.seen), raw
+    words = as_words(raw)
+    return ColumnPlan(
+        name, "category", raw.seen, None, _told_codes(words) or _told_dates(words)
+    ), words
+
+
+def are_texts(words: Words) -> bool:
+    """Whether a column holds texts: mostly different, and of three words or more in the median."""
+    known = int(words.counts.sum())
+    if known < FEWEST_ROWS or 2 * len(words.labels) < known or words.seen != "text":
+        return False
+    return bool(np.median([len(label.split()) for label in words.labels]) >= _WORDS_OF_TEXTS)
 
 
 def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[ColumnPlan, Raw]:
@@ -203,18 +204,13 @@ def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[Co
         remark = f"{remark[0].upper()}{remark[1:]}."
     if not isinstance(reading, WrittenNumbers):
         return ColumnPlan(name, "date", "dates", reading, remark), words
-    values = _values_of(words, reading)
-    said = f"Numbers in {reading.unit}." if reading.unit else ""
-    if np.isnan(values[words.codes >= 0]).any():
-        said = f"Numbers, but {_warn_of_words(name, words, values)}."
-    elif not said:
-        said = "Numbers stored as text."
-    whole = bool((words.codes >= 0).all()) and all(
-        each.lstrip("+-").isdigit() for each in words.labels
-    )
-    numbers = Numbers(values, whole, unit=reading.unit)
+    values = reading.values_of(words)
+    said = f"Numbers in {reading.unit}." if reading.unit else "Numbers stored as text."
+    if (odd := np.isnan(values) & ~words.gaps).any():
+        said = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
+    whole = not words.gaps.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
     plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (said, remark))))
-    return plan, numbers
+    return plan, Numbers(values, whole, unit=reading.unit)
 
 
 def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnPlan]:
@@ -268,36 +264,48 @@ def numbers_of(
     if isinstance(raw, Dates):
         _not_as_in_training(name, "numbers", f"{raw.seen} now")
     if isinstance(raw, Numbers):
-        if reading.unit and raw.unit != reading.unit and not raw.gaps.all():
-            then = reading.unit
-            _warn(
-                name,
-                f"has no unit, and was in {then} in the training data: its numbers are taken as "
-                f"{then}",
-            )
+        if not (raw.unit or raw.gaps.all()):
+            check_unit(name, "", reading.unit)
         return raw.values
-    counts = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.labels))
-    now = unit_of_most(raw.labels, counts.tolist())
+    now = unit_of_most(raw.labels, raw.counts.tolist())
     if now and not reading.unit:
-        _warn(
-            name,
-            f"is in {now}, and had no unit in the training data: check that it is in the same",
-        )
+        check_unit(name, now, "")
         reading = replace(reading, unit=now)
-    values = _values_of(raw, reading, comma)
-    known = raw.codes >= 0
-    if known.any() and np.isnan(values[known]).all():
-        if now and now != reading.unit:
-            raise ValueError(
-                f"column {name!r} is in {now}, and was in {reading.unit} in the training data: "
-                f"convert it to {reading.unit}"
-            )
+    values = reading.values_of(raw, comma)
+    odd = np.isnan(values) & ~raw.gaps
+    if odd.any() and np.isnan(values).all():
+        if now:
+            check_unit(name, now, reading.unit)
         _not_as_in_training(name, "numbers", f"text now, such as {raw.labels[0]!r}")
     if reading.unit:
-        _warn_of_bare(name, raw, reading)
-    if np.isnan(values[known]).any():
-        _warn_of_words(name, raw, values, first)
+        bare = [code for code, unit in enumerate(units_behind(raw.labels)) if unit == ""]
+        rows = int((np.isin(raw.codes, bare) & np.isfinite(values)).sum())
+        if rows:
+            said = f"column {name!r}: {rows} of {len(raw)} rows {have_no_unit(rows, reading.unit)}"
+            warnings.warn(said, KernelWeaveWarning, stacklevel=4)
+    if odd.any():
+        _warn_of_texts(name, "numbers", raw, odd, first)
     return values
+
+
+def check_unit(name: str, now: str, then: str, source: str = "") -> None:
+    """Raise ValueError where numbers are in another unit than in training; warn of one without.
+
+    `now`, `then`: the units, empty without one; `source`: begins what is said.
+    """
+    if now == then:
+        return
+    what = f"{source}column {name!r}"
+    if now and then:
+        raise ValueError(
+            f"{what} is in {now}, and was in {then} in the training data: convert it to {then}"
+        )
+    said = f"is in {now}, and had no unit in the training data: check that it is in the same"
+    if then:
+        said = (
+            f"has no unit, and was in {then} in the training data: its numbers are taken as {then}"
+        )
+    warnings.warn(f"{what} {said}", KernelWeaveWarning, stacklevel=4)
 
 
 def as_dates(raw: Raw, name: str) -> Dates | Words:
@@ -320,23 +328,14 @@ def check_dates(
     `missed` of shape (n_rows,): where no date was read; `first`: where the first row stands in the
     user's table; `form`: the format. Raises ValueError if all words are so.
     """
-    if not isinstance(read, Words):
+    odd = missed & ~read.gaps
+    if not isinstance(read, Words) or not odd.any():
         return
-    known = read.codes >= 0
-    rows = np.flatnonzero(missed & known)
-    if not len(rows):
-        return
-    shown = read.labels[read.codes[rows[0]]]
-    if len(rows) == known.sum():
+    if odd.sum() == (~read.gaps).sum():
         then = f"dates of the format {form}" if form else "dates"
+        shown = read.labels[read.codes[int(np.argmax(odd))]]
         _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
-    hold = "holds" if len(rows) == 1 else "hold"
-    _warn(
-        name,
-        f"holds dates, but {len(rows)} of {len(read)} rows {hold} other text, such as {shown!r} "
-        f"in {place_of(first + int(rows[0]))}, read as missing values",
-        ColumnWarning,
-    )
+    _warn_of_texts(name, "dates", read, odd, first)
 
 
 def is_identifier(name: str, raw: Raw) -> bool:
@@ -358,87 +357,60 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
     many words there are and the most frequent; ``gaps``: rows without a value.
     """
     if isinstance(plan.reading, DateParts):
-        moments = plan.reading.moments(as_dates(raw, plan.column)).dropna()
-        if isinstance(raw, Words):
-            gaps = int(np.isnan(plan.reading.transform(raw)[:, -1]).sum())
-        else:
-            gaps = int(raw.gaps.sum())
-        return {"range": f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}", "gaps": gaps}
+        read = as_dates(raw, plan.column)
+        moments, gaps = plan.reading.moments(read), read.gaps
+        if isinstance(read, Words):
+            gaps = gaps | moments.isna().to_numpy()[read.codes]
+        return {
+            "range": f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}",
+            "gaps": int(gaps.sum()),
+        }
     if isinstance(raw, Words) and plan.kind == "number":
-        raw = Numbers(_values_of(raw, plan.reading or WrittenNumbers(), comma))
+        raw = Numbers((plan.reading or WrittenNumbers()).values_of(raw, comma))
     if isinstance(raw, Numbers) and plan.kind != "category":
         known = raw.values[~raw.gaps]
         span = f"{known.min():g} to {known.max():g} {plan.unit}".rstrip() if len(known) else "0: "
         return {"range": span, "gaps": int(raw.gaps.sum())}
     words = as_words(raw)
-    counts = np.bincount(words.codes[words.codes >= 0], minlength=len(words.labels))
-    most = np.argsort(-counts, kind="stable")[:3]
-    few = ", ".join(words.labels[code] for code in most) + (", …" if len(counts) > 3 else "")
-    return {"range": f"{len(counts)}: {few}", "gaps": int(words.gaps.sum())}
+    most = np.argsort(-words.counts, kind="stable")[:3]
+    few = ", ".join(words.labels[code] for code in most) + (", …" if len(words.labels) > 3 else "")
+    return {"range": f"{len(words.labels)}: {few}", "gaps": int(words.gaps.sum())}
 
 
-def _values_of(words: Words, reading: WrittenNumbers, comma: str = "") -> FloatArray:
-    """Return the number of each row, NaN where there is none."""
-    if words.seen == "booleans":
-        labels = [float(each == "True") for each in words.labels]
-        values = np.array(labels, dtype=np.float64)
-    else:
-        values = reading.read(words.labels, comma=comma)
-    found: FloatArray = np.append(values, np.nan)[words.codes]
-    return found
+def _warn_of_texts(
+    name: str, what: str, words: Words, odd: NDArray[np.bool_], first: int = 0
+) -> str:
+    """Warn of texts among numbers or dates, and return what was said.
 
-
-def _warn_of_words(name: str, words: Words, values: FloatArray, first: int = 0) -> str:
-    """Warn of words among numbers, and return what was said."""
-    rows = np.flatnonzero(np.isnan(values) & (words.codes >= 0))
-    shown = words.labels[words.codes[rows[0]]]
-    hold = "holds" if len(rows) == 1 else "hold"
+    `odd` of shape (n_rows,): which rows hold one; `first`: as in `numbers_of`.
+    """
+    row, n_odd = int(np.argmax(odd)), int(odd.sum())
     said = (
-        f"{len(rows)} of {len(words)} rows {hold} text, such as {shown!r} in "
-        f"{place_of(first + int(rows[0]))}, read as missing values"
+        f"{n_odd} of {len(words)} rows {'holds' if n_odd == 1 else 'hold'} text, such as "
+        f"{words.labels[words.codes[row]]!r} in {place_of(first + row)}, read as missing values"
     )
-    _warn(name, f"holds numbers, but {said}", ColumnWarning)
+    warnings.warn(f"column {name!r} holds {what}, but {said}", ColumnWarning, stacklevel=5)
     return said
 
 
-def _warn_of_bare(name: str, words: Words, reading: WrittenNumbers) -> None:
-    bare = [code for code, unit in enumerate(units_behind(words.labels)) if unit == ""]
-    rows = int((np.isin(words.codes, bare) & np.isfinite(_values_of(words, reading))).sum())
-    if rows:
-        have = "has no unit and is" if rows == 1 else "have no unit and are"
-        _warn(name, f"{rows} of {len(words)} rows {have} read as {reading.unit}")
-
-
-def _told_codes(raw: Raw) -> str:
+def _told_codes(words: Words) -> str:
     """Return what to say of words that would be numbers, if no zero led one of them."""
-    if not isinstance(raw, Words) or raw.seen != "text" or not are_codes(raw.labels):
+    if words.seen != "text" or not are_codes(words.labels):
         return ""
-    shown = next(each for each in raw.labels if each[0] == "0" and len(each) > 1)
+    shown = next(each for each in words.labels if each[0] == "0" and len(each) > 1)
     return (
         f"Codes that begin with 0, such as {shown!r}, are categories; to use it as a number, set "
         "its kind to 'number'."
     )
 
 
-def _told_dates(raw: Raw) -> str:
+def _told_dates(words: Words) -> str:
     """Return what to say of words that are dates, but in no format that all of them have."""
-    if not isinstance(raw, Words) or raw.seen != "text":
-        return ""
-    shown = date_as_written(raw.labels)
-    return (
+    shown = date_as_written(words.labels) if words.seen == "text" else ""
+    return shown and (
         f"Values such as {shown!r} look like dates, but not all in one known format: they are "
         "categories. To use them as dates, write them all like 2024-05-31."
-        if shown
-        else ""
     )
-
-
-def _warn(name: str, said: str, category: type[Warning] | None = None) -> None:
-    from kernelweave.kernels_core import KernelWeaveWarning
-
-    joint = ":" if said[0].isdigit() else ""
-    message = f"column {name!r}{joint} {said}"
-    warnings.warn(message, category or KernelWeaveWarning, stacklevel=5)
 
 
 def _reject(what: str) -> NoReturn:

@@ -11,9 +11,9 @@ import urllib.error
 import warnings
 import zipfile
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,12 +32,10 @@ from .formats import (
     read_parquet,
     read_statistics,
 )
-from .table import Table, check_names, read_written
+from .table import Table, read_cells
 from .text import read_csv, utf_16_of
 
 if TYPE_CHECKING:
-    import narwhals as nw
-    from kernelweave.kernels_core.arrays import Labels
     from sklearn.utils import Bunch
 
 _TARGET = "target"
@@ -96,7 +94,8 @@ def read_table(
     """
     if not isinstance(source, str | os.PathLike):
         return read_frame(source, target=target)
-    table = _read_named_source(os.fspath(source), _Ways(header, encoding, sheet))
+    ways = {"header": header, "encoding": encoding, "sheet": sheet}
+    table = _read_named_source(os.fspath(source), ways)
     if target is None:
         return table
     if target not in table.columns:
@@ -105,16 +104,7 @@ def read_table(
     return replace(table, target=target)
 
 
-@dataclass(frozen=True)
-class _Ways:
-    """How a user says that a file is written."""
-
-    header: bool
-    encoding: str | None
-    sheet: str | None
-
-
-def _read_named_source(source: str, ways: _Ways) -> Table:
+def _read_named_source(source: str, ways: dict[str, Any]) -> Table:
     # the command line spells a lone dash out
     if source in ("-", "stdin:"):
         return _read_content(sys.stdin.buffer.read(), "standard input", ways)
@@ -126,7 +116,7 @@ def _read_named_source(source: str, ways: _Ways) -> Table:
     return _read_file(path, source, ways) if path.exists() else _read_by_name(source, ways)
 
 
-def _read_file(path: Path, source: str, ways: _Ways) -> Table:
+def _read_file(path: Path, source: str, ways: dict[str, Any]) -> Table:
     if path.suffix.lower() in STATISTICS:
         return read_statistics(path, source)
     try:
@@ -138,7 +128,7 @@ def _read_file(path: Path, source: str, ways: _Ways) -> Table:
     return _read_content(content, source, ways)
 
 
-def _read_by_name(source: str, ways: _Ways) -> Table:
+def _read_by_name(source: str, ways: dict[str, Any]) -> Table:
     known, files = datasets(), folder_files()
     if source in known:
         return read_named(known[source])
@@ -152,22 +142,24 @@ def _read_by_name(source: str, ways: _Ways) -> Table:
     raise TableError(f"{missing}; {hint}" + (f" ({remark})" if remark else ""))
 
 
-def _read_content(content: bytes, source: str, ways: _Ways) -> Table:
+def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
     """Read what the bytes themselves say they are."""
     content = _unpacked(content, source)
     if content.startswith(PARQUET):
         return read_parquet(content, source)
     if content.startswith((ZIP, OLD_EXCEL)):
-        return read_excel(content, source, header=ways.header, wanted=ways.sheet)
-    if b"\0" in content[:4096] and ways.encoding is None and not utf_16_of(content):
+        return read_excel(content, source, header=ways["header"], wanted=ways["sheet"])
+    if b"\0" in content[:4096] and ways["encoding"] is None and not utf_16_of(content):
         raise TableError(
             f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"
         )
     if _JSON.match(content):
         return read_json(content, source)
-    if _is_libsvm(content):
+    lines = content[:65536].splitlines()
+    first = next((line for line in lines if not _COMMENT.match(line)), b"")
+    if _LIBSVM_LINE.match(first):
         return read_libsvm(content, source)
-    return read_csv(content, source, header=ways.header, encoding=ways.encoding)
+    return read_csv(content, source, header=ways["header"], encoding=ways["encoding"])
 
 
 def _unpacked(content: bytes, source: str) -> bytes:
@@ -207,14 +199,6 @@ def _bounded(stream: IO[bytes] | gzip.GzipFile, source: str) -> bytes:
     return content
 
 
-def _is_libsvm(content: bytes) -> bool:
-    """Whether the first line that says something reads ``label index:value ...``."""
-    for line in content[:65536].splitlines():
-        if not _COMMENT.match(line):
-            return bool(_LIBSVM_LINE.match(line))
-    return False
-
-
 def read_named(spec: DatasetSpec) -> Table:
     """Load a registered data set.
 
@@ -229,13 +213,12 @@ def read_named(spec: DatasetSpec) -> Table:
     except Exception as error:
         raise TableError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
     names = bunch.get("feature_names")
-    frame = pd.DataFrame(X).reset_index(drop=True)
-    frame.columns = pd.Index(map(str, frame.columns if names is None else names))
+    frame = pd.DataFrame(X, columns=names).reset_index(drop=True).rename(columns=str)
     column = str(getattr(bunch["target"], "name", _TARGET))
     labels = bunch.get("target_names")
     named = spec.task == "classification" and labels is not None and y.dtype.kind in "iu"
     frame[column] = np.asarray(labels)[y] if named else y
-    return Table(spec.name, frame, target=column, task=spec.task)
+    return read_cells(frame, spec.name, target=column, task=spec.task)
 
 
 def read_openml(source: str) -> Table:
@@ -255,13 +238,13 @@ def read_openml(source: str) -> Table:
             f"openml:ID, so that the data stay the same"
         )
     bunch = _fetch(source, found)
-    frame: pd.DataFrame = bunch["frame"].rename(columns=str)
+    frame: pd.DataFrame = bunch["frame"]
     names = [str(name) for name in bunch["target_names"]]
     if len(names) > 1:
         raise TableError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
     target = names[0] if names else None
     text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
-    return Table(source, frame, target=target, task="classification" if text else None)
+    return read_cells(frame, source, target=target, task="classification" if text else None)
 
 
 def _fetch(source: str, found: re.Match[str]) -> Bunch:
@@ -287,12 +270,11 @@ def _fetch(source: str, found: re.Match[str]) -> Bunch:
 
 
 def read_frame(frame: object, *, target: str | None = None) -> Table:
-    """Return a table of a data frame.
+    """Return a table of a data frame, in which written numbers such as "71,5 kg" are numbers.
 
     `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface
-    (``__arrow_c_stream__``), which needs pyarrow; `target`: the column that is predicted, if the
-    frame has it. A copy, column by column, in which written numbers such as "71,5 kg" are numbers.
-    Raises TableError if it is no table, has no rows, a name twice, or no column ``target``.
+    (``__arrow_c_stream__``); `target`: the column that is predicted, if the frame has it. Raises
+    TableError if it is no table, has no rows, a name twice, or no column ``target``.
 
     Examples
     --------
@@ -301,45 +283,20 @@ def read_frame(frame: object, *, target: str | None = None) -> Table:
     >>> read_table(pl.DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]}), target="y").columns
     ['x', 'y']
     """
-    if isinstance(frame, pd.DataFrame):
-        check_names(map(str, frame.columns), "the table")
-    native = _eager(frame)
-    names = [str(name) for name in native.columns]
-    if not names or native.shape[0] == 0:
-        raise TableError("the table has no rows or no columns: there is nothing to learn from")
-    if target is not None and target not in names:
-        raise TableError(f"the table has no column {target!r}; it has {', '.join(names[:12])}")
-    columns = {str(name): _column(native[name]) for name in native.columns}
-    source = "the table"
-    read, units, texts = read_written(pd.DataFrame(columns), source)
-    return Table(source, read, target=target, units=units, texts=texts)
-
-
-def _eager(frame: object) -> nw.DataFrame:
-    """Return the frame as narwhals sees it."""
     import narwhals as nw
 
-    native = nw.from_native(frame, eager_only=True, pass_through=True)
-    if isinstance(native, nw.DataFrame):
-        return native
-    if hasattr(frame, "__arrow_c_stream__"):
-        try:
-            return nw.from_arrow(frame, backend="pyarrow")
-        except ImportError as error:
-            raise TableError(
-                f"a {type(frame).__name__} is read through Arrow, which needs pyarrow: pip "
-                f"install pyarrow"
-            ) from error
-    raise TableError(
-        f"a table must be a file, a data set's name or a data frame of pandas, polars or Arrow, "
-        f"got {type(frame).__name__}"
-    )
-
-
-def _column(series: nw.Series) -> Labels | pd.Series:
-    """Return the cells: numbers as an array, anything else as objects with None for nothing."""
-    if series.dtype.is_numeric() and not series.is_null().any():
-        return series.to_numpy()
-    if series.dtype.is_temporal():
-        return pd.Series(series.to_list())
-    return pd.Series(series.to_list(), dtype=None if series.dtype.is_numeric() else object)
+    if not isinstance(frame, pd.DataFrame):
+        known = nw.from_native(frame, eager_only=True, pass_through=True)
+        if not isinstance(known, nw.DataFrame):
+            if not hasattr(frame, "__arrow_c_stream__"):
+                raise TableError(
+                    f"a table must be a file, a data set's name or a data frame of pandas, polars "
+                    f"or Arrow, got {type(frame).__name__}"
+                )
+            known = nw.from_arrow(frame, backend="pyarrow")
+        frame = known.to_pandas()
+    table = read_cells(frame, "the table", target=target)
+    if target is not None and target not in table.columns:
+        shown = ", ".join(table.columns[:12])
+        raise TableError(f"the table has no column {target!r}; it has {shown}")
+    return table

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from .columns import Words, are_codes, is_missing, read_objects
-from .errors import TableError, did_you_mean
-from .plans import read_as_numbers
-from .written import shows_decimal_comma
+from .columns import Words, are_codes, comma_of, is_missing, read_objects
+from .errors import CellError, TableError, did_you_mean
+from .plans import check_unit, first_reading
+from .written import WrittenNumbers
 
 _TOTAL = re.compile(
     r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|insgesamt|average|mean)\s*:?\s*"
@@ -32,36 +33,40 @@ class Table:
     ----------
     source : str
         What messages call it.
+    cells : DataFrame
+        The columns by name, as strings, their cells as they were written; its index says where in
+        the source a row stands, from 0.
     frame : DataFrame
-        The columns by name, as strings; its index says where in the source a row stands, from 0.
+        The same, but numbers where a column holds written ones, such as "71.8 kg".
     target : str or None
-        The column that the source itself marks as target.
-    task : str or None
-        The task that the source itself names.
+        The column to predict, where the source says so.
+    task : {"classification", "regression"} or None
+        What the source says that it is.
     lines : callable or None
-        Returns the line of the file on which each row ends; ``None`` where there are no lines.
+        Returns the line of each row of a text; ``None`` where rows are counted.
     sparse : bool
-        Whether an absent column means zeros.
+        Whether columns that are absent are zero.
     units : mapping of str to str
-        The unit of a column that was written with one and is numbers now.
-    texts : mapping of str to Series
-        How the cells of such columns were written.
+        Of columns of numbers that were written with one.
+    refused : mapping of str to str
+        What is wrong with columns that cannot be used, such as those of lists.
     kinds : mapping of str to str
         What the user says that columns are, such as "category" of numbers that are codes.
-    separator : str or None
-        What stood between the columns, as it tells what a comma in a number means.
+    comma : str
+        What a comma in 1,234 is, where the file tells: "decimal" or "thousands".
     """
 
     source: str
+    cells: pd.DataFrame
     frame: pd.DataFrame
     target: str | None = None
     task: str | None = None
     lines: Callable[[], Sequence[int]] | None = field(default=None, repr=False)
     sparse: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, pd.Series] = field(default_factory=dict, repr=False)
+    refused: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
-    separator: str | None = field(default=None, repr=False)
+    comma: str = ""
 
     @property
     def columns(self) -> list[str]:
@@ -69,69 +74,32 @@ class Table:
         return [str(name) for name in self.frame.columns]
 
     def where(self, row: int) -> str:
-        """Return where a row stands, e.g. ``"line 12"``.
-
-        `row`: counted from 0. Counted from 1, the header included for files of lines.
-        """
+        """Return where a row, counted from 0, stands, e.g. ``"line 12"`` of a text, or "row 12"."""
         place = int(self.frame.index[row])
         return f"row {place + 1}" if self.lines is None else f"line {self.lines()[place]}"
 
     def take(self, rows: npt.NDArray[np.intp]) -> Table:
-        """Return some of the rows, which keep their places in the file.
-
-        `rows`: counted from 0.
-        """
-        texts = {name: cells.iloc[rows] for name, cells in self.texts.items()}
-        return replace(self, frame=self.frame.iloc[rows], texts=texts)
+        """Return some of the rows, counted from 0; they keep their places in the file."""
+        return replace(self, cells=self.cells.iloc[rows], frame=self.frame.iloc[rows])
 
     def inputs(self, columns: Sequence[str], unused: Container[str] = ()) -> pd.DataFrame:
-        """Return columns as an estimator for tables takes them.
+        """Return columns as an estimator for tables takes them: their cells as they were written.
 
-        `columns`: which, in this order; `unused`: those of them that may be absent. Returns shape
-        (n_rows, n_columns): cells as they were read; every way to write that one is missing is
-        ``None``.
+        `columns`: which, in this order; `unused`: those of them that may be absent. What a comma
+        in 1,234 is goes along, and what the user said that columns are. Raises TableError if one is
+        absent, or holds lists or objects.
         """
         self.require([name for name in columns if name not in unused])
-        absent = 0.0 if self.sparse else float("nan")
-        return pd.DataFrame(
-            {name: self._cells(name) if name in self.frame.columns else absent for name in columns},
-            index=self.frame.index,
-        )
-
-    def as_given(self, columns: Sequence[str], unused: Container[str] = ()) -> pd.DataFrame:
-        """Return columns with their cells as they were written, for an estimator that reads them.
-
-        `columns`, `unused`: as for `inputs`. What a comma in 1,234 is goes along, and what
-        the user said that columns are.
-        """
-        frame = self.inputs(columns, unused)
-        texts = {name: self.texts[name] for name in columns if name in self.texts}
-        if texts:
-            frame[list(texts)] = pd.DataFrame(texts, index=frame.index)
-        if self.kinds:
-            frame.attrs["kinds"] = {k: kind for k, kind in self.kinds.items() if k in columns}
-        if self.separator is not None:
-            frame.attrs["comma"] = "thousands" if self.separator == "," else "decimal"
+        for name in filter(self.refused.get, columns):
+            raise TableError(f"{self.source}: {self.refused[name]}; --drop {name!r} leaves it out")
+        frame = self.cells.reindex(columns=list(columns), fill_value=0.0 if self.sparse else np.nan)
+        frame.attrs["kinds"] = {k: kind for k, kind in self.kinds.items() if k in columns}
+        if self.comma:
+            frame.attrs["comma"] = self.comma
         return frame
 
-    def _cells(self, name: str) -> pd.Series:
-        """Return a column without the words that say that a cell is missing."""
-        series = self.frame[name]
-        try:
-            return _blanked(series)
-        except TypeError as error:
-            row = next(i for i, cell in enumerate(series) if not isinstance(cell, Hashable))
-            raise TableError(
-                f"{self.source}: column {name!r}, {self.where(row)}: {str(series.iloc[row])!r:.40} "
-                f"is a list or an object, and not one value: leave the column out with --drop "
-                f"{name!r}, or write one value in each cell"
-            ) from error
-
     def require(self, columns: Sequence[str]) -> None:
-        """Raise unless every column is there, or absence means zeros.
-
-        `columns`: their names.
-        """
+        """Raise unless every column is there, or absence means zeros."""
         absent = [name for name in columns if name not in self.frame.columns]
         if absent and not self.sparse:
             few = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
@@ -144,16 +112,13 @@ class Table:
             )
 
     def numbers(self, column: str) -> npt.NDArray[np.float64]:
-        """Return one column as finite numbers.
-
-        `column`: its name. Returns shape (n_rows,): the values.
-        """
+        """Return a column as finite numbers, shape (n_rows,); raise at the first other cell."""
         values = as_numbers(self.frame[column])
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad) == 0:
             return values
         row = int(bad[0])
-        cell = self.texts.get(column, self.frame[column]).iloc[row]
+        cell = self.cells[column].iloc[row]
         place = f"{self.source}: column {column!r}, {self.where(row)}"
         if is_missing(cell):
             written = f" ({str(cell)!r})" if str(cell).strip() else ""
@@ -163,84 +128,62 @@ class Table:
         raise TableError(f"{place}: {str(cell)!r} is not a number: correct it")
 
 
-def _blanked(series: pd.Series) -> pd.Series:
-    """Return a column without the words that say that a cell is missing, numbers as such."""
-    if not (pd.api.types.is_object_dtype(series) or pd.api.types.is_string_dtype(series)):
-        return series
-    known = {cell: None for cell in series.unique() if isinstance(cell, str) and is_missing(cell)}
-    if not known:
-        return series
-    rest = series.astype(object).where(~series.isin(list(known)), None)
-    if hold_codes(rest):
-        return rest
-    numbers = as_numbers(rest)
-    return (
-        pd.Series(numbers, rest.index) if np.array_equal(np.isnan(numbers), rest.isna()) else rest
-    )
-
-
-def read_written(
-    frame: pd.DataFrame, source: str, separator: str | None = None
-) -> tuple[pd.DataFrame, dict[str, str], dict[str, pd.Series]]:
-    """Return a frame whose columns of written numbers are numbers, the units and texts they had.
+def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -> Table:
+    """Return a table of cells as they are written, whose columns of written numbers are numbers.
 
     One or two words among many numbers stay as they are, and so do other columns.
 
-    `frame`: cells as they are written; `source`: what warnings call it; `separator`: between the
-    columns: where it is a comma, 1,234 has a thousand. Where cells have no separator, those of all
-    columns decide.
+    `source`: what messages call it; `comma`: as of `Table`; without, cells of all columns decide;
+    `more`: of `Table`.
 
     Examples
     --------
     >>> import pandas as pd
     >>> written = pd.DataFrame({"a": ["1.234,5 €", "2 €"], "b": ["x,1", "y"]})
-    >>> found, units, texts = read_written(written, "t.csv", ";")
-    >>> found["a"].tolist(), units, texts["a"].tolist()
+    >>> table = read_cells(written, "t.csv", "decimal")
+    >>> table.frame["a"].tolist(), table.units, table.cells["a"].tolist()
     ([1234.5, 2.0], {'a': '€'}, ['1.234,5 €', '2 €'])
     """
-    from skrub.core import RejectColumn
-
-    words = dict(_words_of(frame))
-    comma = "thousands" if separator == "," else "decimal" if separator else ""
-    if separator is None and any(shows_decimal_comma(each.labels) for each in words.values()):
-        comma = "decimal"
-    found, units = frame.copy(deep=False), {}
-    texts: dict[str, pd.Series] = {}
+    cells = cells.rename(columns=str).reset_index(drop=True)
+    check_names(cells.columns, source)
+    if cells.empty:
+        raise TableError(f"{source} has no rows or no columns: there is nothing to learn from")
+    table, words, refused = Table(source, cells, cells, comma=comma, **more), {}, {}
+    with CellError.calling_rows(table.where):
+        for name, column in cells.items():
+            if _may_hold_texts(column):
+                try:
+                    raw = read_objects(column.to_numpy(object), str(name))
+                except TypeError as error:
+                    refused[str(name)] = str(error)
+                else:
+                    if isinstance(raw, Words) and raw.seen == "text":
+                        words[str(name)] = raw
+    comma = comma or comma_of(words.values())
+    frame, units = cells.copy(deep=False), {}
     for name, column in words.items():
-        try:
-            reading, remark = read_as_numbers(column, comma)
-        except RejectColumn:
+        reading, remark = first_reading(column, comma) or (None, "")
+        if not isinstance(reading, WrittenNumbers):
             continue
         if remark:
             said = f"{source}: column {name!r}: {remark}"
-            warnings.warn(said, KernelWeaveWarning, stacklevel=3)
-        texts[name] = frame[name]
+            warnings.warn(said, KernelWeaveWarning, stacklevel=4)
         if reading.unit:
             units[name] = reading.unit
-        values = np.append(reading.read(column.labels, comma=comma), np.nan)[column.codes]
-        odd = np.isnan(values) & (column.codes >= 0)
+        values = reading.values_of(column, comma)
+        odd = np.isnan(values) & ~column.gaps
         read = pd.Series(values, frame.index, name=name)
-        found[name] = read.astype(object).where(~odd, frame[name]) if odd.any() else read
-    return found, units, texts
+        frame[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
+    return replace(table, frame=frame, units=units, refused=refused)
 
 
-def _words_of(frame: pd.DataFrame) -> Iterator[tuple[str, Words]]:
-    """Yield the name and the cells of columns that hold texts."""
-    for name, column in frame.items():
-        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
-            continue
-        try:
-            raw = read_objects(column.astype(object).to_numpy(), str(name))
-        except TypeError:
-            # cells with several values in them, which are refused where they are used
-            continue
-        if isinstance(raw, Words) and raw.seen == "text":
-            yield str(name), raw
+def _may_hold_texts(column: pd.Series) -> bool:
+    return pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)
 
 
 def hold_codes(cells: pd.Series) -> bool:
     """Whether the cells of a column are codes such as 01067, and no numbers."""
-    if not (pd.api.types.is_object_dtype(cells) or pd.api.types.is_string_dtype(cells)):
+    if not _may_hold_texts(cells):
         return False
     known = [cell for cell in cells.dropna().unique() if not is_missing(cell)]
     return all(isinstance(cell, str) for cell in known) and are_codes(known)
@@ -254,11 +197,7 @@ def check_names(names: Iterable[str], source: str) -> None:
 
 
 def with_index(names: list[str]) -> list[str]:
-    """Return names in which a first column without one is called index.
-
-    `names`: of columns, empty where there is none. Returns: as they are where another one lacks its
-    name too.
-    """
+    """Return names in which a first column without one is called index, unless others lack one."""
     if names[0] or len(names) == 1 or not all(names[1:]) or "index" in names:
         return names
     return ["index", *names[1:]]
@@ -267,93 +206,82 @@ def with_index(names: list[str]) -> list[str]:
 def without_row_numbers(table: Table) -> Table:
     """Return a table without its column index, which had no name, where it holds numbers.
 
-    `table`: as it was read. Tables that pandas and R write have the numbers of their rows there,
-    which may tell an order that the target follows. Dates, words and what has a unit stay.
+    Tables that pandas and R write have the numbers of their rows there, which may tell an order
+    that the target follows. Dates, words and what has a unit stay.
     """
-    cells = table.inputs(["index"])["index"].dropna()
-    left_out = (
-        len(cells) > 0
-        and "index" not in table.units
-        and not hold_codes(cells)
-        and not np.isnan(as_numbers(cells)).any()
+    cells = table.frame["index"]
+    values = as_numbers(cells[~gaps_of(cells)])
+    left_out = len(values) > 0 and not (
+        "index" in table.units or hold_codes(cells) or np.isnan(values).any()
     )
-    said = (
-        "holds numbers, as those of rows that pandas and R save: it is left out; name it to use it"
-        if left_out
-        else "is called 'index'"
-    )
-    warnings.warn(
-        f"{table.source}: column 1 has no name and {said}", KernelWeaveWarning, stacklevel=3
-    )
+    said = "is called 'index'"
+    if left_out:
+        said = (
+            "holds numbers, as those of rows that pandas and R save: it is left out; name it to "
+            "use it"
+        )
+    said = f"{table.source}: column 1 has no name and {said}"
+    warnings.warn(said, KernelWeaveWarning, stacklevel=3)
     if not left_out:
         return table
-    texts = {name: cells for name, cells in table.texts.items() if name != "index"}
-    return replace(table, frame=table.frame.drop(columns="index"), texts=texts)
+    cells, frame = (each.drop(columns="index") for each in (table.cells, table.frame))
+    return replace(table, cells=cells, frame=frame)
 
 
-def check_units(table: Table, columns: Sequence[str], known: Mapping[str, str]) -> None:
+def check_units(table: Table, columns: Iterable[str], known: Mapping[str, str]) -> None:
     """Raise where numbers are in another unit than they were, warn where one side has none.
 
     `columns`: of which; `known`: the unit of each that had one.
     """
     for name in columns:
         now, then = table.units.get(name, ""), known.get(name, "")
-        if now and then and now != then:
-            raise TableError(
-                f"{table.source}: column {name!r} is in {now}, and was in {then} where the model "
-                f"learned: convert it to {then}"
-            )
-        if now != then and not np.isnan(as_numbers(table.frame[name])).all():
-            said = (
-                f"has no unit, and was in {then} where the model learned: its numbers are taken as "
-                f"{then}"
-                if then
-                else f"is in {now}, and had no unit where the model learned: check that it is in "
-                "the same"
-            )
-            warnings.warn(
-                f"{table.source}: column {name!r} {said}", KernelWeaveWarning, stacklevel=3
-            )
+        if now or not np.isnan(as_numbers(table.frame[name])).all():
+            try:
+                check_unit(name, now, then, f"{table.source}: ")
+            except ValueError as error:
+                raise TableError(str(error)) from error
 
 
 def without_total(table: Table) -> Table:
     """Return a table without a last row that is called a total and sums the others.
 
-    `table`: as it was read. It goes where every number in it is the sum, or the mean, of those
-    above it, but for rounding, and no other row is called so.
+    It goes where every number in it is the sum, or the mean, of those above it, but for rounding,
+    and no other row is called so.
     """
     frame = table.frame
     if len(frame) < 4:
         return table
-    last, rest = frame.iloc[-1], frame.iloc[:-1]
-    named = [
-        name
-        for name in table.columns
-        if is_total(last[name]) and not rest[name].map(is_total).any()
+    name = named_total(frame)
+    values = [as_numbers(frame[each]) for each in frame] if name is not None else []
+    known = [
+        _is_sum(each[:-1], each[-1])
+        for each in values
+        if np.isfinite(each).sum() > 1 and not np.isnan(each[-1])
     ]
-    sums = [_is_sum(as_numbers(rest[name]), float(as_numbers(frame[name])[-1])) for name in frame]
-    known = [each for each in sums if each is not None]
-    if not named or not known or not all(known):
+    if not known or not all(known):
         return table
     warnings.warn(
-        f"{table.source}: {table.where(len(frame) - 1)} says {last[named[0]]!r} in column "
-        f"{named[0]!r} and sums the rows above it: it is left out",
+        f"{table.source}: {table.where(len(frame) - 1)} says {frame[name].iloc[-1]!r} in column "
+        f"{name!r} and sums the rows above it: it is left out",
         KernelWeaveWarning,
         stacklevel=3,
     )
     return table.take(np.arange(len(frame) - 1))
 
 
-def is_total(cell: object) -> bool:
-    """Whether a cell is what people call a row that sums others."""
-    return isinstance(cell, str) and _TOTAL.fullmatch(cell) is not None
+def named_total(frame: pd.DataFrame) -> str | None:
+    """Return the first column in which the last row, and no other, is called a total."""
+    for name, column in frame.items():
+        cell = column.iloc[-1]
+        is_total = isinstance(cell, str) and _TOTAL.fullmatch(cell)
+        if is_total and not any(map(_TOTAL.fullmatch, map(str, column.iloc[:-1]))):
+            return str(name)
+    return None
 
 
-def _is_sum(values: npt.NDArray[np.float64], total: float) -> bool | None:
-    """Whether a number is the sum or the mean of others; ``None`` where it is a gap."""
+def _is_sum(values: npt.NDArray[np.float64], total: float) -> bool:
+    """Whether a number is the sum or the mean of others."""
     values = values[np.isfinite(values)]
-    if np.isnan(total) or len(values) == 0:
-        return None
     places = next((k for k in range(7) if np.allclose(values, values.round(k), 1e-12, 0.0)), 7)
     # each number was rounded, and so was the total
     room = 10.0**-places * np.sqrt(len(values)) + 1e-9 * np.abs(values).sum()
@@ -374,10 +302,7 @@ def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> 
 
 
 def is_number(cell: object) -> bool:
-    """Whether a cell reads as a number, infinity included.
-
-    `cell`: a string or a number.
-    """
+    """Whether a cell, a string or a number, reads as a number, infinity included."""
     try:
         float(str(cell))
     except ValueError:
@@ -386,13 +311,16 @@ def is_number(cell: object) -> bool:
 
 
 def as_numbers(series: pd.Series) -> npt.NDArray[np.float64]:
-    """Return a column as float64, NaN where a cell is no number.
-
-    `series`: numbers, booleans, or strings. Returns shape (n_rows,): dates are no numbers.
-    """
+    """Return a column as float64, NaN where a cell is no number, as a date is none."""
     if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_complex_dtype(series):
         return np.full(len(series), np.nan)
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(object)
     numeric = pd.to_numeric(series, errors="coerce")
     return numeric.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def gaps_of(series: pd.Series) -> npt.NDArray[np.bool_]:
+    """Return which cells say in some way that they are missing."""
+    written = [cell for cell in series.unique() if isinstance(cell, str) and is_missing(cell)]
+    return (series.isna() | series.isin(written)).to_numpy(dtype=bool)

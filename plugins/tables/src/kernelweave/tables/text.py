@@ -22,7 +22,7 @@ from .table import (
     check_names,
     hold_codes,
     is_number,
-    read_written,
+    read_cells,
     warn_of_title,
     with_index,
     without_row_numbers,
@@ -80,11 +80,10 @@ def read_csv(
     last = parsed.iloc[:, -1]
     if last.isna().any() or (last == "").any():
         lines()
-    frame, units, texts = read_written(parsed, source, separator)
-    if frame.empty:
+    if parsed.empty:
         raise TableError(f"{source} has column names but no rows: there is nothing to learn from")
-    table = Table(source, frame, lines=lines, units=units, texts=texts, separator=separator)
-    table = without_total(table)
+    comma = "thousands" if separator == "," else "decimal"
+    table = without_total(read_cells(parsed, source, comma, lines=lines))
     return without_row_numbers(table) if header and not first[0] else table
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from .columns import Words
 
 # one or two words among so many different numbers or dates each are typing errors or gaps
 MOST_ODD = 2
@@ -72,15 +76,12 @@ class WrittenNumbers:
         """
         if sum(_read(cell) is None for cell in cells[:_PROBED]) > MOST_ODD:
             return None
-        pairs = zip(cells, _read_all(tuple(cells)), strict=True)
-        written = {cell: each for cell, each in pairs if each is not None}
-        mass = dict(zip(cells, map(float, rows), strict=True))
-        unit = _unit_of_most(written, mass)
-        own = {cell: each for cell, each in written.items() if each.unit in (unit, "")}
-        odd = [cell for cell in cells if cell not in own]
-        if not own or not _are_few(len(odd), len(cells)):
+        unit, mass = unit_of_most(cells, rows), np.asarray(rows)
+        own = {i: each for i, each in enumerate(_read_all(tuple(cells))) if _is_of(each, unit)}
+        n_odd = len(cells) - len(own)
+        if not own or n_odd > MOST_ODD or len(cells) < WORDS_AN_ODD * n_odd:
             return None
-        if sum(mass[cell] for cell in odd) > sum(mass[cell] for cell in own):
+        if 2 * mass[list(own)].sum() < mass.sum():
             return None
         texts = [each.digits for each in own.values() if each.value is None]
         decimal, doubt = _decimal_of(texts, unit, comma, len(own))
@@ -88,13 +89,10 @@ class WrittenNumbers:
             return None
         said = []
         if doubt:
-            cell = next(c for c, each in own.items() if each.digits == doubt)
+            cell = next(cells[i] for i, each in own.items() if each.digits == doubt)
             said.append(_doubt(cell, _value(doubt, decimal), decimal))
-        n_bare = int(sum(mass[cell] for cell, each in own.items() if each.unit != unit))
-        if n_bare:
-            have = "has no unit and is" if n_bare == 1 else "have no unit and are"
-            total = int(sum(mass.values()))
-            said.append(f"{n_bare} of {total} rows {have} read as {unit}")
+        if n_bare := int(sum(mass[i] for i, each in own.items() if each.unit != unit)):
+            said.append(f"{n_bare} of {int(mass.sum())} rows {have_no_unit(n_bare, unit)}")
         return cls(unit, decimal if texts else ""), "; ".join(said)
 
     def read(self, cells: Sequence[str], *, comma: str = "") -> FloatArray:
@@ -109,15 +107,23 @@ class WrittenNumbers:
             decimal, _ = _decimal_of(texts, self.unit, comma)
         values = np.full(len(cells), np.nan)
         for i, each in enumerate(read):
-            if each is not None and each.unit in (self.unit, ""):
-                values[i] = each.value if each.value is not None else _value(each.digits, decimal)
+            if _is_of(each, self.unit):
+                values[i] = _value(each.digits, decimal) if each.value is None else each.value
         return values
 
+    def values_of(self, words: Words, comma: str = "") -> FloatArray:
+        """Return the number of each row, NaN where there is none; True is 1."""
+        if words.seen == "booleans":
+            values = np.array([each == "True" for each in words.labels], dtype=np.float64)
+        else:
+            values = self.read(words.labels, comma=comma)
+        return np.asarray(np.append(values, np.nan)[words.codes])
 
-def units_of(cells: Sequence[str]) -> Counter[str] | None:
-    """Return how many of the different cells have each unit, ``None`` if one is no number."""
-    read = _read_all(tuple(cells))
-    return None if None in read else Counter(each.unit for each in read if each is not None)
+
+def have_no_unit(n_rows: int, unit: str) -> str:
+    """Return the end of a sentence on rows of numbers without a unit."""
+    have, are = ("has", "is") if n_rows == 1 else ("have", "are")
+    return f"{have} no unit and {are} read as {unit}"
 
 
 def is_written_number(text: str) -> bool:
@@ -130,8 +136,7 @@ def shows_decimal_comma(cells: Sequence[str]) -> bool:
     if not any("," in cell for cell in cells):
         return False
     marks = set()
-    for cell in cells:
-        read = _read(cell)
+    for read in map(_read, cells):
         marks.add(_decimal_mark(read.digits) if read is not None and read.value is None else "")
         if read is None or "." in marks:
             return False
@@ -141,6 +146,23 @@ def shows_decimal_comma(cells: Sequence[str]) -> bool:
 def units_behind(cells: Sequence[str]) -> list[str | None]:
     """Return the unit of each cell, empty without one; ``None`` of those that are no numbers."""
     return [None if each is None else each.unit for each in _read_all(tuple(cells))]
+
+
+def unit_of_most(cells: Sequence[str], rows: Sequence[float]) -> str:
+    """Return the unit that most rows have, of cells that are numbers; none where as many have none.
+
+    `rows` of shape (n_cells,): how many have each cell.
+    """
+    counts: dict[str, float] = {}
+    for unit, n_rows in zip(units_behind(cells), rows, strict=True):
+        if unit is not None:
+            counts[unit] = counts.get(unit, 0.0) + n_rows
+    return max(counts, key=lambda unit: (counts[unit], unit == ""), default="")
+
+
+def _is_of(read: _Cell | None, unit: str) -> TypeIs[_Cell]:
+    """Whether a cell is a number of a unit, or without one."""
+    return read is not None and read.unit in (unit, "")
 
 
 # a column is asked for its unit, its numbers and those without a unit, one after the other
@@ -154,7 +176,7 @@ def _read(text: str) -> _Cell | None:
     text = text.strip()
     if _PLAIN.fullmatch(text):
         return _Cell(text, "", None if "." in text else float(text))
-    if not text or not (text[-1].isdigit() or text[0].isdigit() or any(map(str.isdigit, text))):
+    if not any(map(str.isdigit, text)):
         return None
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (float(part or 0) for part in clock.groups()[:3])
@@ -163,12 +185,11 @@ def _read(text: str) -> _Cell | None:
         return _Cell("", "h", hours + minutes / 60.0 + seconds / 3600.0)
     digits, unit = _without_unit(_BRACKETS.sub(r"-\1", text))
     if _BLANKS.fullmatch(digits):
-        digits = re.sub(r"[ \u00a0\u202f]", "", digits)
+        digits = "".join(digits.split())
     if _GROUPED.fullmatch(digits) or ("," in digits and _DECIMAL.fullmatch(digits)):
         return _Cell(digits, unit, None)
-    if not _PLAIN.fullmatch(digits):
-        return None
-    return _Cell(digits, unit, None if "." in digits else float(digits))
+    is_number = _PLAIN.fullmatch(digits) is not None
+    return _Cell(digits, unit, None if "." in digits else float(digits)) if is_number else None
 
 
 def _without_unit(text: str) -> tuple[str, str]:
@@ -230,35 +251,10 @@ def _value(digits: str, decimal: str) -> float:
 
 def _doubt(cell: str, value: float, decimal: str) -> str:
     """Return what to say of a single sign that is taken to part thousands."""
+    sign, remedy = "comma", "comma, write a point"
     if decimal == ",":
-        return (
-            f"{cell!r} is read as {value:.0f}, its point as one between thousands; if it is a "
-            "decimal point, remove the sign of the currency"
-        )
+        sign, remedy = "point", "point, remove the sign of the currency"
     return (
-        f"{cell!r} is read as {value:.0f}, its comma as one between thousands; if it is a decimal "
-        "comma, write a point"
+        f"{cell!r} is read as {value:.0f}, its {sign} as one between thousands; if it is a decimal "
+        f"{remedy}"
     )
-
-
-def unit_of_most(cells: Sequence[str], rows: Sequence[float]) -> str:
-    """Return the unit that most rows have, of those cells that are numbers.
-
-    `rows` of shape (n_cells,): how many have each cell.
-    """
-    pairs = zip(cells, _read_all(tuple(cells)), strict=True)
-    written = {cell: each for cell, each in pairs if each is not None}
-    return _unit_of_most(written, dict(zip(cells, map(float, rows), strict=True)))
-
-
-def _unit_of_most(written: Mapping[str, _Cell], mass: Mapping[str, float]) -> str:
-    """Return the unit that most rows have; none where as many have none."""
-    counts: Counter[str] = Counter()
-    for cell, each in written.items():
-        counts[each.unit] += mass[cell]  # type: ignore[assignment]
-    return max(counts, key=lambda unit: (counts[unit], unit == ""), default="")
-
-
-def _are_few(n_odd: int, n_cells: int) -> bool:
-    """Whether so many different words among so many different cells leave them numbers."""
-    return n_odd <= MOST_ODD and n_cells >= WORDS_AN_ODD * n_odd

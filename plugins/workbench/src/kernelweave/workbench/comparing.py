@@ -67,7 +67,7 @@ def compare_table(
     division = read_division(table, columns, cv, groups, order)
     n_folds = cv if isinstance(cv, int) else FOLDS
     models = _chosen(names, target.task, max_time, n_folds, weights is not None, division)
-    X, y = table.as_given(columns), target.values
+    X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
     for sentence in check_data(table, columns, target):

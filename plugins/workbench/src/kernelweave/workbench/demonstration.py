@@ -53,7 +53,7 @@ class Demonstration:
         columns = [each for each in table.columns if each != self.target.column]
         _refuse_what_takes_minutes(name, len(columns), len(table.frame))
         self.name = name
-        self._split(table.as_given(columns), self.target.values)
+        self._split(table.inputs(columns), self.target.values)
         self.found: dict[str, Any] = {
             "data": name,
             "task": self.target.task,

@@ -150,7 +150,7 @@ def fit_table(
     seen = choices.given.get("views")
     if seen is not None:
         columns = [each for each in columns if any(each in group for group in seen.values())]
-    X, y = table.as_given(columns), target.values
+    X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     check_metric(choices.metric, y, target.task)
     name, make = choices.maker(target.task)
@@ -382,7 +382,7 @@ def read_division(
             hint = did_you_mean(column, table.columns, what="columns")
             raise CommandError(f"--{option} {column!r}: {hint}")
         known = column in columns
-        found[option] = column if known else table.as_given([column])[column].to_numpy()
+        found[option] = column if known else table.inputs([column])[column].to_numpy()
     return found
 
 

@@ -293,7 +293,7 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
         with warnings.catch_warnings(), suppress(ValueError):
             # of a column that a fit leaves out, or refuses, the fit speaks itself
             warnings.simplefilter("ignore")
-            encoder.fit(table.as_given(features))
+            encoder.fit(table.inputs(features))
             unused -= {row.column for row in encoder.report_ if row.used}
     other.require([name for name in features if name not in unused])
     check_units(other, [name for name in (*features, column) if name not in absent], table.units)

@@ -115,7 +115,7 @@ class Model:
     def inputs(self, table: object) -> pd.DataFrame:
         """Return the rows of a table as the estimator takes them, the columns of the fit."""
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
-        return _rows(table).as_given(self.header.columns, left_out)
+        return _rows(table).inputs(self.header.columns, left_out)
 
     def targets(self, table: Table, column: str | None = None) -> Target:
         """Return the known targets of a table, for the model's task.
@@ -245,7 +245,7 @@ def _prepared(
     encoder = encoder_of(estimator)
     if encoder is None:
         return ()
-    rows = read_columns(table.as_given(encoder.names_))
+    rows = read_columns(table.inputs(encoder.names_))
     return tuple(
         {
             "name": plan.column,
