@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning, memory
 
@@ -21,9 +22,10 @@ from .errors import TableError, did_you_mean, one_line
 from .table import (
     Table,
     check_names,
+    name_columns,
     read_cells,
+    warn_of_note,
     warn_of_title,
-    with_index,
     without_row_numbers,
     without_total,
 )
@@ -35,11 +37,10 @@ PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
 def read_parquet(content: bytes, source: str) -> Table:
-    """Read a Parquet file.
+    """Read a Parquet file, whose rows are counted from 1 in messages.
 
-    `content`: the file; `source`: what messages call it. Returns: rows are counted from 1 in
-    messages. Raises TableError if pyarrow is missing, or the file is damaged, empty or has a
-    column name twice.
+    `content`: the file; `source`: what messages call it. Raises TableError if pyarrow is missing,
+    or the file is damaged, empty or has a column name twice.
     """
     try:
         parquet = importlib.import_module("pyarrow.parquet")
@@ -160,53 +161,38 @@ def _loaded(text: str, source: str, line: int) -> Any:
         raise TableError(f"{source}, line {line}: not JSON ({one_line(error)})") from error
 
 
-def _without_title(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
-    """Return a sheet without the rows of a single cell above the names of its columns."""
+def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
+    """Return a table without a title above and notes below, which are warned of."""
     filled = sheet.notna().sum(axis=1).to_numpy()
-    n_above = int(np.argmax(filled > 1)) if sheet.shape[1] > 2 else 0
-    if n_above:
-        title = str(sheet.iloc[0].dropna().iloc[0])
-        rows = int(sheet.index[0]) + 1, int(sheet.index[n_above]) + 1
-        warn_of_title(source, "row", rows[0], title, rows[1])
-    return sheet.iloc[n_above:]
+    places = [int(str(place)) + 1 for place in sheet.index]
+
+    def cells_of(row: int) -> list[str]:
+        return ["" if pd.isna(cell) else str(cell).strip() for cell in sheet.iloc[row]]
+
+    start = int(np.argmax(filled > 1)) if header and sheet.shape[1] > 2 else 0
+    if start:
+        above = [(places[row], cells_of(row)) for row in range(start + 1)]
+        warn_of_title(source, "row", above)
+    end = _end_of_rows(sheet, filled)
+    for row in range(end, len(sheet)):
+        warn_of_note(source, "row", places[row], next(filter(None, cells_of(row))))
+    first = names = [str(j) for j in range(sheet.shape[1])]
+    if header:
+        first = cells_of(start)
+        names, start = name_columns(first, source), start + 1
+    lines = places[start:end]
+    frame = sheet.iloc[start:end].set_axis(names, axis=1).infer_objects()
+    table = without_total(read_cells(frame, source, lines=lambda: lines))
+    return table if first[0] else without_row_numbers(table)
 
 
-def _without_footer(sheet: pd.DataFrame, source: str) -> pd.DataFrame:
-    """Return a sheet without texts of a single cell that stand below an empty row at its end."""
-    filled = sheet.notna().sum(axis=1).to_numpy()
-    places = sheet.index.to_numpy()
+def _end_of_rows(sheet: pd.DataFrame, filled: npt.NDArray[np.intp]) -> int:
+    """Return where a table ends: before texts of a single cell that stand below an empty row."""
     n_rows = len(sheet)
     while sheet.shape[1] > 2 and n_rows > 2 and filled[n_rows - 1] == 1:
         n_rows -= 1
-    apart = np.flatnonzero(np.diff(places) > 1) + 1
-    n_rows = next((int(at) for at in apart if at >= n_rows), len(sheet))
-    for place, row in sheet.iloc[n_rows:].iterrows():
-        warnings.warn(
-            f"{source}: row {int(str(place)) + 1} ({str(row.dropna().iloc[0])!r:.60}) is taken for "
-            f"a note below the table and passed over",
-            KernelWeaveWarning,
-            stacklevel=4,
-        )
-    return sheet.iloc[:n_rows]
-
-
-def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
-    if header:
-        sheet = _without_title(sheet, source)
-    sheet = _without_footer(sheet, source)
-    rows = sheet.iloc[1:] if header else sheet
-    lines = [int(row) + 1 for row in rows.index]
-    if header:
-        first = ["" if pd.isna(name) else str(name).strip() for name in sheet.iloc[0]]
-        names = with_index(first)
-        if "" in names:
-            unnamed = names.index("") + 1
-            raise TableError(f"{source}: column {unnamed} has no name: name it or remove it")
-    else:
-        names = [str(j) for j in range(sheet.shape[1])]
-    frame = rows.set_axis(names, axis=1).infer_objects()
-    table = without_total(read_cells(frame, source, lines=lambda: lines))
-    return without_row_numbers(table) if header and not first[0] else table
+    apart = np.flatnonzero(np.diff(sheet.index.to_numpy()) > 1) + 1
+    return next((int(at) for at in apart if at >= n_rows), len(sheet))
 
 
 def read_libsvm(content: bytes, source: str) -> Table:

@@ -196,11 +196,21 @@ def check_names(names: Iterable[str], source: str) -> None:
         raise TableError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
-def with_index(names: list[str]) -> list[str]:
-    """Return names in which a first column without one is called index, unless others lack one."""
-    if names[0] or len(names) == 1 or not all(names[1:]) or "index" in names:
-        return names
-    return ["index", *names[1:]]
+def name_columns(first: list[str], source: str) -> list[str]:
+    """Return the names of a header; a first column without one is called index.
+
+    Raises TableError if another one has no name, or two have the same.
+    """
+    unnamed = [j for j, name in enumerate(first) if not name]
+    if unnamed == [0] and len(first) > 1 and "index" not in first:
+        return ["index", *first[1:]]
+    if unnamed:
+        raise TableError(
+            f"{source}: column {unnamed[0] + 1} has no name (a separator too many, or a title "
+            "above the names?): name it or remove it"
+        )
+    check_names(first, source)
+    return first
 
 
 def without_row_numbers(table: Table) -> Table:
@@ -288,14 +298,25 @@ def _is_sum(values: npt.NDArray[np.float64], total: float) -> bool:
     return bool(min(abs(values.sum() - total), abs(values.mean() - total)) <= room)
 
 
-def warn_of_title(source: str, place: str, row: int, title: str, names: int) -> None:
+def warn_of_title(source: str, place: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
     """Say that a table has a title above the names of its columns.
 
-    `place`: what a row is called; `row`: where the title stands; `names`: where the names stand.
+    `place`: what a row is called; `rows`: numbers and cells, of the title first and the names last.
     """
+    title = next(cell for _, cells in rows for cell in cells if cell)
     warnings.warn(
-        f"{source}: {place} {row} ({title!r:.60}) is taken for a title: the names of the columns "
-        f"are read from {place} {names}",
+        f"{source}: {place} {rows[0][0]} ({title!r:.60}) is taken for a title: the names of the "
+        f"columns are read from {place} {rows[-1][0]}",
+        KernelWeaveWarning,
+        stacklevel=4,
+    )
+
+
+def warn_of_note(source: str, place: str, row: int, note: str) -> None:
+    """Say that a row below a table is passed over; `place`: what a row is called."""
+    warnings.warn(
+        f"{source}: {place} {row} ({note!r:.60}) is taken for a note below the table and passed "
+        "over",
         KernelWeaveWarning,
         stacklevel=4,
     )

@@ -9,6 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from .errors import TableError
 from .table import (
     Table,
-    check_names,
     hold_codes,
     is_number,
+    name_columns,
     read_cells,
+    warn_of_note,
     warn_of_title,
-    with_index,
     without_row_numbers,
     without_total,
 )
@@ -64,7 +65,7 @@ def read_csv(
         raise TableError(f"{source} is empty: there is nothing to learn from")
     separator = separator_of(text)
     if separator == " ":
-        text = _without_trailing_blanks(text)
+        text = _TRAILING_BLANKS.sub("", text)
     if header:
         text = _without_title(text, source, separator)
     first_line = next(line for line in text.splitlines() if line.strip())
@@ -72,18 +73,26 @@ def read_csv(
         first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
     except csv.Error as error:
         raise TableError(f"{source}, line 1: {error}. Correct the line.") from error
-    names = _names(first, source) if header else [str(j) for j in range(len(first))]
+    names = [str(j) for j in range(len(first))]
+    if header:
+        counted = names, [str(j + 1) for j in range(len(first))]
+        if all(map(is_number, first)) and first not in counted:
+            raise TableError(
+                f"{source} begins with numbers ({', '.join(first[:3])}, ...) where column names "
+                f"should be: add a line of names, or read it with header=False"
+            )
+        names = name_columns(first, source)
     text = _without_footer(text, source, separator, len(names))
-    parsed = _parse(text, source, separator, names, header)
+    cells = _parse(text, source, separator, names, header)
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
     # pandas fills up a row that is too short
-    last = parsed.iloc[:, -1]
+    last = cells.iloc[:, -1]
     if last.isna().any() or (last == "").any():
         lines()
-    if parsed.empty:
+    if cells.empty:
         raise TableError(f"{source} has column names but no rows: there is nothing to learn from")
     comma = "thousands" if separator == "," else "decimal"
-    table = without_total(read_cells(parsed, source, comma, lines=lines))
+    table = without_total(read_cells(cells, source, comma, lines=lines))
     return without_row_numbers(table) if header and not first[0] else table
 
 
@@ -93,38 +102,35 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> str:
     `content`: the file; `source`: what messages call it; `encoding`: its name where it is known.
     Raises TableError if it is none of these.
     """
-    if encoding is not None:
-        try:
-            return content.decode(encoding).removeprefix("\ufeff")
-        except LookupError as error:
-            raise TableError(
-                f"there is no encoding {encoding!r}: utf-8, cp1252 and shift_jis are some"
-            ) from error
-        except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            raise TableError(f"{source} is not {encoding} text (line {line})") from error
-    if wide := utf_16_of(content):
-        try:
-            return content.decode(wide).removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
-            raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
+    found = encoding or encoding_of(content)
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode(found or "utf-8").removeprefix("\ufeff")
+    except LookupError as error:
+        raise TableError(
+            f"there is no encoding {encoding!r}: utf-8, cp1252 and shift_jis are some"
+        ) from error
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        found = _detected(content)
-        if found is None:
-            raise TableError(
-                f"{source} is not UTF-8 text (line {line}): save it as UTF-8, or name its encoding"
-            ) from error
-    name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(found, found)
-    warnings.warn(
-        f"{source} is not UTF-8 text (line {line}) and is read as {name}: check its accents and "
-        f"letters, or name its encoding",
-        KernelWeaveWarning,
-        stacklevel=2,
-    )
-    return content.decode(found)
+        if encoding is None and found is not None:
+            raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
+        where = f"{source} is not {encoding or 'UTF-8'} text (line {_line_of(error)})"
+        remedy = "" if encoding else ": save it as UTF-8, or name its encoding"
+        raise TableError(f"{where}{remedy}") from error
+    if encoding is None and found in _ENCODINGS:
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(found, found)
+            warnings.warn(
+                f"{source} is not UTF-8 text (line {_line_of(error)}) and is read as {name}: check "
+                f"its accents and letters, or name its encoding",
+                KernelWeaveWarning,
+                stacklevel=2,
+            )
+    return text
+
+
+def _line_of(error: UnicodeDecodeError) -> int:
+    return error.object.count(b"\n", 0, error.start) + 1
 
 
 def dialect_of(path: Path) -> tuple[str, str]:
@@ -135,14 +141,35 @@ def dialect_of(path: Path) -> tuple[str, str]:
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
     head = head.rpartition(b"\n")[0] or head
-    text = decode(head, path.name)
-    if wide := utf_16_of(head):
-        return wide, separator_of(text)
-    try:
-        head.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return _detected(head) or "utf-8-sig", separator_of(text)
-    return "utf-8-sig", separator_of(text)
+    separator = separator_of(decode(head, path.name))
+    return encoding_of(head) or "utf-8-sig", separator
+
+
+def encoding_of(content: bytes) -> str | None:
+    """Return the likeliest of the usual encodings that all bytes have, ``None`` if there is none.
+
+    `content`: the file. Letters that several encodings have in common are Western.
+    """
+    if wide := utf_16_of(content):
+        return wide
+    with suppress(UnicodeDecodeError):
+        content.decode()
+        return "utf-8-sig"
+    from charset_normalizer import from_bytes
+
+    # of a table of numbers with an accent somewhere, only that line tells
+    telling = b"\n".join(line for line in content.splitlines() if not line.isascii())[:_SAMPLE]
+    few = sum(byte > 127 for byte in telling) < _FEWEST_LETTERS
+    found = list(from_bytes(telling, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
+    names = [each.encoding for each in found]
+    equals = [each for each in found if each.chaos == found[0].chaos]
+    if any("cp1252" in each.could_be_from_charset for each in equals):
+        names = ["cp1252"]
+    for name in names:
+        with suppress(UnicodeDecodeError):
+            content.decode(name)
+            return str(name)
+    return None
 
 
 def utf_16_of(content: bytes) -> str | None:
@@ -157,28 +184,6 @@ def utf_16_of(content: bytes) -> str | None:
     if max(zeros) < 0.2 * len(odd) or min(zeros) > 0:
         return None
     return "utf-16-le" if zeros[1] else "utf-16-be"
-
-
-def _detected(content: bytes) -> str | None:
-    """Return the likeliest of the usual encodings that all bytes have, the Western among equals."""
-    from charset_normalizer import from_bytes
-
-    # of a table of numbers with an accent somewhere, only that line tells
-    telling = b"\n".join(line for line in content.splitlines() if not line.isascii())[:_SAMPLE]
-    few = sum(byte > 127 for byte in telling) < _FEWEST_LETTERS
-    found = list(from_bytes(telling, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
-    equals = [each for each in found if each.chaos == found[0].chaos]
-    if any("cp1252" in each.could_be_from_charset for each in equals):
-        names = ["cp1252"]
-    else:
-        names = [each.encoding for each in found]
-    for name in names:
-        try:
-            content.decode(name)
-        except UnicodeDecodeError:
-            continue
-        return str(name)
-    return None
 
 
 def separator_of(text: str) -> str:
@@ -200,21 +205,20 @@ def separator_of(text: str) -> str:
     >>> separator_of("size, in m;price, in euro\\n1,5;2,5\\n")
     ';'
     """
-    found = max(_SEPARATORS, key=lambda each: _evenness(text, each))
-    evenness = _evenness(text, found)
     head = "".join(islice(io.StringIO(text), _LOOKED_AT))
+    found = max(_SEPARATORS, key=lambda each: _evenness(head, each))
+    evenness = _evenness(head, found)
     decimal = found == "," and evenness < 1.0 and not _NOT_DECIMAL.search(head)
     if evenness and not decimal:
         return found
-    head = _without_trailing_blanks(head)
+    head = _TRAILING_BLANKS.sub("", head)
     return " " if _evenness(head, " ") == 1.0 and _has_numbers(head) else ","
 
 
 def _has_numbers(text: str) -> bool:
     """Whether blanks leave a column of numbers that are not the beginnings of amounts, as 5 kg."""
-    reader = csv.reader(io.StringIO(text), delimiter=" ", skipinitialspace=True)
     try:
-        table = [cells for cells in reader if cells]
+        table = [cells for _, cells in _records(text, " ")]
     except csv.Error:
         return True  # what reads the table says what is wrong
     rows = table[1:] or table
@@ -225,19 +229,10 @@ def _has_numbers(text: str) -> bool:
     return any(numeric) and (numeric[-1] or not amounts)
 
 
-def _without_trailing_blanks(text: str) -> str:
-    """Return lines without the blanks at their ends.
-
-    `text`: lines in which blanks stand between columns.
-    """
-    return _TRAILING_BLANKS.sub("", text)
-
-
 def _evenness(text: str, separator: str) -> float:
     """Return the share of the first lines that are as wide as most, 0 where that is 1 column."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
     try:
-        widths = [len(cells) for cells in islice(reader, _LOOKED_AT) if cells]
+        widths = [len(cells) for _, cells in _records(text, separator)]
     except csv.Error:
         widths = [text.partition("\n")[0].count(separator) + 1]
     width, often = Counter(widths).most_common(1)[0] if widths else (1, 1)
@@ -255,15 +250,12 @@ def _without_title(text: str, source: str, separator: str) -> str:
         return text
     width, _ = Counter(len(cells) for _, cells in records).most_common(1)[0]
     n_above = next((i for i, (_, cells) in enumerate(records) if sum(map(bool, cells)) > 1), 0)
-    above, below = records[:n_above], records[n_above][1]
-    if width == 1 or not above or any(map(is_written_number, below)):
-        return text
     # "a," may name one column of two
-    if width == 2 and any(len(cells) > 1 for _, cells in above):
+    names = width == 2 and any(len(cells) > 1 for _, cells in records[:n_above])
+    if width == 1 or not n_above or names or any(map(is_written_number, records[n_above][1])):
         return text
-    last = above[-1][0]
-    title = next(filter(None, (cell for _, cells in above for cell in cells)), "")
-    warn_of_title(source, "line", above[0][0], title, records[n_above][0])
+    last = records[n_above - 1][0]
+    warn_of_title(source, "line", records[: n_above + 1])
     return "\n" * last + text.split("\n", last)[last]
 
 
@@ -272,54 +264,24 @@ def _without_footer(text: str, source: str, separator: str, width: int) -> str:
     rest = text.rstrip()
     while width > 2:
         above, _, line = rest.rpartition("\n")
-        try:
-            cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
-        except csv.Error:
-            break
+        cells: list[str] = []
+        with suppress(csv.Error, StopIteration):
+            cells = next(_records(line, separator))[1]
         # the last line of a cell of several has its closing quote
         if len(cells) != 1 or line.count('"') % 2 or is_written_number(cells[0]) or not above:
             break
-        warnings.warn(
-            f"{source}: line {above.count(chr(10)) + 2} ({cells[0]!r:.60}) is taken for a note "
-            f"below the table and passed over",
-            KernelWeaveWarning,
-            stacklevel=3,
-        )
+        warn_of_note(source, "line", above.count("\n") + 2, cells[0])
         rest = above.rstrip()
     return text if len(rest) == len(text.rstrip()) else rest
-
-
-def _names(cells: list[str], source: str) -> list[str]:
-    """Return the column names of a header, or say what is wrong with it."""
-    cells = with_index(cells)
-    check_names(filter(None, cells), source)
-    if "" in cells:
-        raise TableError(
-            f"{source}: column {cells.index('') + 1} has no name (a separator too many, or "
-            f"a title above the names): name it or remove it"
-        )
-    counted = [[str(j + start) for j in range(len(cells))] for start in (0, 1)]
-    if all(is_number(cell) for cell in cells) and cells not in counted:
-        raise TableError(
-            f"{source} begins with numbers ({', '.join(cells[:3])}, ...) where column names should "
-            f"be: add a line of names, or read it with header=False"
-        )
-    return cells
 
 
 def _parse(text: str, source: str, separator: str, names: list[str], header: bool) -> pd.DataFrame:
     def read(**options: Any) -> pd.DataFrame:
         frame: pd.DataFrame = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            names=names,
-            header=0 if header else None,
-            index_col=False,
-            skipinitialspace=True,
-            keep_default_na=False,
-            low_memory=False,
+            io.StringIO(text), sep=separator, names=names, header=0 if header else None,
+            index_col=False, skipinitialspace=True, keep_default_na=False, low_memory=False,
             **options,
-        )
+        )  # fmt: skip
         return frame
 
     with warnings.catch_warnings():
@@ -361,5 +323,4 @@ def _lines(text: str, source: str, separator: str, width: int, header: bool) -> 
             lines.append(line)
     except csv.Error as error:
         raise TableError(f"{source}, line {lines[-1] + 1}: {error}. Correct the line.") from error
-    del lines[0]
-    return lines[1:] if header else lines
+    return lines[2:] if header else lines[1:]
