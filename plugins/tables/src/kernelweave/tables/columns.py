@@ -182,12 +182,13 @@ def read_objects(values: Labels, name: str) -> Raw:
     import pandas as pd
 
     try:
-        codes, uniques = pd.factorize(values)
+        codes, distinct = pd.factorize(values)
     except TypeError:
         for row, each in enumerate(values):
             if getattr(type(each), "__hash__", None) is None:
                 _refuse(each, name, row)
         raise
+    uniques: list[Any] = list(distinct)
     kinds = set(map(type, uniques))
     if not kinds:
         return Numbers(np.full(len(codes), np.nan))
@@ -197,7 +198,7 @@ def read_objects(values: Labels, name: str) -> Raw:
         whole = all(issubclass(kind, numbers.Integral) for kind in kinds) and codes.min() >= 0
         return Numbers(np.array([*map(float, uniques), np.nan])[codes], whole)
     if all(issubclass(kind, _DATES) for kind in kinds):
-        moments = pd.Series(pd.to_datetime(list(uniques)))
+        moments = pd.Series(pd.to_datetime(uniques))
         return Dates(moments.reindex(codes).reset_index(drop=True))
     if all(issubclass(kind, _SPANS) for kind in kinds):
         seconds = [np.timedelta64(each) / np.timedelta64(1, "s") for each in uniques]
@@ -219,8 +220,8 @@ def read_labels(codes: Labels, values: Iterable[object], seen: str) -> Words:
     import pandas as pd
 
     names = [label(each) for each in values]
-    nothing = [not each or (seen == "text" and is_missing(each)) for each in names]
-    owner, distinct = pd.factorize(np.where(nothing, None, np.array(names, dtype=object)))
+    known = [None if not each or (seen == "text" and is_missing(each)) else each for each in names]
+    owner, distinct = pd.factorize(np.array(known, dtype=object))
     owner = np.append(owner, -1)
     return Words(owner[codes].astype(np.int64), tuple(map(str, distinct)), seen)
 

@@ -137,8 +137,8 @@ def read_json(content: bytes, source: str) -> Table:
         if not isinstance(row, dict):
             where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
             raise TableError(f"{source}, {where}: {row!r:.40} is not an object with columns")
-    where = None if lines is None else lambda: lines
-    return read_cells(_unnested(pd.DataFrame(rows)), source, lines=where)
+    numbers = None if lines is None else lambda: lines
+    return read_cells(_unnested(pd.DataFrame(rows)), source, lines=numbers)
 
 
 def _unnested(frame: pd.DataFrame) -> pd.DataFrame:

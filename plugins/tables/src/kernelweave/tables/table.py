@@ -65,7 +65,7 @@ class Table:
     sparse: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Any] = field(default_factory=dict)
     comma: str = ""
 
     @property
@@ -161,8 +161,8 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
                         words[str(name)] = raw
     comma = comma or comma_of(words.values())
     frame, units = cells.copy(deep=False), {}
-    for name, column in words.items():
-        reading, remark = first_reading(column, comma) or (None, "")
+    for name, raw in words.items():
+        reading, remark = first_reading(raw, comma) or (None, "")
         if not isinstance(reading, WrittenNumbers):
             continue
         if remark:
@@ -170,8 +170,8 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
             warnings.warn(said, KernelWeaveWarning, stacklevel=4)
         if reading.unit:
             units[name] = reading.unit
-        values = reading.values_of(column, comma)
-        odd = np.isnan(values) & ~column.gaps
+        values = reading.values_of(raw, comma)
+        odd = np.isnan(values) & ~raw.gaps
         read = pd.Series(values, frame.index, name=name)
         frame[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
     return replace(table, frame=frame, units=units, refused=refused)
@@ -234,8 +234,8 @@ def without_row_numbers(table: Table) -> Table:
     warnings.warn(said, KernelWeaveWarning, stacklevel=3)
     if not left_out:
         return table
-    cells, frame = (each.drop(columns="index") for each in (table.cells, table.frame))
-    return replace(table, cells=cells, frame=frame)
+    without = [each.drop(columns="index") for each in (table.cells, table.frame)]
+    return replace(table, cells=without[0], frame=without[1])
 
 
 def check_units(table: Table, columns: Iterable[str], known: Mapping[str, str]) -> None:
