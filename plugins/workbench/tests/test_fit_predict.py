@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 SPARSE = (
     "it belongs to --model sparse"
     if find_spec("kernelweave.mkl_sparse")
-    else "no model that is installed here has it"
+    else "no installed model has this parameter"
 )
 
 
