@@ -155,7 +155,7 @@ SENTENCE = re.compile(r"must be (one of|(None or )?(a|an) (finite |positive )?(n
 BY_HAND = {
     "kernelweave.tables.columns",  # of a column's values, with their rows
     "kernelweave.granger.page",  # lags are numbers
-    "kernelweave.mkl_sparse.starts",  # or weights
+    "kernelweave.mkl_sparse.best_response",  # or weights
     "kernelweave.vv_rkhs.penalties",  # or an object
     "kernelweave.tables.target",  # an option of a command
 }

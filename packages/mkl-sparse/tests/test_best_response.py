@@ -15,7 +15,7 @@ from kernelweave.mkl_sparse import (
     SparseSimplex,
 )
 from kernelweave.mkl_sparse.algorithm import BestResponseSearch
-from kernelweave.mkl_sparse.starts import largest_kept, random_support
+from kernelweave.mkl_sparse.best_response import largest_kept, random_support
 from kernelweave.qp_smo import SVC, SVR, solve_svc
 from kernelweave.qp_smo.saddle import RidgePenalty, SaddleOracle
 from sklearn.exceptions import ConvergenceWarning

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.qp_smo import _njit_smo, point, smo
-from kernelweave.qp_smo.newton import newton_steps
 from kernelweave.qp_smo.problem import BoxProblem
+from kernelweave.qp_smo.smo import newton_steps
 from svm_problems import rbf, real_targets, two_classes, violation
 
 

@@ -10,7 +10,7 @@ from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import CutPool, RidgePenalty, SaddleOracle, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, solve_global
-from kernelweave.relaxations.algorithm import GlobalSearch
+from kernelweave.relaxations.branch_and_bound import GlobalSearch
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC as LibSVC
 from sklearn.svm import SVR as LibSVR

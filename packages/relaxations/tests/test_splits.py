@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from kernelweave.kernels_core.grams import GramStack
-from kernelweave.relaxations.splits import forms_by_pairs, forms_by_vectors, positive_shares
+from kernelweave.relaxations.bounds import forms_by_pairs, forms_by_vectors, positive_shares
 
 
 def exactly(K, u):

@@ -23,9 +23,8 @@ from kernelweave.qp_smo.saddle import (
     solve_cut_master,
 )
 
-from .best_response import BestResponseRun, Ending
+from .best_response import BestResponseRun, Ending, largest_kept, start_from, starting_weights
 from .settings import BestResponse
-from .starts import largest_kept, start_from, starting_weights
 
 # the relative gap of the relaxation that a run starts from, and its rounds at most
 _RELAXED = 1e-4

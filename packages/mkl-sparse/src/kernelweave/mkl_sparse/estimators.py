@@ -50,6 +50,7 @@ from kernelweave.kernels_core.settings import Settings, name_of
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithm import ROUNDS
+from .best_response import relaxations
 from .constraint import SparseSimplex
 from .cross_validation import score_paths
 from .settings import (
@@ -62,7 +63,6 @@ from .settings import (
     learner_of,
     method_of,
 )
-from .starts import relaxations
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.arrays import Rows

@@ -25,9 +25,8 @@ from kernelweave.qp_smo.saddle import (
 )
 from numpy.typing import ArrayLike, NDArray
 
-from .best_response import BestResponseRun, Ending
+from .best_response import BestResponseRun, Ending, largest_kept, relaxations
 from .constraint import SparseSimplex
-from .starts import largest_kept, relaxations
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.formula import Learner

@@ -1,8 +1,8 @@
 from .learners import SVC, SVR
+from .problem import DualSolution
 from .saddle.cuts import CutPool
 from .saddle.penalties import KSupport, NoPenalty, RidgePenalty
 from .saddle.solver import KernelWeights, solve_kernel_weights
-from .solution import DualSolution
 from .squared_losses import Ridge, SquaredHingeSVC
 from .svm import solve_svc, solve_svr
 

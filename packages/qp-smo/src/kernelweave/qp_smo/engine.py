@@ -17,10 +17,9 @@ from kernelweave.kernels_core.formula.learner import SolveStatus
 from . import point as passes
 from .bounds import FeasiblePoint, make_feasible
 from .interior_point import interior_point, required_bytes
-from .newton import newton_steps
 from .point import starting_point
 from .problem import BoxProblem, Budget
-from .smo import smo
+from .smo import newton_steps, smo
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -24,8 +24,15 @@ from . import _njit_descent
 from .bounds import FunctionValues, dual_value, kkt_violation, primal_bound
 from .engine import Backend, Outcome, solve_box
 from .point import GridPoint, starting_point
-from .problem import BoxProblem, Budget, check_bounds, check_labels, classification, regression
-from .solution import DualSolution
+from .problem import (
+    BoxProblem,
+    Budget,
+    DualSolution,
+    check_bounds,
+    check_labels,
+    classification,
+    regression,
+)
 from .svm import DEFAULT_MAX_ITER, solution_from
 from .unstored import rates, solve_by_blocks
 

@@ -17,8 +17,16 @@ from numpy.typing import ArrayLike
 
 from .bounds import certify
 from .engine import Backend, Outcome, solve_box
-from .problem import BoxProblem, Budget, check_bounds, check_labels, classification, regression
-from .solution import DualSolution, warn_unless_converged
+from .problem import (
+    BoxProblem,
+    Budget,
+    DualSolution,
+    check_bounds,
+    check_labels,
+    classification,
+    regression,
+    warn_unless_converged,
+)
 
 # As LIBSVM's own least limit: a guard against endless runs, not a setting that one should meet.
 DEFAULT_MAX_ITER = 10_000_000
@@ -185,13 +193,11 @@ def solve_svc(
     check_limits(tol, max_iter, max_time, exact=False)
     bound = check_bounds(C, sample_weight, kernel.shape[0])
     labels = check_labels(y, bound)
-    start = None if alpha0 is None else check_vector("alpha0", alpha0, labels.size)
-    asymmetry = check_gram(kernel) if check else 0.0
-    problem = classification(kernel, labels, bound, asymmetry)
+    start = None if alpha0 is None else labels * check_vector("alpha0", alpha0, labels.size)
+    problem = classification(kernel, labels, bound, check_gram(kernel) if check else 0.0)
     with time_limit(max_time):
         known = _known(problem) if check else problem
-        signed = None if start is None else labels * start
-        solution = _solve_to_gap(known, signed, tol, max_iter, backend, signed=False)
+        solution = _solve_to_gap(known, start, tol, max_iter, backend, signed=False)
     warn_unless_converged(solution, tol=tol)
     return solution
 
@@ -258,8 +264,7 @@ def solve_svr(
     targets = check_vector("y", y, bound.size)
     width = float(NONNEGATIVE.check("epsilon", epsilon))
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
-    asymmetry = check_gram(kernel) if check else 0.0
-    problem = regression(kernel, targets, bound, width, asymmetry)
+    problem = regression(kernel, targets, bound, width, check_gram(kernel) if check else 0.0)
     with time_limit(max_time):
         known = _known(problem) if check else problem
         solution = _solve_to_gap(known, start, tol, max_iter, backend, signed=True)

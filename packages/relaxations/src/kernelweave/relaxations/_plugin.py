@@ -17,7 +17,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
     register(
         AlgorithmSpec(
             name="smkl-global",
-            target="kernelweave.relaxations.algorithm:global_search",
+            target="kernelweave.relaxations.branch_and_bound:global_search",
             needs=_SPARSE,
             prefers=("svc", "svr"),
             tasks=("classification", "regression"),

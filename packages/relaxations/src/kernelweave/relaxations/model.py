@@ -12,8 +12,7 @@ from kernelweave.kernels_core.grams import Stack
 from kernelweave.qp_smo.learners import BoxLearner
 from numpy.typing import ArrayLike
 
-from .conic import cvxpy
-from .epigraph import Epigraph, epigraph, schur
+from .conic import Epigraph, cvxpy, epigraph, schur
 from .sparse_problem import SparseProblem, as_problem
 
 if TYPE_CHECKING:

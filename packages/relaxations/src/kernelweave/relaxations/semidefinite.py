@@ -19,8 +19,7 @@ from kernelweave.spectahedron.algorithm import SpectahedronSearch
 from kernelweave.spectahedron.saddle import SpectahedronOracle
 from numpy.typing import NDArray
 
-from .conic import CLOSE, attempts, cvxpy, report
-from .epigraph import Epigraph, epigraph, schur
+from .conic import CLOSE, Epigraph, attempts, cvxpy, epigraph, report, schur
 from .settings import SemidefiniteProgram
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 from .constraint import FrobeniusOutputKernels, SeparableKernel, SeparableKernels, VectorSolution
 from .estimators import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor
-from .factors import low_rank_factor, random_fourier_factor
-from .family import PrecomputedFamily
+from .family import PrecomputedFamily, low_rank_factor, random_fourier_factor
 from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
 from .leave_one_out import leave_one_out

@@ -9,7 +9,7 @@ from .estimators import (
     SimpleMKLRegressor,
 )
 from .proportional import AverageWeights, ProportionalWeights, average_weights
-from .simplex import Simplex
+from .simplemkl import Simplex
 
 __all__ = [
     "AlignmentWeights",

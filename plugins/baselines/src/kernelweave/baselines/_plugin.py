@@ -43,7 +43,7 @@ _SETS = {
     "easymkl-weights": ("easymkl:EasyMKLWeights", "the point of EasyMKL"),
     "alignment-weights": ("alignment:AlignmentWeights", "the point of largest centred alignment"),
     "proportional-weights": ("proportional:ProportionalWeights", "the point β ∝ accuracy"),
-    "simplex": ("simplex:Simplex", "{β ≥ 0, Σβ = 1}"),
+    "simplex": ("simplemkl:Simplex", "{β ≥ 0, Σβ = 1}"),
 }
 
 

@@ -35,7 +35,7 @@ from kernelweave.qp_smo import SVC, SVR
 from .alignment import AlignmentWeights
 from .easymkl import EasyMKLWeights
 from .proportional import AverageWeights, ProportionalWeights, average_weights
-from .simplex import Simplex
+from .simplemkl import Simplex
 
 _AT_RULE = (
     "a feasible dual point at the weights of the rule, which this objective did not choose",

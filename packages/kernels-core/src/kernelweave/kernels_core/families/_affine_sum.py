@@ -19,15 +19,12 @@ from ..rounding import UNIT
 from . import _affine
 from ._box import Float, power_products
 from ._general import Box
-from ._moments import binary_units, blocked_product
+from ._moments import RUN, binary_units, blocked_product
 
 # The tile of the compiled pass, which is imported only where it runs: here they count its
 # roundings.
 _WIDTH = 128
 _BAND = 32
-
-# Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
-_RUN = 64
 # 2²⁷ + 1, with which Veltkamp splits the 53 bits of a float64 into two halves.
 _SPLIT = 134217729.0
 # Pairs of samples that are worked on at a time: their minima stay in the cache.
@@ -355,7 +352,7 @@ def decision_values(box: Box, X: Float, factors: Float, W: Float) -> DecisionVal
     n_x, power = F.shape[1], box.tables.degree * (box.tables.degree > 1)
     parts = _parts(box, X, F, chosen)
     values, size = _pairs(box, X, chosen, parts, W)
-    pair_count = 3 * n + 2 * (2 * n + n_x + power + 6) + f + 12 + _RUN + np.ceil(m / _RUN)
+    pair_count = 3 * n + 2 * (2 * n + n_x + power + 6) + f + 12 + RUN + np.ceil(m / RUN)
     error = gamma(pair_count) * size
 
     s = compensated_product(W, np.ascontiguousarray(F.T))
@@ -367,7 +364,7 @@ def decision_values(box: Box, X: Float, factors: Float, W: Float) -> DecisionVal
     A = blocked_product(W, parts.alpha.T)
     alpha_unit = gamma(4 * n + n_x + power + 10)
     A_error = (
-        (alpha_unit + gamma(_RUN + np.ceil(m / _RUN) + 2)) * 1.01 * np.abs(W) @ (parts.alpha_size.T)
+        (alpha_unit + gamma(RUN + np.ceil(m / RUN) + 2)) * 1.01 * np.abs(W) @ (parts.alpha_size.T)
     )
     volume = float(np.prod(box.upper - box.lower))
     G = A + volume * E

@@ -24,7 +24,7 @@ from ._general import Box, workspace
 
 # Sums are cut in runs: 64 + m/64 roundings bound one of m terms instead of m. A run of √m terms is
 # the best, which 64 is for m = 4096.
-_RUN = 64
+RUN = 64
 # Rows that the compiled pass sums before they join the total, for the same reason.
 _GROUP = 32
 # Rows whose moments are held at a time, so that the memory does not grow with samples times
@@ -51,16 +51,16 @@ def pair_sums(box: Box, X: Float, F: Float, rows: slice, weights: Float, terms: 
     n_g = len(box.tables.moments)
     XT, own, groups = np.ascontiguousarray(X.T), X[rows], terms.groups
     out = np.empty((len(weights), len(terms.moment)))
-    size = min(_ROWS, max(1, _ENTRIES // (_RUN * n_g)))
+    size = min(_ROWS, max(1, _ENTRIES // (RUN * n_g)))
     high, means, _ = workspace(box.tables)
-    block = np.empty((size, n_g, _RUN))
+    block = np.empty((size, n_g, RUN))
     for first in range(0, len(weights), size):
         part = slice(first, min(first + size, len(weights)))
         left, weight = own[part], np.ascontiguousarray(weights[part])
         T = block[: len(left)]
         totals = [np.zeros((len(left), g, x.stop - x.start)) for g, x in groups]
-        for c in range(0, len(X), _RUN):
-            run = slice(c, min(c + _RUN, len(X)))
+        for c in range(0, len(X), RUN):
+            run = slice(c, min(c + RUN, len(X)))
             width = run.stop - c
             pair_moments(
                 left, XT, box.upper, box.tables.recursion, weight, c, width, high, means, T
@@ -75,8 +75,8 @@ def pair_sums(box: Box, X: Float, F: Float, rows: slice, weights: Float, terms: 
 def blocked_product(A: Float, B: Float) -> Float:
     """Return ``A @ B`` summed in runs of 64 terms, whose error 64 + m/64 roundings bound, not m."""
     total = np.zeros((A.shape[0], B.shape[1]))
-    for c in range(0, A.shape[1], _RUN):
-        total += A[:, c : c + _RUN] @ B[c : c + _RUN]
+    for c in range(0, A.shape[1], RUN):
+        total += A[:, c : c + RUN] @ B[c : c + RUN]
     return total
 
 
@@ -110,8 +110,8 @@ def inner_affine(box: Box, X: Float, W: Float) -> Float:
 
     def work(start: int, stop: int) -> list[Float]:
         total = [np.zeros(shape) for shape in ((n + 1, n + 1), (n, n + 2), (n4, n4))]
-        s, mean, side = np.empty(_RUN), np.zeros((n4, _RUN)), np.empty((n, _RUN))
-        weighted, columns = np.zeros((n4, _RUN)), np.zeros((n, m))
+        s, mean, side = np.empty(RUN), np.zeros((n4, RUN)), np.empty((n, RUN))
+        weighted, columns = np.zeros((n4, RUN)), np.zeros((n, m))
         fx, fz, row_zz = np.zeros(n + 1), np.zeros((2, n)), np.zeros((n4, n4))
         for k in range(start, stop, _GROUP):
             part = [np.zeros_like(sums) for sums in total]
@@ -193,19 +193,19 @@ class Roundings(NamedTuple):
 def roundings(box: Box, m: int, t: int) -> Roundings:
     """Count the roundings behind an entry of the blocks, for m active samples and t rows."""
     n, d, z = box.tables.n_features, box.tables.degree, box.tables.z_degree
-    runs = ceil(m / _RUN)
+    runs = ceil(m / RUN)
     affine = has_affine_moment(box)
     blocks = row_bounds(m, lower=affine)
     longest = ceil(max(stop - start for start, stop in blocks) / _GROUP)
     if affine:
-        inner = (2 * n + t + 8) + (_RUN + 33 + runs + longest + len(blocks))
+        inner = (2 * n + t + 8) + (RUN + 33 + runs + longest + len(blocks))
     else:
-        per_block = _RUN + ceil(longest * _GROUP / _RUN) + len(blocks)
-        inner = (2 * n + t + 12 * z + 2 * d + 6) + (_RUN + runs) + per_block
+        per_block = RUN + ceil(longest * _GROUP / RUN) + len(blocks)
+        inner = (2 * n + t + 12 * z + 2 * d + 6) + (RUN + runs) + per_block
     box_terms = 2 * n + 12 * z + 4
-    chunks = ceil(m / _CHUNK) + ceil(_CHUNK / _RUN)
-    cross = box_terms + d + 3 + _RUN + chunks + t
-    return Roundings(inner + 6, cross + 6, box_terms + t + 8, d + 2 + _RUN + runs)
+    chunks = ceil(m / _CHUNK) + ceil(_CHUNK / RUN)
+    cross = box_terms + d + 3 + RUN + chunks + t
+    return Roundings(inner + 6, cross + 6, box_terms + t + 8, d + 2 + RUN + runs)
 
 
 def _inner_sizes(box: Box, X: Float, W: Float) -> Float:

@@ -22,13 +22,11 @@ from ..rounding import gamma
 from ._arguments import BoundSamples, matrix, rows, vector
 from ._box import Float, TessellatedTables, indicator_blocks, power_products
 from ._groups import Program, evaluate
-from ._moments import blocked_product
+from ._moments import RUN, blocked_product
 
 # Rows whose volumes with all others are held at a time: enough for products of matrices, and a
 # small part of the Gram matrix.
 _ROWS = 256
-# Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
-_RUN = 64
 # Volumes that are held at a time where they are weighted by sample: 32 MiB.
 _ENTRIES = 2**22
 
@@ -250,7 +248,7 @@ class Moments:
         if len(at.F) == 0:
             return 0.0
         (m, _), t, d = at.F.shape, len(W), self._boxes.tables.degree
-        run, sums = self._boxes.run.roundings, _RUN + np.ceil(m / _RUN)
+        run, sums = self._boxes.run.roundings, RUN + np.ceil(m / RUN)
         blocks = _ROWS + m / _ROWS + 40.0
         F, weights = np.abs(at.F), np.abs(W)
         own = (weights * np.sqrt(at.above)) @ F

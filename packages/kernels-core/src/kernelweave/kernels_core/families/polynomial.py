@@ -17,11 +17,8 @@ from ..grams.unstored import Operator
 from ..rounding import UNIT
 from ._arguments import BoundSamples, matrix, rows, samples, vector
 from ._box import exponents, power_products
-from ._moments import blocked_product
+from ._moments import RUN, blocked_product
 from .learned import FamilyKernel
-
-# Terms of a run of a sum, as in `blocked_product`: the bounds count its roundings.
-_RUN = 64
 
 
 class FeatureOperator(Operator):
@@ -67,7 +64,7 @@ class FeatureOperator(Operator):
         ``γₖ max‖Φₖ‖ Σₗ ‖(ΦP)ₗ‖ |Wₗ|``, k the number of additions in which a term takes part.
         """
         m, n_P = self._F.shape
-        count = (_RUN + ceil(m / _RUN) + 2.0 * n_P + 8.0) * UNIT
+        count = (RUN + ceil(m / RUN) + 2.0 * n_P + 8.0) * UNIT
         gamma = count / (1.0 - count) * 1.001
         longest = np.linalg.norm(self._F, axis=1).max()
         return np.asarray(gamma * longest * (np.abs(W) @ np.linalg.norm(self._FP, axis=1)))
@@ -115,7 +112,7 @@ class PreparedPolynomial(BoundSamples):
         rank-two bound is at most ``Σₜ 2‖ŝ‖‖e‖ + ‖e‖² + γ‖ŝ‖²``. Underflow is not accounted for.
         """
         array = rows(W, self.n_samples)
-        k = self._degree + 2 + _RUN + ceil(self.n_samples / _RUN)
+        k = self._degree + 2 + RUN + ceil(self.n_samples / RUN)
         gamma = k * UNIT / (1.0 - k * UNIT)
         s = np.linalg.norm(blocked_product(array, self._F), axis=1)
         e = gamma * np.linalg.norm(np.abs(array) @ np.abs(self._F), axis=1)

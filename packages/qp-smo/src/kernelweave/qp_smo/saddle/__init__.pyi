@@ -1,7 +1,13 @@
-from .cuts import CutPool, lower_bound_from
+from .cuts import (
+    CutPool,
+    SaddleEvaluation,
+    SaddleOracle,
+    SolveCounts,
+    lower_bound_from,
+    objective_upper,
+)
 from .master import MasterSolution, solve_cut_master
 from .nested import NestedPenalty, NestedSupport
-from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import KSupport, NoPenalty, RidgePenalty, WeightPenalty
 from .solver import (
     KernelWeights,

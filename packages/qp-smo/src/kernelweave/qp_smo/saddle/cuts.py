@@ -1,9 +1,17 @@
-"""Cuts of the saddle function: every feasible dual point bounds it from below, for all weights."""
+"""The saddle function of kernel weights: its value by a learner solve, and the cuts of all solves.
+
+Every feasible dual point bounds it from below, for all weights.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.clock import Stopwatch
+from kernelweave.kernels_core.formula import Learner, Solution
+from kernelweave.kernels_core.grams import Stack
 from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import NDArray
 
@@ -151,3 +159,199 @@ def lower_bound_from(
     c = mu @ half_forms[used] + rounding * (mu @ np.abs(half_forms[used]))
     low = penalty.best_response(c)[1]
     return top + low - 4.0 * UNIT * (abs(top) + abs(low))
+
+
+# Tolerances of the learner. Looser ones give cuts that say little; tighter ones rounding may not
+# let it reach.
+_LOOSEST, _TIGHTEST = 0.1, 1e-9
+
+
+@dataclass(frozen=True)
+class SaddleEvaluation:
+    """The saddle function at one point.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (q,)
+    upper_bound : float
+        Proven upper bound of ``G(β)``, without the penalty.
+    lower_bound : float
+        The dual value, of which the solve made a cut.
+    solution : Solution
+    forms : ndarray of shape (q,)
+        ``Σₜ uₜᵀKⱼuₜ``, rounded up; of no length where no cut was made.
+    is_new : bool
+        Whether the cut was not in the pool already.
+    """
+
+    weights: FloatArray
+    upper_bound: float
+    lower_bound: float
+    solution: Solution
+    forms: FloatArray
+    is_new: bool = True
+
+
+@dataclass
+class SolveCounts:
+    """What was done, and the seconds that each part took."""
+
+    n_svm_solves: int = 0
+    n_master_solves: int = 0
+    n_kernel_rows: int = 0
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(
+            ("svm", "combine", "forms", "master", "supports"), 0.0
+        )
+    )
+
+    def add_time(self, part: str, watch: Stopwatch) -> None:
+        """Add the time since the watch was made."""
+        self.seconds[part] += watch.seconds
+
+
+class SaddleOracle:
+    """Evaluates ``G(β) = Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ`` and keeps what it learns in a pool of cuts.
+
+    Parameters
+    ----------
+    grams : Stack
+    targets : ndarray of shape (t, n)
+    learner : Learner
+    sample_weight : ndarray of shape (n,), optional
+    pool : CutPool, optional
+        Cuts of the same Grams, targets and learner.
+    """
+
+    def __init__(
+        self,
+        grams: Stack,
+        targets: FloatArray,
+        learner: Learner,
+        sample_weight: FloatArray | None = None,
+        pool: CutPool | None = None,
+    ) -> None:
+        self.grams = grams
+        self.targets = targets
+        self.learner = learner
+        self.sample_weight = sample_weight
+        self.pool = CutPool(len(grams)) if pool is None else pool
+        if not len(self.pool):
+            # u = 0 is feasible: the saddle function is at least 0
+            self.pool.add(0.0, np.zeros(len(grams)), np.zeros(targets.shape))
+        self.counts = SolveCounts()
+        self._tol = 1e-2
+        self._gap_per_tol: float | None = None
+
+    def evaluate(
+        self,
+        weights: FloatArray,
+        want: float,
+        *,
+        start: FloatArray | None = None,
+        cuts: bool = True,
+        kernels: NDArray[np.bool_] | None = None,
+    ) -> SaddleEvaluation:
+        """Solve the learner at β until its own gap is about ``want``; add the cut to the pool.
+
+        `weights` of shape (q,): at least 0; its sum differs from 1 by rounding at most. `want`:
+        absolute gap of the learner's duals. Where rounding forbids it, the gap reached. `start`: a
+        dual point in place of that of the pool's highest cut. `cuts`: whether one is made, which
+        reads every matrix; the evaluation has no forms without. `kernels` of shape (q,): those of
+        which the cut is known; of the others it holds, but says little.
+        """
+        watch = Stopwatch()
+        K = self.grams.combine(weights)
+        self.counts.add_time("combine", watch)
+        start = self.pool.nearest(weights) if start is None else start
+        solution = self._solve(K, start, want)
+        forms = self._forms(solution, kernels) if cuts else np.zeros(0)
+        is_new = start is None or not np.array_equal(start, solution.dual_coef)
+        if is_new and cuts:
+            self.pool.add(solution.kappa, forms, solution.dual_coef, kernels)
+        upper = self._upper_bound(weights, solution)
+        return SaddleEvaluation(weights, upper, solution.lower_bound, solution, forms, is_new)
+
+    def _solve(self, K: FloatArray, dual0: FloatArray | None, want: float) -> Solution:
+        """Solve with ever smaller tolerances until the learner's gap is about ``want``."""
+        tol = self._tolerance(want)
+        while True:
+            watch = Stopwatch()
+            solution = self.learner.solve(
+                K,
+                self.targets,
+                sample_weight=self.sample_weight,
+                dual0=dual0,
+                tol=tol,
+                check=False,
+            )
+            self.counts.n_svm_solves += 1
+            self.counts.n_kernel_rows += solution.n_kernel_rows
+            self.counts.add_time("svm", watch)
+            gap = solution.upper_bound - solution.lower_bound
+            violation = solution.violation
+            # a solve that ended far below its tolerance says nothing about the next one
+            if violation > 0.05 * tol:
+                self._gap_per_tol = gap / violation
+            if gap <= 3.0 * want or solution.status.value != "converged" or violation <= _TIGHTEST:
+                return solution
+            if self._gap_per_tol is None:
+                self._gap_per_tol = gap / violation
+            # a warm start may meet a tolerance as it is: ask for less than it has
+            tol = max(_TIGHTEST, min(0.1 * tol, 0.3 * violation, self._tolerance(want)))
+            dual0 = solution.dual_coef
+
+    def complete(self) -> None:
+        """Compute the forms that cuts lack, of all of them in one pass through the matrices."""
+        cuts, kernels = self.pool.unknown
+        if cuts.size and kernels.size:
+            watch = Stopwatch()
+            points = np.stack([self.pool.dual_coef[i] for i in cuts], axis=1)
+            forms = sum(self.grams.forms_of(each, kernels) for each in points)
+            self.pool.complete(cuts, kernels, self._raised(np.asarray(forms)))
+            self.counts.add_time("forms", watch)
+
+    def _forms(self, solution: Solution, kernels: NDArray[np.bool_] | None) -> FloatArray:
+        watch = Stopwatch()
+        forms, stack = np.zeros(len(self.grams)), self.grams
+        for u in solution.dual_coef:
+            if kernels is None:
+                forms += stack.quadratic_forms(u)
+            else:
+                each = stack.largest_forms(u)
+                each[kernels] = stack.forms_of(u[None], np.flatnonzero(kernels))[0]
+                forms += each
+        self.counts.add_time("forms", watch)
+        return self._raised(forms)
+
+    def _raised(self, forms: FloatArray) -> FloatArray:
+        """Return sums over the tasks, rounded up."""
+        return np.asarray(forms + 2.0 * len(self.targets) * UNIT * np.abs(forms))
+
+    def _tolerance(self, want: float) -> float:
+        if self._gap_per_tol is None or self._gap_per_tol <= 0.0:
+            return self._tol
+        guess = 0.5 * want / self._gap_per_tol
+        self._tol = float(np.clip(guess, max(_TIGHTEST, 0.01 * self._tol), _LOOSEST))
+        return self._tol
+
+    def _upper_bound(self, weights: FloatArray, solution: Solution) -> float:
+        """Return the primal value, with margins for the rounding of ``Σ βK`` and of ``Σ β``.
+
+        In a positive semidefinite matrix ``|Kᵢₖ| ≤ √(KᵢᵢKₖₖ)``, so that an entry of the sum is off
+        by ``γ√(DᵢDₖ)``, D its diagonal, and ``Ku`` by ``γ√Dᵢ Σ √Dₖ|uₖ|``. Scaling β by s changes G
+        by at most ``max(1, 1/s)``.
+        """
+        gamma = 1.01 * (len(self.grams) + 4) * UNIT
+        spread = np.sqrt(gamma * np.abs(self.grams.diagonals.T @ weights))
+        upper = solution.upper_bound + solution.margin(spread)
+        off = abs(float(weights.sum()) - 1.0) + 2.0 * weights.size * UNIT
+        return upper + (abs(upper) + 1e-300) * (2.0 * off + 4.0 * UNIT)
+
+
+def objective_upper(evaluation: SaddleEvaluation, penalty: WeightPenalty) -> float:
+    """Return the upper bound of ``G(β)`` plus the penalty, rounded up."""
+    pen = penalty.value(evaluation.weights)
+    total = evaluation.upper_bound + pen
+    off = 2.0 * (abs(float(evaluation.weights.sum()) - 1.0) + evaluation.weights.size * UNIT)
+    return total + 4.0 * UNIT * abs(total) + 2.0 * off * abs(pen)

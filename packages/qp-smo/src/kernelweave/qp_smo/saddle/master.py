@@ -1,4 +1,9 @@
-"""The master problem: the best weights for the cuts known so far, and a proven lower bound."""
+"""The master problem: the best weights for the cuts known so far, and a proven lower bound.
+
+Over some cuts by a barrier method, its Newton steps compiled: ``min t + λ Σ βⱼ²/zⱼ`` over
+``t ≥ κᵢ − gᵢᵀβ``, ``β ≥ 0``, ``Σβ = 1``, ``0 ≤ z ≤ 1``, ``Σ z ≤ k`` over the free j, and ``zⱼ = 1``
+for the others.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,173 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from .central_path import follow
+from ._njit_master import centre
 from .cuts import CutPool, lower_bound_from
+from .nested import NestedPenalty
+from .nested_path import NestedPath
 from .penalties import WeightPenalty
+
+# Newton steps in all; a path that needs more is held by rounding.
+_MAX_ITER = 300
+# Newton steps at one barrier parameter: more are needed only where rounding hides the progress.
+_PATIENCE = 50
+# Proofs in a row that may bring neither a better point nor a better bound.
+_IDLE = 2
+# The barrier parameter falls by this factor from one centre to the next: a larger one saves
+# centres, and each takes more Newton steps to reach.
+_FASTER = 12.0
+# Share of the first barrier parameter that is small enough where the value is 0 and has no relative
+# gap.
+_ROUNDING = 1e-12
+# Weights below this share of the largest are rounding: they cost a Gram matrix each.
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass
+class Path:
+    """A point near the central path, and the scratch of the steps that move it.
+
+    Attributes
+    ----------
+    kappa, half : ndarray of shape (m,) and (m, q)
+    penalty : WeightPenalty
+        Over the q kernels that may have a weight.
+    free : ndarray of shape (q,), bool
+        Whose share z is a variable.
+    inside : ndarray of shape (m + 3q + 1,)
+        What has to be positive: the slacks, β, z, 1 − z, and what is left of the capacity.
+    sigma : float
+        The barrier parameter: the gap is about its product with the size of ``inside``.
+    """
+
+    kappa: FloatArray
+    half: FloatArray
+    penalty: WeightPenalty
+    free: NDArray[np.bool_]
+    inside: FloatArray
+    sigma: float
+
+    def __post_init__(self) -> None:
+        m, q = self.half.shape
+        self._parts = np.split(self.inside, [m, m + q, m + 2 * q, m + 3 * q])[:4]
+        self._scratch = (
+            np.empty(self.inside.size),
+            np.empty((q + 1, q + 1)),
+            np.empty((2, q + 1)),
+            np.zeros((5, q + 1)),
+        )
+
+    @property
+    def multipliers(self) -> FloatArray:
+        """Return the multipliers of the cuts, shape (m,); their sum is about 1/σ."""
+        multipliers: FloatArray = 1.0 / self._parts[0]
+        return multipliers
+
+    @property
+    def value(self) -> float:
+        """Return the primal value in plain floating point."""
+        _, beta, z, _ = self._parts
+        top = float((self.kappa - self.half @ beta).max())
+        return top + float(self.penalty.lam * (beta * beta / z).sum())
+
+    @property
+    def weights(self) -> FloatArray:
+        """Return β, shape (q,), without what is rounding."""
+        beta = self._parts[1]
+        weights: FloatArray = np.where(beta > _NEGLIGIBLE * beta.max(), beta, 0.0)
+        weights /= weights.sum()
+        return weights
+
+    def centre(self, most: int) -> tuple[int, bool]:
+        """Take at most so many Newton steps; return their number, and whether they were too few."""
+        steps, far = centre(
+            self.half,
+            self.penalty.lam,
+            self.free,
+            1.0 / self.sigma,
+            most,
+            self.inside,
+            *self._parts,
+            *self._scratch,
+        )
+        return int(steps), bool(far)
+
+
+def start(kappa: FloatArray, half: FloatArray, penalty: WeightPenalty) -> Path:
+    """Return equal weights, a little inside of every bound."""
+    q = half.shape[1]
+    has_shares = penalty.lam > 0.0 and not penalty.is_tight
+    free = penalty.free if has_shares else np.zeros(q, dtype=bool)
+    beta, z, over, room = np.full(q, 1.0 / q), np.ones(q), np.ones(q), 1.0
+    if free.any():
+        z[free] = 0.9 * min(penalty.capacity / float(free.sum()), 1.0)
+        over[free] = 1.0 - z[free]
+        room = penalty.capacity - float(z[free].sum())
+    values = kappa - half @ beta
+    sigma = 0.1 * max(float(np.abs(kappa).max()), 1e-12)
+    t = float(values.max()) + sigma
+    for _ in range(6):
+        # Newton's method for Σ σ/(t − values) = 1, as a concave equation: it comes from the left
+        push = 1.0 / (t - values)
+        total = float(push.sum())
+        t += (sigma * total - 1.0) * total / float(push @ push)
+    return Path(
+        kappa, half, penalty, free, np.concatenate([t - values, beta, z, over, [room]]), sigma
+    )
+
+
+def follow(
+    kappa: FloatArray, half: FloatArray, penalty: WeightPenalty, tol: float
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """Follow the central path until the proven gap is at most ``tol`` times the value.
+
+    Parameters
+    ----------
+    kappa, half : ndarray of shape (m,) and (m, q)
+    penalty : WeightPenalty
+        Over q kernels, each of which may have a weight.
+    tol : float
+
+    Returns
+    -------
+    weights : ndarray of shape (q,)
+    multipliers : ndarray of shape (m,)
+    upper, lower : float
+        The value at the weights, and what `lower_bound_from` proves by the multipliers.
+    """
+    path: Path | NestedPath
+    # without a ridge there is nothing for shares to do
+    if isinstance(penalty, NestedPenalty) and penalty.lam > 0.0 and not penalty.is_tight:
+        path = NestedPath(kappa, half, penalty)
+    else:
+        path = start(kappa, half, penalty)
+    # an optimum of 0 has no relative gap: what is left is rounding
+    least = _ROUNDING * path.sigma
+    weights, multipliers, upper, lower = path.weights, path.multipliers, np.inf, -np.inf
+    left, idle, passed = _MAX_ITER, 0, []
+    while idle < _IDLE:
+        steps, far = path.centre(min(_PATIENCE, left))
+        left -= steps
+        value = path.value
+        last = far or left <= 0
+        passed.append(path.multipliers)
+        if last or path.sigma * path.inside.size <= max(tol * abs(value), least):
+            bound = lower_bound_from(kappa, half, passed[-1], penalty)
+            idle = 0 if value < upper or bound > lower else idle + 1
+            if value < upper:
+                upper, weights = value, path.weights
+            if bound > lower:
+                lower, multipliers = bound, passed[-1]
+            if last or upper - lower <= tol * abs(upper):
+                break
+        path.sigma /= _FASTER
+    if upper - lower > tol * abs(upper):
+        # kernels of very different size: rounding spoils the multipliers towards the end
+        bounds = [lower_bound_from(kappa, half, each, penalty) for each in passed]
+        best = int(np.argmax(bounds))
+        lower, multipliers = bounds[best], passed[best]
+    return weights, multipliers, upper, lower
+
 
 # Relative gap of the master problem, far below what searches are asked for: it would hold their own
 # gap open. From there a polish on the active cuts sharpens the bound.

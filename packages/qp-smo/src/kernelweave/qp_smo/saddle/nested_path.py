@@ -21,7 +21,7 @@ _LIFT = 1e-14
 
 
 class NestedPath:
-    """A point near the central path, as `kernelweave.qp_smo.saddle.central_path.Path` is.
+    """A point near the central path, as `kernelweave.qp_smo.saddle.master.Path` is.
 
     - `kappa` of shape (m,), `half` of shape (m, q)
     - `penalty`: over the q kernels that may have a weight

@@ -21,9 +21,8 @@ from kernelweave.kernels_core.result import History, Status, check_bounds, relat
 from numpy.typing import ArrayLike, NDArray
 
 from ..learners import SVC
-from .cuts import CutPool
+from .cuts import CutPool, SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .master import solve_cut_master
-from .oracle import SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .penalties import NoPenalty, WeightPenalty
 
 _L = TypeVar("_L", bound=Learner)
