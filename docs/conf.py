@@ -27,6 +27,7 @@ extensions = [
     "program_help",
     "flow_chart",
     "import_map",
+    "page_pictures",
     "promises",
     "combinations",
 ]

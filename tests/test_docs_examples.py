@@ -27,7 +27,9 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
-GENERATED = {"_build", "api", "auto_examples"}
+# pages whose fits take more than a few seconds
+SLOW = {"tutorials/wide.md"}
+GENERATED = {"_build", "api", "auto_examples", "pictures"}
 PAGES = sorted(
     path for path in DOCS.rglob("*.md") if not GENERATED & set(path.relative_to(DOCS).parts)
 )
@@ -110,7 +112,13 @@ def named(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in PAGES if "```python" in path.read_text(encoding="utf-8")], ids=named
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if named(path) in SLOW else [])
+        for path in PAGES
+        if "```python" in path.read_text(encoding="utf-8")
+    ],
+    ids=named,
 )
 @pytest.mark.usefixtures("alone")
 def test_python_runs(path: Path) -> None:
