@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.granger import GrangerGraph
-from kernelweave.kernels_core import Status
+from kernelweave.kernels_core import Status, config_context
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.registry import commands
 from kernelweave.workbench.app import run
 from kernelweave.workbench.commands import BUILTIN
-from kernelweave.workbench.console import as_options, options_of
+from kernelweave.workbench.console import options_of, speak_of, spoken
 from kernelweave.workbench.model_catalog import make_model, models_for_task
 
 SPECS = {spec.name: spec for spec in BUILTIN} | commands()
@@ -50,9 +52,14 @@ def test_what_a_status_advises_is_an_option(name: str) -> None:
         if status is Status.MAX_TIME and "max_time" not in options:
             assert not hasattr(GrangerGraph(), "max_time")
             continue
-        assert PARAMETER.findall(as_options(status.value, options)) == [], status
+        speak_of(options)
+        assert PARAMETER.findall(spoken(status.value)) == [], status
         assert "float32" not in status.value, status  # which few estimators have
-    assert as_options("raise memory_limit", options) == "raise --memory-limit"
+    with config_context(memory_limit=1), pytest.raises(MemoryBudgetError) as refused:
+        require(2, "pairs", alternative="raise {memory_limit}")
+    assert spoken(refused.value).endswith("raise --memory-limit")
+    speak_of({})
+    assert spoken(refused.value) == str(refused.value)
 
 
 def test_the_models_of_fit_have_options_of_their_own_names() -> None:
@@ -97,7 +104,7 @@ def test_granger_names_the_option_of_a_lam_at_an_end(say: Say, series: Path) -> 
         (["--model", "tkl", "--max-iter", "1"], "raise --max-iter or --tol"),
         (["--model", "simple", "--set", "C=-1"], "C must be a finite number > 0, got -1"),
         (["--model", "sparse", "--set", "n_views=2"], "--set n_views=2 needs --views FILE"),
-        (["--algorithm", "krr-rpgd"], "--algorithm=krr-rpgd solves the penalised form: set beta"),
+        (["--algorithm", "krr-rpgd"], "--algorithm='krr-rpgd' solves the penalised form: set beta"),
         (["--model", "ridge", "--algorithm", "svm-gmkl"], "svm-gmkl belongs to --model gmkl"),
         (["--model", "gmkl", "--algorithm", "krr-pgd"], "(numbers as targets)"),
         (["--model", "simple", "--memory-limit", "100"], "raise --memory-limit"),

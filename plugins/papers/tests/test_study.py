@@ -20,7 +20,7 @@ from kernelweave.papers.study.rivals import (
 )
 from kernelweave.papers.study.sets import PROBLEMS, SETS, address, make, samples
 from kernelweave.workbench.pages import figure_svg
-from kernelweave.workbench.scoring import corrected_resampled, of_independent
+from kernelweave.workbench.scoring.scores import corrected_resampled, of_independent
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 

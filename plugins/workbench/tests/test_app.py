@@ -13,10 +13,12 @@ from pathlib import Path
 
 import kernelweave.workbench.fitting
 import pytest
+from kernelweave.evidence.new_rows import IN_THE_FILE
 from kernelweave.kernels_core import Progress, watch
+from kernelweave.tables import TableError, read_table
 from kernelweave.workbench import load_model
 from kernelweave.workbench.commands import BUILTIN
-from kernelweave.workbench.console import as_options
+from kernelweave.workbench.console import options_of, speak_of, spoken
 
 HEAVY = {"numba", "scipy", "sklearn", "cvxpy", "matplotlib", "pandas", "skops"}
 
@@ -233,10 +235,15 @@ def test_memory_that_runs_out_is_said_in_a_sentence(
     assert run("fit", "iris").error.startswith("there is not enough memory for this: use")
 
 
-def test_advice_names_no_option_that_a_command_has_not() -> None:
-    refused = "begins with numbers: add a line of names, or read it with header=False"
-    doubted = "expect less of later rows: fit with order=np.arange(len(X)), so that they are"
-    options = {"no_header": "--no-header", "cv": "--cv", "order": "--order"}
-    assert as_options(refused, options).endswith("add a line of names, or use --no-header")
-    assert as_options(refused, {}).endswith("add a line of names")
-    assert "fit with --cv time, so" in as_options(doubted, options)
+def test_advice_names_no_option_that_a_command_has_not(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("0.1,2\n1,2\n")
+    with pytest.raises(TableError, match="or read it with header=False") as refused:
+        read_table(path)
+    specs = {spec.name: spec for spec in BUILTIN}
+    for name, ending in (("fit", "add a line of names, or use --no-header"), ("demo", "of names")):
+        speak_of(options_of(specs[name]))
+        assert spoken(refused.value).endswith(ending)
+    speak_of(options_of(specs["fit"]))
+    assert spoken(IN_THE_FILE) == "--cv time"
+    speak_of({})

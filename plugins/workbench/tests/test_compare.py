@@ -22,23 +22,17 @@ from kernelweave.workbench.commands import compare, fit
 from kernelweave.workbench.fitting import WeightedModel
 from kernelweave.workbench.machines import kernel_machine
 from kernelweave.workbench.model_catalog import fit_model, make_model
-from kernelweave.workbench.scoring import (
+from kernelweave.workbench.scoring.comparison import (
     CrossValidatedModel,
-    Folds,
-    HeldOut,
     Row,
-    Score,
-    cross_predict,
     cross_validate_models,
-    folds_by,
-    folds_of,
-    lead,
-    other_models,
-    score,
+    ended_after,
     verdict,
 )
-from kernelweave.workbench.scoring.comparison import ended_after
+from kernelweave.workbench.scoring.held_out import Folds, HeldOut, cross_predict, folds_by, folds_of
+from kernelweave.workbench.scoring.other_models import other_models
 from kernelweave.workbench.scoring.rbf import TunedRBF
+from kernelweave.workbench.scoring.scores import Score, lead, score
 from kernelweave.workbench.scoring.trees import with_gaps
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, TimeSeriesSplit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.workbench.scoring import Coverage
+from kernelweave.workbench.scoring.scores import Coverage
 
 
 def test_the_worst_slab_is_that_of_a_table_of_shares() -> None:

@@ -19,7 +19,7 @@ from kernelweave.workbench import (
     SpectrumDisplay,
 )
 from kernelweave.workbench.displays import cosine_gram
-from kernelweave.workbench.displays.colours import SERIES
+from kernelweave.workbench.displays.axes import SERIES
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator

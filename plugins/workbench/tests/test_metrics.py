@@ -11,17 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.workbench.errors import CommandError
-from kernelweave.workbench.scoring import (
-    HeldOut,
-    Metric,
-    Row,
-    Score,
-    also_scored,
-    check_metric,
-    other_models,
-    verdict,
-)
+from kernelweave.workbench.scoring.comparison import Row, verdict
+from kernelweave.workbench.scoring.held_out import HeldOut
+from kernelweave.workbench.scoring.metrics import Metric, also_scored, check_metric
+from kernelweave.workbench.scoring.other_models import other_models
 from kernelweave.workbench.scoring.rbf import TunedRBF
+from kernelweave.workbench.scoring.scores import Score
 from sklearn import metrics
 
 

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kernelweave.workbench.scoring import HeldOut, Row, Score, ranking_of, roc_area, verdict
+from kernelweave.workbench.scoring.comparison import Row, verdict
+from kernelweave.workbench.scoring.held_out import HeldOut
+from kernelweave.workbench.scoring.metrics import ranking_of, roc_area
+from kernelweave.workbench.scoring.scores import Score
 from sklearn.metrics import roc_auc_score
 
 

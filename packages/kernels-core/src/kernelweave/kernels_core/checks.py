@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import FloatArray, Points, RealArray, is_sparse
+from .exceptions import Message
 
 __all__ = [
     "COUNT",
@@ -91,7 +92,10 @@ class Rule:
             seen = repr(value)
             if isinstance(value, np.ndarray) and value.size > 6:
                 seen = f"an array of shape {value.shape}"
-            raise ValueError(f"{name} must be {self.words}, got {seen}")
+            # the parameter of a function, or that of a part of it
+            named = Message(f"{{{name}}}") if name.isidentifier() else name
+            said = "{named} must be {words}, got {seen}"
+            raise ValueError(Message(said, named=named, words=self.words, seen=seen))
         return value if self.then is None else self.then.check(name, value)
 
 

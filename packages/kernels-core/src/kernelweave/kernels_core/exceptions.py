@@ -2,6 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+
+class Message(str):
+    """What an error or a warning says, with the names of parameters apart from the words.
+
+    As a string it names them as Python does; `naming` names them otherwise, e.g. by the options of
+    a command. `template`: a format string in which an unknown field is the name of a parameter;
+    `**values`: its other fields, messages among them.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.exceptions import Message
+    >>> said = Message("{max_iter} of {n} was reached: raise {max_iter} or {tol}", n=5)
+    >>> str(said)
+    'max_iter of 5 was reached: raise max_iter or tol'
+    >>> said.naming({"max_iter": "--max-iter"})
+    '--max-iter of 5 was reached: raise --max-iter or tol'
+    """
+
+    __slots__ = ("template", "values")
+    template: str
+    values: dict[str, object]
+
+    def __new__(cls, template: str, **values: object) -> Message:
+        """Return the message as a string, which knows how it was made."""
+        new = super().__new__(cls, template.format_map(_Names(values)))
+        new.template, new.values = template, values
+        return new
+
+    def naming(self, options: Mapping[str, str]) -> str:
+        """Return the message with other names of parameters, or values of fields."""
+        known = _Names(self.values)
+        for name, value in self.values.items():
+            known[name] = value.naming(options) if isinstance(value, Message) else value
+        known.update(options)
+        return self.template.format_map(known)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _message, (self.template, self.values)
+
+
+class _Names(dict[str, object]):
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+def _message(template: str, values: dict[str, object]) -> Message:
+    return Message(template, **values)
+
 
 class KernelWeaveWarning(UserWarning):
     """Something was repaired, clipped or skipped; the message says what and how to avoid it."""

@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 from .config import get_config
-from .exceptions import KernelWeaveWarning, MemoryBudgetError
+from .exceptions import KernelWeaveWarning, MemoryBudgetError, Message
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 # Of the memory of the machine: the rest is for the interpreter, the data and everybody else.
@@ -79,14 +79,20 @@ def require(nbytes: int, what: str, *, alternative: str) -> None:
     """Raise before the work when ``nbytes`` exceed the limit in force.
 
     `nbytes`: bytes that the work is about to allocate. `what`: what needs them, for the message,
-    e.g. ``"2 Gram matrices of 30000 samples"``. `alternative`: what the user can do instead, a
-    sentence without a full stop. Raises MemoryBudgetError if ``nbytes`` is more than the limit.
+    e.g. ``"2 Gram matrices of 30000 samples"``. `alternative`: what the user can do instead, the
+    template of a `Message` without a full stop, such as ``"raise {memory_limit}"``. Raises
+    MemoryBudgetError if ``nbytes`` is more than the limit.
     """
     limit = limit_bytes()
     if nbytes > limit:
         raise MemoryBudgetError(
-            f"{what} need {size_text(nbytes)}, more than the memory limit of "
-            f"{size_text(limit)}: {alternative}"
+            Message(
+                "{what} need {needed}, more than the memory limit of {limit}: {alternative}",
+                what=what,
+                needed=size_text(nbytes),
+                limit=size_text(limit),
+                alternative=Message(alternative),
+            )
         )
 
 
@@ -100,8 +106,13 @@ def permits(nbytes: int, what: str) -> bool:
     if nbytes <= limit:
         return True
     warnings.warn(
-        f"{what} need {size_text(nbytes)}, more than the memory limit of {size_text(limit)}: "
-        "the solve goes on without them, and its gap may stay wider; raise memory_limit",
+        Message(
+            "{what} need {needed}, more than the memory limit of {limit}: the solve goes on "
+            "without them, and its gap may stay wider; raise {memory_limit}",
+            what=what,
+            needed=size_text(nbytes),
+            limit=size_text(limit),
+        ),
         KernelWeaveWarning,
         stacklevel=3,
     )

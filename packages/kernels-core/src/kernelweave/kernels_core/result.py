@@ -11,36 +11,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .exceptions import ContradictoryBoundsError
+from .exceptions import ContradictoryBoundsError, Message
 from .rounding import gamma
 
 _ROUNDING = gamma(2.0**20)
 
 
 class Status(enum.Enum):
-    """How a solve ended. The value is the sentence that a user reads."""
+    """How a solve ended. The value is the sentence that a user reads, a `Message`."""
 
-    CONVERGED = "the certified relative gap is within tol"
+    def __new__(cls, template: str) -> Status:
+        """Return a member whose sentence names parameters."""
+        member = object.__new__(cls)
+        member._value_ = Message(template)
+        return member
+
+    CONVERGED = "the certified relative gap is within {tol}"
     NEGLIGIBLE = (
-        "the gap is proved to be below tol/1000 of what a constant prediction costs, so the "
-        "objective is as good as any to that precision; that the relative gap is within tol, and "
+        "the gap is proved to be below {tol}/1000 of what a constant prediction costs, so the "
+        "objective is as good as any to that precision; that the relative gap is within {tol}, and "
         "with it which kernel is best, is not proved: regularise more, which weighs the loss less"
     )
     STATIONARY = (
         "no step of the search leads to anything better: the bounds hold, the parameters are the "
-        "best seen; the problem is not convex, so that they are within tol of the optimum is not "
+        "best seen; the problem is not convex, so that they are within {tol} of the optimum is not "
         "proved: try other starts, or an algorithm or a setting with a proof"
     )
     MAX_ITER = (
-        "max_iter was reached before the gap closed: the bounds hold, the parameters are the "
-        "best seen; raise max_iter or tol, or choose another algorithm"
+        "{max_iter} was reached before the gap closed: the bounds hold, the parameters are the "
+        "best seen; raise {max_iter} or {tol}, or choose another algorithm"
     )
     MAX_TIME = (
-        "max_time was reached before the gap closed: the bounds hold, the parameters are the "
-        "best seen; raise max_time or tol, or fit fewer samples"
+        "{max_time} was reached before the gap closed: the bounds hold, the parameters are the "
+        "best seen; raise {max_time} or {tol}, or fit fewer samples"
     )
     STALLED = (
-        "no further progress is possible in this precision: the bounds hold; raise tol, or "
+        "no further progress is possible in this precision: the bounds hold; raise {tol}, or "
         "regularise more, which weighs the loss less"
     )
     STOPPED = "a callback asked to stop: the bounds hold, the parameters are the best seen"
@@ -292,9 +298,13 @@ class Result:
     @property
     def message(self) -> str:
         """One sentence: how it ended and what to try."""
-        said = self.remark or self.status.value
-        words = f"{self.algorithm or 'solve'}: {said} (relative gap {self.gap:.2e})"
-        return f"{words}; {self.premise}" if self.premise else words
+        return Message(
+            "{who}: {said} (relative gap {gap:.2e}){premise}",
+            who=self.algorithm or "solve",
+            said=self.remark or self.status.value,
+            gap=self.gap,
+            premise=f"; {self.premise}" if self.premise else "",
+        )
 
 
 class SolveInterrupted(KeyboardInterrupt):

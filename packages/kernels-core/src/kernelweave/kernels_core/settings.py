@@ -59,23 +59,7 @@ class Settings(Value):
         return object.__new__(cls)
 
     def changed(self: S, changes: Mapping[str, object]) -> S:
-        """Return settings with changes, refusing what is no setting.
-
-        Parameters
-        ----------
-        changes : mapping of str to object
-            New values by name.
-
-        Returns
-        -------
-        Settings
-            Checked.
-
-        Raises
-        ------
-        ValueError
-            Naming an unknown setting and the nearest one, or a value that makes no sense.
-        """
+        """Return settings with changes by name, checked, refusing what is no setting."""
         refuse_unknown(self.algorithm, changes, [field.name for field in dataclasses.fields(self)])
         new = dataclasses.replace(self, **changes)
         new.validate()

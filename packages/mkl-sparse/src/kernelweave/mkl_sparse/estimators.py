@@ -41,6 +41,7 @@ from kernelweave.kernels_core.estimators.weights import (
     views_of,
     weight_attributes,
 )
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.fit import Formula
 from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams
 from kernelweave.kernels_core.kernels import FittedFactors
@@ -194,8 +195,13 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
                 value, default = getattr(self, name), type(self).__dataclass_fields__[name].default
                 if value is not default and not np.array_equal(value, default):
                     raise ValueError(
-                        f"{name} is a setting of Algorithm 1: set algorithm={BEST_RESPONSE!r} as "
-                        f"well, got algorithm=None and {name}={value!r}"
+                        Message(
+                            "{own} is a setting of Algorithm 1: set {algorithm}={wanted!r} as "
+                            "well, got {algorithm}=None and {own}={value!r}",
+                            own=Message(f"{{{name}}}"),
+                            wanted=BEST_RESPONSE,
+                            value=value,
+                        )
                     )
             return
         check_known(self.algorithm)

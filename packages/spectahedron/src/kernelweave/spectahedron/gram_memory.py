@@ -10,6 +10,7 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, UnsupportedProblemError
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.grams import largest_block
 from kernelweave.kernels_core.memory import limit_bytes, require, size_text
 
@@ -84,7 +85,8 @@ def require_grams(n_samples: int, dtype: str, n_grams: int) -> None:
         gram_bytes(n_samples, dtype, n_grams),
         f"{n_grams} Gram-sized {arrays} of {n_samples} samples in {dtype} and the "
         "learner's copy of half of one",
-        alternative="pass dtype='float32', fit fewer samples, raise memory_limit, or " + other_way,
+        alternative="pass dtype='float32', fit fewer samples, raise {memory_limit}, or "
+        + other_way,
     )
 
 
@@ -104,19 +106,21 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
     require(
         2 * gram_bytes(least, dtype, 1) + 8 * _NUMBERS * m,
         f"blocks of {least} of {m} samples and the vectors of all",
-        alternative="fit fewer samples or raise memory_limit",
+        alternative="fit fewer samples or raise {memory_limit}",
     )
     if gram == "auto":
         _refuse_endless(m)
         size = largest_block(m, limit // 2, dtype)
         ways = "dtype='float32', fewer samples" if dtype == "float64" else "fewer samples"
         warnings.warn(
-            f"the Gram matrices of {m} samples in {dtype} need {size_text(needed)}, more than "
-            f"the memory limit of {size_text(limit)}: entries are computed where they are "
-            f"needed and the learner is solved in blocks of {size} samples, which is slower: one "
-            f"product with all of them computes {m * m:.0e} entries, a fit makes dozens, and a "
-            f"time limit is heeded between them; pass gram='blocks' to say that you know, {ways}, "
-            "or raise memory_limit",
+            Message(
+                f"the Gram matrices of {m} samples in {dtype} need {size_text(needed)}, more than "
+                f"the memory limit of {size_text(limit)}: entries are computed where they are "
+                f"needed and the learner is solved in blocks of {size} samples, which is slower: "
+                f"one product with all of them computes {m * m:.0e} entries, a fit makes dozens, "
+                "and a time limit is heeded between them; pass gram='blocks' to say that you "
+                f"know, {ways}, or raise {{memory_limit}}"
+            ),
             KernelWeaveWarning,
             stacklevel=2,
         )

@@ -61,7 +61,7 @@ class InteriorPath(SpectahedronSearch):
         require(
             required_bytes(m * tasks, oracle.n_P),
             f"an interior point over {m} samples, {tasks} tasks and n_P = {oracle.n_P}",
-            alternative="use algorithm='tkl-low-rank' or 'tkl-frank-wolfe'",
+            alternative="use {algorithm}='tkl-low-rank' or 'tkl-frank-wolfe'",
         )
         self.parts = Parts.of(oracle.learner, oracle.targets, oracle.problem.sample_weight)
         self.K = oracle.matrix_gram(np.eye(oracle.n_P) / oracle.n_P)

@@ -16,6 +16,7 @@ from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.checks import LARGEST, SMALLEST
 from kernelweave.kernels_core.clock import expired
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.grams import Gram, UnstoredKernel
 from kernelweave.kernels_core.memory import limit_bytes
@@ -409,9 +410,9 @@ class SpectahedronOracle:
         error += self.scale * self.upper_bound(solution, P) - float(solution.upper_bound)
         if error / self.scale < 0.5 * gap:
             return ""
-        return (
+        return Message(
             "the error of the integrals by quadrature holds the gap open, and no step lowers it: "
-            f"the bounds hold; {self.prepared.integral_remedy}, or raise tol"
+            f"the bounds hold; {self.prepared.integral_remedy}, or raise {{tol}}"
         )
 
     def sample_products(self, u: RealArray, U: RealArray, rows: Index) -> FloatArray:

@@ -123,7 +123,7 @@ class PrecomputedFamily:
         memory.require(
             self.grams.itemsize * len(self.grams) * len(rows) ** 2,
             f"a copy of {len(self.grams)} Gram matrices for {len(rows)} of their samples",
-            alternative="give the matrices of these samples only, or raise memory_limit",
+            alternative="give the matrices of these samples only, or raise {memory_limit}",
         )
         grams = np.stack([K[np.ix_(rows, rows)] for K in self.grams])
         return PrecomputedFamily(grams, check=False, root_weight=root)
@@ -320,7 +320,7 @@ def low_rank_factor(
             memory.require(
                 8 * len(points) * (wider + rank),
                 f"a factor of rank {wider} of {len(points)} samples",
-                alternative="raise tol or give max_rank",
+                alternative="raise {tol} or give max_rank",
             )
             Z = np.hstack([Z, np.empty((len(points), wider - rank))])
         column = np.asarray(kernel(points, points[pivot : pivot + 1]), dtype=np.float64)[:, 0]
@@ -382,7 +382,7 @@ def random_fourier_factor(
     memory.require(
         8 * n_features * (3 * len(points) + 2 * points.shape[1]),
         f"{n_features} random features of {len(points)} samples",
-        alternative="draw fewer features or raise memory_limit",
+        alternative="draw fewer features or raise {memory_limit}",
     )
     rng = check_random_state(random_state)
     W = math.sqrt(2.0 * gamma) * rng.standard_normal((points.shape[1], n_features))

@@ -193,7 +193,7 @@ class Objective:
         memory.require(
             work_bytes(grams.n_samples, self.n_outputs, getattr(grams, "n_columns", None)),
             f"work matrices of {grams.n_samples} samples and {self.n_outputs} outputs",
-            alternative="fit fewer samples, use low-rank kernels, or raise memory_limit",
+            alternative="fit fewer samples, use low-rank kernels, or raise {memory_limit}",
         )
 
     @classmethod

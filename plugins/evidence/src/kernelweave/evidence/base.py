@@ -36,6 +36,7 @@ from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.config import one_blas_thread
 from kernelweave.kernels_core.estimators.base import Estimator, assigned_last
 from kernelweave.kernels_core.estimators.samples import merge_samples
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.progress import notify
@@ -352,16 +353,16 @@ class EvidenceModel(Explained, Estimator):
     def _warn_of_a_limit(self, missing: str) -> None:
         """Warn where time or steps ended a search before it was at rest."""
         if self.result_.status is Status.MAX_TIME:
-            said = (
-                f"max_time of {self.max_time} s ended the fit early ({missing}): the best model "
-                "so far is kept; raise max_time, or give fewer rows"
+            said = Message(
+                f"{{max_time}} of {self.max_time} s ended the fit early ({missing}): the best "
+                "model so far is kept; raise {max_time}, or give fewer rows"
             )
         elif self.result_.status is Status.MAX_ITER:
             ends = self.certificate_.ends
             n_open = ends.count(Status.MAX_ITER.label)
-            said = (
-                f"max_iter of {self.max_iter} ended {n_open} of {len(ends)} searches of the scales "
-                "before they were stationary: raise max_iter or tol"
+            said = Message(
+                f"{{max_iter}} of {self.max_iter} ended {n_open} of {len(ends)} searches of the "
+                "scales before they were stationary: raise {max_iter} or {tol}"
             )
         else:
             return
@@ -441,7 +442,7 @@ class EvidenceModel(Explained, Estimator):
         require(
             8 * _COPIES * n_rows * n_dimensions,
             f"{n_rows} rows of {n_dimensions} dimensions",
-            alternative="raise memory_limit or give Batches, or fewer rows or columns",
+            alternative="raise {memory_limit} or give Batches, or fewer rows or columns",
         )
         numeric, codes = self.encoder_.transform(X, estimator=self)
         mass = np.ones(len(numeric)) if weight is None else weight
@@ -702,14 +703,16 @@ class EvidenceModel(Explained, Estimator):
             return
         worst = min(doubted, key=lambda line: line.score)
         what = f"{'an' if self.scoring is None else 'a'} {self._score_name}"
-        more = f"; held_out_ has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
-        warnings.warn(
+        more = f"; {{held_out_}} has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
+        finding = (
             f"expect {what} of {worst.score:.2f} on {worst.kind.said}, not the "
-            f"{first.score:.2f} of {first.kind.said}: where you will meet them, fit with "
-            f"{worst.kind.argument}, so that they are held out and learned for{more}",
-            HeldOutWarning,
-            stacklevel=4,
+            f"{first.score:.2f} of {first.kind.said}"
         )
+        remedy = Message(
+            "fit with {how}, so that they are held out and learned for" + more,
+            how=worst.kind.argument,
+        )
+        warnings.warn(HeldOutWarning(finding, remedy), stacklevel=4)
 
     def _doubt_later_intervals(self, predictor: Predictor) -> None:
         """Warn where intervals from earlier blocks hold too little of the last."""
@@ -834,5 +837,5 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
         evidence_bytes(own, n, len(rows.targets))
         + (8 * _VIEWS * n + _HEADS) * (n_dimensions - own),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
-        alternative="raise memory_limit or give fewer rows or columns",
+        alternative="raise {memory_limit} or give fewer rows or columns",
     )

@@ -14,12 +14,13 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.estimators.classes import column_of
+from kernelweave.kernels_core.exceptions import Message
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
 from .copies import alike_groups
-from .new_rows import ALIKE, WITHOUT_ALIKE, Kind
+from .new_rows import ALIKE, IN_THE_FILE, WITHOUT_ALIKE, Kind
 from .rows import Rows, Split
 
 
@@ -131,14 +132,13 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
         name, values = _name_of(groups), column_of(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"
         said = f"rows of a new {name!r}" if name else "rows of new groups"
-        return Division(
-            _codes(values), None, custom, Kind(new, said, f"groups={name!r}"), targets, name
-        )
+        kind = Kind(new, said, Message("{groups}={column!r}", column=name))
+        return Division(_codes(values), None, custom, kind, targets, name)
     if order is not None:
         name, values = _name_of(order), column_of(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"
         said = f"rows that are later by {name!r}" if name else "later rows"
-        argument = f"order={name!r}" if name else "order=np.arange(len(X))"
+        argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
         return Division(None, _moments(values), custom, Kind(new, said, argument), targets)
     if custom is None:
         return None

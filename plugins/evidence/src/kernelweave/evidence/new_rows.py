@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.exceptions import Message
 from scipy.linalg import lapack, solve
 from scipy.stats import t as student
 
@@ -56,13 +57,23 @@ class HeldOutWarning(KernelWeaveWarning):
 
     ``held_out_`` has both figures: ignore this category where you show them.
 
+    `finding`: of which rows, and how much worse; `remedy`: what to do where they will be met.
+
     Examples
     --------
     >>> from kernelweave.evidence import HeldOutWarning
     >>> from kernelweave.kernels_core import KernelWeaveWarning
+    from kernelweave.kernels_core.exceptions import Message
     >>> issubclass(HeldOutWarning, KernelWeaveWarning)
     True
     """
+
+    def __init__(self, finding: str, remedy: str = "") -> None:
+        super().__init__(finding, remedy)
+        self.finding, self.remedy = finding, remedy
+
+    def __str__(self) -> str:
+        return ": where you will meet them, ".join(filter(None, (self.finding, self.remedy)))
 
 
 @dataclass(frozen=True)
@@ -81,10 +92,12 @@ class Kind:
     order: FloatArray | None = None
 
 
+# later rows of a table are later in time
+IN_THE_FILE = Message("{by_the_lines}", by_the_lines="order=np.arange(len(X))")
 # the value of `groups` that groups near-duplicate rows, as no column names these groups
 ALIKE = "rows alike"
 WITHOUT_ALIKE = Kind(
-    f"without {ALIKE}", "rows that are near copies of no other", f"groups={ALIKE!r}"
+    f"without {ALIKE}", "rows that are near copies of no other", Message(f"{{groups}}={ALIKE!r}")
 )
 
 
@@ -133,7 +146,7 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
     if not (in_the_file or _is_sorted(rows, first)):
         said = "rows that come later in the table"
         order = first.astype(np.float64)
-        kinds.append(Kind("later in the file", said, "order=np.arange(len(X))", order=order))
+        kinds.append(Kind("later in the file", said, IN_THE_FILE, order=order))
     return kinds
 
 
@@ -144,12 +157,14 @@ def _new(column: str, groups: Index, what: str = "") -> list[Kind]:
     if len(counts) < _LEVELS or np.median(counts) < _ROWS:
         return []
     said = f"rows of a new {what}{column!r}"
-    return [Kind(f"new {what}{column}", said, f"groups={column!r}", groups=groups)]
+    argument = Message("{groups}={column!r}", column=column)
+    return [Kind(f"new {what}{column}", said, argument, groups=groups)]
 
 
 def _later(column: str, order: FloatArray) -> Kind:
     said = f"rows that are later by {column!r}"
-    return Kind(f"later by {column}", said, f"order={column!r}", order=order)
+    argument = Message("{order}={column!r}", column=column)
+    return Kind(f"later by {column}", said, argument, order=order)
 
 
 def _are_years(column: str, values: FloatArray, first: Index) -> bool:

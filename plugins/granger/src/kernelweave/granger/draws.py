@@ -225,7 +225,7 @@ class _Problems:
             (grams.size + _AT_ONCE * len(Y) * widths) * grams.itemsize,
             f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, and pairs of {_AT_ONCE} "
             "draws",
-            alternative="give fewer kernels or lags, or raise memory_limit",
+            alternative="give fewer kernels or lags, or raise {memory_limit}",
         )
         self.values, self.lam = (Y - Y.mean(axis=0))[:, 0], lam
         self.mixed, self.places = mixed, np.array(list(mixed), dtype=np.intp)
@@ -238,7 +238,7 @@ class _Problems:
             memory.require(
                 8 * _AT_ONCE * own * (2 * len(Y) + shared + 2 * (shared + own)),
                 f"{_AT_ONCE} draws in {shared + own} coordinates of {len(Y)} samples",
-                alternative="give fewer kernels or lags, or raise memory_limit",
+                alternative="give fewer kernels or lags, or raise {memory_limit}",
             )
         else:
             self.grams = np.ascontiguousarray(grams, dtype=self.dtype)
@@ -267,7 +267,7 @@ def _one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
     memory.require(
         grams.nbytes,
         f"a copy of {len(grams)} Gram matrices of {len(Y)} samples, whose histories move",
-        alternative="give fewer kernels or lags, or raise memory_limit",
+        alternative="give fewer kernels or lags, or raise {memory_limit}",
     )
     now, start = np.array(grams), None
     family = PrecomputedFamily(now, check=False)  # other orders have the same norms

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Index, Matrix, Vector
+from kernelweave.kernels_core.exceptions import Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,9 +75,11 @@ def warn_of_times(X: object, replicate: Index) -> None:
     usual = float(np.median(steps))
     if steps.max() > _UNEVEN * usual:
         warnings.warn(
-            f"the times in the index of X are uneven, with steps of up to {steps.max() / usual:.3g}"
-            " times the usual one, and lags count rows: where rows are missing, add them as NaN "
-            "(asfreq) and set gaps='skip'",
+            Message(
+                "the times in the index of X are uneven, with steps of up to "
+                f"{steps.max() / usual:.3g} times the usual one, and lags count rows: where rows "
+                "are missing, add them as NaN (asfreq) and set {gaps}='skip'"
+            ),
             KernelWeaveWarning,
             stacklevel=4,
         )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Rows, Vector
 from kernelweave.kernels_core.config import blas_threads
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
 from kernelweave.vv_rkhs.penalties import as_penalty
@@ -100,15 +101,19 @@ class GrangerGraph(FittedGraph):
         super()._check_parameters()
         check_random_state(self.random_state)
         if self.lam == "cv" and self.cv is None:
-            raise ValueError("lam='cv' needs cv, got None: give a number of folds or a lam")
+            raise ValueError(
+                Message("{lam}='cv' needs cv, got None: give a number of folds or a {lam}")
+            )
         if self._tries and self.cv is None:
-            raise ValueError("lags='cv' needs cv, got None: give a number of folds or lags")
+            raise ValueError(
+                Message("{lags}='cv' needs cv, got None: give a number of folds or {lags}")
+            )
         if self.per_lag and self.significance == "stability":
-            raise ValueError("per_lag=True needs significance='permutation' or None")
+            raise ValueError(Message("{per_lag} needs {significance}=permutation or None"))
         if self.per_lag and self.pairs:
-            raise ValueError("pairs=True needs per_lag=False: a pair has no lag of its own")
+            raise ValueError(Message("{pairs} excludes {per_lag}: a pair has no lag of its own"))
         if self.lams is not None and np.size(self.lams) == 0:
-            raise ValueError("lams must hold at least one candidate, got none")
+            raise ValueError(Message("{lams} must hold at least one candidate, got none"))
 
     def _standardise(self, X: Matrix, names: list[str]) -> Matrix:
         """Return standardised columns; a constant one is an error."""
@@ -170,9 +175,11 @@ class GrangerGraph(FittedGraph):
             return self.kernels is None and not self.per_lag and self.significance is None
         if self.pairs and self.significance is not None and not takes_all(len(roles.nodes)):
             raise ValueError(
-                f"pairs=True needs significance=None for {len(roles.nodes)} groups: of more than "
-                "14 the most promising pairs are chosen by the same series, and p-values would "
-                "come out too small; pairs=False gives them"
+                Message(
+                    f"{{pairs}} excludes {{significance}} for {len(roles.nodes)} groups: of more "
+                    "than 14 the most promising pairs are chosen by the same series, and p-values "
+                    "would come out too small"
+                )
             )
         return bool(self.pairs)
 

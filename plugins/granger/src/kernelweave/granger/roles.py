@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+from kernelweave.kernels_core.exceptions import Message
 
 from .series import Groups, make_groups
 
@@ -48,7 +49,7 @@ def choose_pairs(history: Matrix, targets: Matrix, nodes: Groups, n_lags: int) -
     memory.require(
         _COPIES * history.itemsize * len(history) * widest[0] * widest[1],
         f"products of {widest[0]} and {widest[1]} columns of histories of {len(history)} samples",
-        alternative="give smaller groups, fewer lags or pairs=False, or raise memory_limit",
+        alternative="give smaller groups, fewer lags or {pairs}=False, or raise {memory_limit}",
     )
     pairs = [
         (a, b)
@@ -203,8 +204,11 @@ def _places(parameter: str, wanted: Names, names: list[str], *, keep_order: bool
     unknown = [each for each in asked if each not in names]
     if unknown:
         raise ValueError(
-            f"{parameter} must name series of X, got {unknown[0]!r}: there are "
-            f"{', '.join(names[:12])}"
+            Message(
+                f"{{{parameter}}} must name series of X, got {{first!r}}: there are {{names}}",
+                first=unknown[0],
+                names=", ".join(names[:12]),
+            )
         )
     found = np.array([names.index(each) for each in asked], dtype=np.intp)
     return found if keep_order else np.unique(found)

@@ -13,6 +13,7 @@ from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import integer
 from kernelweave.kernels_core.estimators.folds import Fold, Scoring, folds_of, scorer_of
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.vv_rkhs import PrecomputedFamily
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -130,7 +131,7 @@ def held_out_errors(
     memory.require(
         wanted,
         f"Gram matrices of {len(seen)} kernels for the {len(train)} samples of a fold",
-        alternative="give fewer kernels or lags, or raise memory_limit",
+        alternative="give fewer kernels or lags, or raise {memory_limit}",
     )
     cross = blocks(grams, seen, test, train, dtype)
     if apart:
@@ -270,8 +271,10 @@ def warn_of_ends(selection: Selection) -> None:
         if count:
             whose = "" if count == len(ends) else f" for {count} of {len(ends)} targets"
             warnings.warn(
-                f"λ = {lams[at]:.3g}, the {which} of lams, has the least held-out error{whose}: "
-                f"give {more} ones too, they may have less",
+                Message(
+                    f"λ = {lams[at]:.3g}, the {which} of {{lams}}, has the least held-out "
+                    f"error{whose}: give {more} ones too, they may have less"
+                ),
                 KernelWeaveWarning,
                 stacklevel=4,
             )

@@ -203,7 +203,7 @@ def factored(
         memory.require(
             grams.nbytes + m * l * l * np.dtype(dtype).itemsize,
             f"{len(grams)} Gram matrices of {grams.shape[1]} samples and a copy of {m} of them",
-            alternative="forbid no links, give fewer kernels or lags, or raise memory_limit",
+            alternative="forbid no links, give fewer kernels or lags, or raise {memory_limit}",
         )
         whole = blocks(grams, seen, rows, rows, dtype)
     units = [np.flatnonzero(unit == each) for each in np.unique(unit)]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Result, Status, memory, solve
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
-from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.exceptions import Message, convergence_warning
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 from kernelweave.vv_rkhs.penalties import Penalty
@@ -152,7 +152,7 @@ def of_kernels(grams: RealArray, seen: Index | None) -> RealArray:
     memory.require(
         grams.nbytes + len(seen) * grams[0].nbytes,
         f"{len(grams)} Gram matrices of {grams.shape[1]} samples and a copy of {len(seen)} of them",
-        alternative="forbid no links, give fewer kernels or lags, or raise memory_limit",
+        alternative="forbid no links, give fewer kernels or lags, or raise {memory_limit}",
     )
     return grams[seen]
 
@@ -165,10 +165,15 @@ def warn_of_rest(results: dict[str, Result], tol: float) -> None:
     open_ = {name: r.gap for name, r in results.items() if r.status is Status.STATIONARY}
     if open_:
         warnings.warn(
-            f"the fits of {', '.join(open_)} came to rest with relative gaps of up to "
-            f"{max(open_.values()):.2e} (tol={tol:g}): their bounds in results_ hold, that nothing "
-            "better exists is not proved where weights and output kernel are learned together; "
-            "learn_output=False gives a proof",
+            Message(
+                "the fits of {targets} came to rest with relative gaps of up to {gap:.2e} "
+                "({tol}={asked:g}): their bounds in results_ hold, that nothing better exists is "
+                "not proved where weights and output kernel are learned together; "
+                "learn_output=False gives a proof",
+                targets=", ".join(open_),
+                gap=max(open_.values()),
+                asked=tol,
+            ),
             convergence_warning(),
             stacklevel=4,
         )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
-from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.exceptions import Message, convergence_warning
 from kernelweave.vv_rkhs.penalties import ElasticNet
 from scipy.linalg import get_lapack_funcs
 
@@ -108,9 +108,11 @@ def fit_together(
     open_ = found.gaps > tol
     if open_.any():
         warnings.warn(
-            f"{int(open_.sum())} of {len(Y)} fits ended with relative gaps of up to "
-            f"{found.gaps.max():.2e} (tol={tol:g}) after at most max_iter={max_iter} steps: raise "
-            "max_iter or tol",
+            Message(
+                f"{int(open_.sum())} of {len(Y)} fits ended with relative gaps of up to "
+                f"{found.gaps.max():.2e} ({{tol}}={tol:g}) after at most {{max_iter}}={max_iter} "
+                "steps: raise {max_iter} or {tol}"
+            ),
             convergence_warning(),
             stacklevel=3,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from kernelweave.workbench.scoring import of_independent
+from kernelweave.workbench.scoring.scores import of_independent
 from numpy.typing import ArrayLike
 
 CLASSES = "classification"

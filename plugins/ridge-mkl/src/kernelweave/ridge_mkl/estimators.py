@@ -30,6 +30,7 @@ from kernelweave.kernels_core.estimators.weights import (
     fit_kernels,
     weight_attributes,
 )
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.fit import PROOFS, Formula
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, name_of
@@ -94,7 +95,7 @@ class _LearnedWeights(WeightedKernels):
         )
         for is_wrong, reason in wrong:
             if is_wrong:
-                raise ValueError(f"algorithm={name!r} {reason}")
+                raise ValueError(Message(f"{{algorithm}}={name!r} {reason}"))
         if self.beta is not None and len(values_of(self, "q")) > 1:
             raise ValueError(
                 f"q={self.q!r} gives several norms to choose among, and beta={self.beta!r} "

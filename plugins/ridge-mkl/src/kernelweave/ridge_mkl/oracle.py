@@ -118,7 +118,7 @@ class Oracle:
         require(
             8 * n * (6 * n + 3 * p * n_tasks),
             f"the working matrices of {n} samples and {p} kernels",
-            alternative="use fewer samples or kernels, or raise memory_limit",
+            alternative="use fewer samples or kernels, or raise {memory_limit}",
         )
         self.constraint = problem.constraint
         self.learner = problem.learner

@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.exceptions import Message
 
 from .errors import TableError
 from .table import (
@@ -77,10 +78,14 @@ def read_csv(
     if header:
         counted = names, [str(j + 1) for j in range(len(first))]
         if all(map(is_number, first)) and first not in counted:
-            raise TableError(
-                f"{source} begins with numbers ({', '.join(first[:3])}, ...) where column names "
-                f"should be: add a line of names, or read it with header=False"
+            said = Message(
+                "{source} begins with numbers ({first}, ...) where column names should be: add a "
+                "line of names{or_no_header}",
+                source=source,
+                first=", ".join(first[:3]),
+                or_no_header=", or read it with header=False",
             )
+            raise TableError(said)
         names = name_columns(first, source)
     text = _without_footer(text, source, separator, len(names))
     cells = _parse(text, source, separator, names, header)

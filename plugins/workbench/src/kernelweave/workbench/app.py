@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import cyclopts
 from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.kernels_core.registry import commands as registered_commands
 from kernelweave.kernels_core.registry import plugins
 from kernelweave.tables.errors import did_you_mean, one_line
@@ -173,17 +174,17 @@ def _failed(error: Exception) -> int:
     if isinstance(error, MemoryError):
         say("error", _out_of_memory(error))
     elif isinstance(error, _EXPECTED):
-        say("error", one_line(error))
+        say("error", error)
     else:
         what = f"{type(error).__name__}: {one_line(error)}"
         say("error", f"{what} (this is a bug; {DEBUG_VARIABLE}=1 shows the traceback)")
     return 2
 
 
-def _out_of_memory(error: MemoryError) -> str:
-    """Return a refusal by `memory_limit` as it is, and what the system says with what to do."""
-    if error.args and "memory_limit" in str(error):
-        return one_line(error)
+def _out_of_memory(error: MemoryError) -> object:
+    """Return a refusal by the memory limit as it is, what the system says with what to do."""
+    if isinstance(error, MemoryBudgetError):
+        return error
     why = f" ({one_line(error)})" if error.args else ""
     return (
         f"there is not enough memory for this{why}: use fewer rows or columns, or a computer with "

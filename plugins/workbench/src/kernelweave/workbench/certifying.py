@@ -19,7 +19,7 @@ from .machines import kernel_machine
 from .model_catalog import fit_model
 from .models import Model
 from .progress import fit_bar
-from .scoring import HeldOut, held_out_by
+from .scoring.held_out import HeldOut, held_out_by
 
 if TYPE_CHECKING:
     from pathlib import Path

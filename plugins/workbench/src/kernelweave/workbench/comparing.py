@@ -9,25 +9,17 @@ from functools import partial
 import numpy as np
 from kernelweave.tables import Table, Target
 from kernelweave.tables.data_checks import check_data
-from kernelweave.tables.errors import did_you_mean, one_line
+from kernelweave.tables.errors import did_you_mean
 
+from .console import spoken
 from .errors import CommandError
 from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
 from .model_catalog import make_model, model_title, models_for_task
-from .scoring import (
-    ComparedModel,
-    CrossValidatedModel,
-    Metric,
-    Row,
-    check_metric,
-    cross_validate_models,
-    folds_by,
-    has_rare_class,
-    measure_name,
-    other_models,
-    ranking_of,
-    verdict,
-)
+from .scoring.comparison import CrossValidatedModel, Row, cross_validate_models, verdict
+from .scoring.held_out import folds_by
+from .scoring.metrics import Metric, check_metric, has_rare_class, ranking_of
+from .scoring.other_models import ComparedModel, other_models
+from .scoring.scores import measure_name
 
 
 def compare_table(
@@ -77,7 +69,7 @@ def compare_table(
     done = list(
         cross_validate_models(
             models, X, y, target.task, weight=counts, folds=folds, seed=seed,
-            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {one_line(error)}"),
+            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {spoken(error)}"),
         )
     )  # fmt: skip
     if not done:
@@ -140,7 +132,7 @@ def _rows(
         try:
             scored.append((judge.value(each.held_out), each))
         except (ValueError, AttributeError) as error:
-            on_note(f"{each.model.title} is skipped: {one_line(error)}")
+            on_note(f"{each.model.title} is skipped: {spoken(error)}")
     if not scored:
         raise CommandError(f"--metric {judge.name} does not suit any of the models")
     return [each for _, each in sorted(scored, key=lambda pair: -pair[0])]

@@ -10,11 +10,11 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from kernelweave.kernels_core import CommandSpec
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.errors import printable
 
 if TYPE_CHECKING:
@@ -24,20 +24,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "kernelweave"
 _options: ContextVar[Mapping[str, str]] = ContextVar("options", default=MappingProxyType({}))
-
-
-# parameters that are no words of English: they are told wherever they stand, others before a value
-_NO_WORDS = frozenset({"k0", "lam", "lams", "tol", "delta", "epsilon", "beta", "dtype"})
 # that of learners is no option
 _OF_COMMANDS = frozenset({"task"})
-# a parameter, alone or with its value, and what advises it
-_SPOKEN = (
-    r"(?P<verb>\b(?:set|give|pass|use) )?(?<![\w.'\"/-])(?P<name>{names})"
-    r"(?:=(?!=)(?:'(?P<text>[^']*)'|(?P<word>\w*))|(?![\w(=]))"
-)
-# advice that only some commands can follow
-_WITHOUT_HEADER = ", or read it with header=False"
-_IN_THE_FILE = "order=np.arange(len(X))"
 
 
 def out() -> Console:
@@ -96,15 +84,15 @@ def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | T
 
 
 def speak_of(options: Mapping[str, str]) -> None:
-    """Have whatever is said name these options in place of parameters, see `as_options`."""
+    """Have whatever is said name these options in place of parameters, see `options_of`."""
     _options.set(options)
 
 
 def options_of(spec: CommandSpec) -> dict[str, str]:
-    """Return the option of each parameter that a command sets.
+    """Return the fields of a `Message` as a command says them: the option of each parameter.
 
     `spec`: a command. Returns e.g. ``{"max_time": "--max-time"}``; names that the command gives to
-    parameters of estimators are among the keys.
+    parameters of estimators are among the keys, and advice that only some commands can follow.
     """
     known = inspect.signature(spec.load()).parameters.values()
     options = {
@@ -112,60 +100,23 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
         for each in known
         if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in _OF_COMMANDS
     }
-    return options | {name: options[own] for name, own in spec.parameters.items()}
+    options |= {name: options[own] for name, own in spec.parameters.items()}
+    header = f", or use {options['no_header']}" if "no_header" in options else ""
+    lines = {"by_the_lines": f"{options['cv']} time"} if {"cv", "order"} <= options.keys() else {}
+    return options | lines | {"or_no_header": header, "held_out_": "the table above"}
 
 
-def as_options(message: str, options: Mapping[str, str]) -> str:
-    """Return a message to who writes Python as one to who writes commands.
-
-    `message`: a warning or an error; `options`: see `options_of`.
-
-    Examples
-    --------
-    >>> from kernelweave.workbench.console import as_options
-    >>> options = {"tol": "--tol", "n_draws": "--draws", "level": "--level"}
-    >>> as_options("not within tol=0.1: raise n_draws, or tol", options)
-    'not within --tol=0.1: raise --draws, or --tol'
-    >>> as_options("the level is high: set n_draws=None", options)
-    'the level is high: leave --draws out'
-    >>> as_options("set algorithm='smkl-global'", {"algorithm": "--algorithm"})
-    'set --algorithm=smkl-global'
-    >>> as_options("fit with groups='patient no'", {"groups": "--groups"})
-    "fit with --groups='patient no'"
-    """
-    option = options.get("no_header")
-    message = message.replace(_WITHOUT_HEADER, f", or use {option}" if option else "")
-    if {"cv", "order"} <= options.keys():
-        message = message.replace(_IN_THE_FILE, f"{options['cv']} time")
-    if not options:
-        return message
-
-    def spell(at: re.Match[str]) -> str:
-        name, verb, option = at["name"], at["verb"] or "", options[at["name"]]
-        value = at["word"] if at["text"] is None else at["text"]
-        if value is None:
-            # one letter may be the name of a column too
-            letter = at.start() == 0 or message[: at.start()].endswith(("lower ", "raise "))
-            known = letter if len(name) == 1 else name in _NO_WORDS or "_" in name
-            return verb + option if known else at[0]
-        if verb and value in ("None", "False"):
-            return f"leave {option} out"
-        return f"{verb}{option}" if value == "True" else f"{verb}{option}={quote(value)}"
-
-    names = "|".join(sorted(map(re.escape, options), key=len, reverse=True))
-    return re.sub(_SPOKEN.format(names=names), spell, message)
+def spoken(message: object) -> str:
+    """Return what an error, a warning or a text says, on one line, of options for parameters."""
+    said = message.args[0] if isinstance(message, BaseException) and message.args else message
+    text = said.naming(_options.get()) if isinstance(said, Message) else str(message)
+    return " ".join(text.split()) or type(message).__name__
 
 
-def spoken(message: str) -> str:
-    """Return a message on one line that names options in place of parameters."""
-    return as_options(" ".join(message.split()), _options.get())
-
-
-def say(kind: str, message: str) -> None:
+def say(kind: str, message: object) -> None:
     """Write one line to standard error.
 
-    `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence; line breaks become
-    blanks.
+    `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence, or what has one.
     """
     sys.stderr.write(f"{PROGRAM}: {kind}: {printable(spoken(message))}\n")
     sys.stderr.flush()
@@ -178,7 +129,7 @@ def warnings_as_lines() -> None:
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) not in said:
             said.add(str(message))
-            say("warning", str(message))
+            say("warning", message)
 
     warnings.showwarning = show
     warnings.resetwarnings()

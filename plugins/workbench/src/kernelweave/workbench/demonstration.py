@@ -12,11 +12,11 @@ import numpy as np
 from kernelweave.tables import choose_target, read_table, read_target
 from numpy.typing import ArrayLike
 
-from .displays.axes import open_frame
-from .displays.colours import FAINT, LOWER
+from .displays.axes import FAINT, LOWER, open_frame
 from .errors import CommandError
 from .progress import fit_bar
-from .scoring import Coverage, measure_name, other_models, score
+from .scoring.other_models import other_models
+from .scoring.scores import Coverage, measure_name, score
 
 if TYPE_CHECKING:
     import pandas as pd

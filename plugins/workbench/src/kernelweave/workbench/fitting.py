@@ -17,29 +17,23 @@ from kernelweave.kernels_core import Status, UnderfitWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.tables import Table, Target
 from kernelweave.tables.data_checks import check_data
-from kernelweave.tables.errors import did_you_mean, one_line
+from kernelweave.tables.errors import did_you_mean
 
+from .console import spoken
 from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .model_catalog import fit_model, make_model, model_of_algorithm, model_title
 from .models import Model
 from .progress import fit_bar
-from .scoring import (
-    Folds,
-    HeldOut,
-    Metric,
-    Row,
-    check_metric,
-    cross_predict,
-    cross_validate_models,
-    folds_by,
-    held_out_by,
-    other_models,
-)
+from .scoring.comparison import Row, cross_validate_models
+from .scoring.held_out import Folds, HeldOut, cross_predict, folds_by, held_out_by
+from .scoring.metrics import Metric, check_metric
+from .scoring.other_models import other_models
 from .views import read_views
 
 if TYPE_CHECKING:
     import pandas as pd
+    from kernelweave.evidence import HeldOutWarning
     from sklearn.base import BaseEstimator
 
 
@@ -210,8 +204,8 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         before = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-            if issubclass(category, HeldOutWarning):
-                doubts.append(str(message))
+            if isinstance(message, HeldOutWarning):
+                doubts.append(_doubt(message))
             else:
                 before(message, category, *rest, **more)
 
@@ -221,6 +215,13 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         if name == "evidence":
             warnings.simplefilter("ignore", UnderfitWarning)
         yield doubts
+
+
+def _doubt(warning: HeldOutWarning) -> str:
+    """Return what follows the score that is expected."""
+    if not warning.remedy:
+        return f". {warning.finding[:1].upper()}{warning.finding[1:]}"
+    return f", but {warning.finding}. If you will meet such rows, {spoken(warning.remedy)}"
 
 
 def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
@@ -240,7 +241,7 @@ def _importance(estimator: object, on_note: Callable[[str], None]) -> list[dict[
     try:
         worth = machine.importance_
     except Exception as error:  # noqa: BLE001
-        on_note(f"the importance of the columns is not known: {one_line(error)}")
+        on_note(f"the importance of the columns is not known: {spoken(error)}")
         return []
     rows = [
         {"name": each.column, "value": float(each.importance), "error": float(each.error)}
@@ -326,12 +327,12 @@ def _fit_other_models(
         for each in cross_validate_models(
             other_models(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, folds=folds, seed=choices.seed,
-            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {one_line(error)}"),
+            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {spoken(error)}"),
         ):  # fmt: skip
             try:
                 rows.append(Row.of(each, held_out, metric))
             except (ValueError, AttributeError) as error:
-                on_note(f"no {each.model.title} here: {one_line(error)}")
+                on_note(f"no {each.model.title} here: {spoken(error)}")
     except KeyboardInterrupt:
         return rows, True
     return sorted(rows, key=lambda row: -row.score.value), False

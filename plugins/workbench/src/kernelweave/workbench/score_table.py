@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .scoring import SHORT, Score
+from .scoring.metrics import SHORT
+from .scoring.scores import Score
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,21 +10,12 @@ from typing import Any
 from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
-from . import console
 from .machines import unwrap_target_scaler
 from .models import Model
-from .scoring import (
-    HeldOut,
-    Metric,
-    Ranking,
-    Row,
-    Score,
-    also_scored,
-    has_rare_class,
-    measure_name,
-    ranking_of,
-    verdict,
-)
+from .scoring.comparison import Row, verdict
+from .scoring.held_out import HeldOut
+from .scoring.metrics import Metric, Ranking, also_scored, has_rare_class, ranking_of
+from .scoring.scores import Score, measure_name
 
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
@@ -182,7 +173,7 @@ def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
         "lower bound": f"{found['lower_bound']:.8g}",
         "upper bound": f"{found['upper_bound']:.8g}",
         "relative gap": f"{found['gap']:.2e}{_asked(found['tol'])}",
-        "status": f"{found['message']}",
+        "status": found["message"],
     }
 
 
@@ -214,15 +205,7 @@ def _known(found: Mapping[str, Any]) -> str:
             return "" if compared else ranking
         known = f"{_expected(found, scored)}, no better than {answer} ({scored['baseline']:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
-    if doubt := str(found.get("doubt", "")).replace("held_out_ has", "the table above has"):
-        other, found_remedy, remedy = doubt.partition(": where you will meet them, ")
-        if not found_remedy:
-            return f"{_expected(found, scored)}. {doubt[:1].upper()}{doubt[1:]}."
-        return (
-            f"{_expected(found, scored)}, but {other}. If you will meet such rows, "
-            f"{console.spoken(remedy)}."
-        )
-    return f"{_expected(found, scored)}."
+    return f"{_expected(found, scored)}{found.get('doubt', '')}."
 
 
 def other_rows(found: Mapping[str, Any]) -> dict[str, str]:

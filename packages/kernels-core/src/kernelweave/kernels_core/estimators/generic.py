@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import NONNEGATIVE, POSITIVE
+from ..exceptions import Message
 from ..fit import Formula
 from ..formula.learner import Learner
 from ..formula.problem import Named
@@ -55,8 +56,9 @@ class _ByName(KernelEstimator):
     def _spec(self) -> AlgorithmSpec:
         spec = spec_of(self.algorithm)
         if self.task not in spec.tasks:
+            served = ", ".join(spec.tasks)
             raise ValueError(
-                f"algorithm={spec.name!r} serves {', '.join(spec.tasks)}, not {self.task}"
+                Message(f"{{algorithm}}={spec.name!r} serves {served}, not {self.task}")
             )
         return spec
 

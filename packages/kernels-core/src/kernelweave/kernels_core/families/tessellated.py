@@ -198,11 +198,8 @@ class TessellatedFamily:
     ) -> PreparedTessellated | PreparedSubBoxes:
         """Bind the family to samples, without storing anything of the size of a Gram matrix.
 
-        Parameters
-        ----------
-        X : array-like of shape (m, n_features), inside the box
-        dtype : numpy dtype, default=numpy.float64
-            float32 or float64: the precision of the Grams. Moments are float64 in both cases.
+        `X` of shape (m, n_features), inside the box; `dtype`: of the Grams, float32 or float64;
+        moments are float64 in both cases.
         """
         points, kind = self._points(X, "X"), real_dtype(dtype)
         boxes = self._boxes
@@ -212,18 +209,9 @@ class TessellatedFamily:
         return fast(self._box, points, kind)
 
     def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``⟨P, G(xₖ, yₗ)⟩``.
+        """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64; Y is X if not given.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_x, n_features), inside the box
-        P : array-like of shape (n_P, n_P), symmetric
-        Y : array-like of shape (n_y, n_features), inside the box, optional
-            X if not given.
-
-        Returns
-        -------
-        ndarray of shape (n_x, n_y), float64
+        `X`, `Y` of shape (n, n_features), inside the box; `P` of shape (n_P, n_P), symmetric.
         """
         if Y is None:
             return self.prepare(X).gram(P)
@@ -277,17 +265,7 @@ class TessellatedFamily:
     ) -> TessellatedFamily:
         """Return the family on the box of the data, widened by ``delta`` ranges on each side.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            A constant feature gets a range of 1.
-        degree : int, default=1
-        delta : float, default=0.5
-        order : int or sequence of groups of columns, optional
-
-        Returns
-        -------
-        TessellatedFamily
+        `X` of shape (n_samples, n_features); a constant feature gets a range of 1.
         """
         points = samples(X, None)
         low, high = points.min(axis=0), points.max(axis=0)

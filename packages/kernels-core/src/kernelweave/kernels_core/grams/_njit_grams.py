@@ -31,16 +31,8 @@ def add_four(K, L, M, N, weights, out):
 def quadratic_form(K, rows, u):
     """Return ``uᵀKu`` and ``|u|ᵀ|K||u|`` from the lower triangle of the rows where u ≠ 0.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n), float64 or float32, read only
-    rows : ndarray of shape (m,), int64
-        Ascending positions of the entries of u that are not 0.
-    u : ndarray of shape (n,), float64
-
-    Notes
-    -----
-    About 2mn flops and mn/2 loads of K.
+    K (n, n), float64 or float32, read only; rows (m,), the ascending positions of the entries of u
+    (n,) that are not 0. About 2mn flops and mn/2 loads of K.
     """
     value = 0.0
     size = 0.0

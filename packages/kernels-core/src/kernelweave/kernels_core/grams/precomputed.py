@@ -120,10 +120,7 @@ class PrecomputedGrams:
     def passed(self, check: str) -> bool:
         """Return whether a check has passed on all these samples, with others or without.
 
-        Parameters
-        ----------
-        check : str
-            Name of a check that what passes it passes in every principal part.
+        `check`: name of one that what passes it passes in every principal part.
         """
         rows, columns = self._positions()
         return np.array_equal(rows, columns) and any(

@@ -162,19 +162,9 @@ def describe(name: str, found: Spectrum) -> str:
 
 
 def require_psd(K: RealArray, name: str) -> None:
-    """Raise where a symmetric matrix has a negative eigenvalue beyond rounding.
+    """Raise NotPSDError where a symmetric K has a negative eigenvalue beyond rounding.
 
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-        Symmetric Gram matrix.
-    name : str
-        The kernel's name, for the message.
-
-    Raises
-    ------
-    NotPSDError
-        Naming the kernel and its smallest eigenvalue.
+    `name`: the kernel's, for the message.
     """
     found = find_indefinite(K)
     if found is not None:

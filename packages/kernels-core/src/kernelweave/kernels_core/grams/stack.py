@@ -193,12 +193,7 @@ class GramStack(Stack):
         return out
 
     def quadratic_forms(self, u: FloatArray) -> FloatArray:
-        """Return ``uᵀKⱼu`` of each matrix, rounded up, shape (q,); only rows with u ≠ 0 are read.
-
-        Parameters
-        ----------
-        u : ndarray of shape (n,)
-        """
+        """Return ``uᵀKⱼu`` of each, rounded up, shape (q,): only rows with u ≠ 0 are read."""
         rows = np.flatnonzero(u)
 
         def forms(start: int, stop: int) -> list[tuple[float, float]]:

@@ -130,16 +130,7 @@ class Kernel(Parameters, ABC):
         return number
 
     def diag(self, X: Rows) -> RealArray:
-        """Return the diagonal k(xᵢ, xᵢ) without the matrix.
-
-        Parameters
-        ----------
-        X : array-like or sparse, shape (n, n_features)
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
+        """Return the diagonal k(xᵢ, xᵢ), shape (n,), without the matrix."""
         A = check_samples(X)
         self._check_ready(A)
         return self._diag(A).astype(A.dtype, copy=False)

@@ -107,13 +107,7 @@ class KernelDictionary(Parameters):
 
     @classmethod
     def from_data(cls, X: Rows) -> KernelDictionary:
-        """Return the default dictionary for standardised data, `default_kernels`.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-            Not looked at: these kernels fit any number of features.
-        """
+        """Return `default_kernels`, for standardised data with any number of features."""
         return default_kernels()
 
     def _stated(self) -> list[tuple[str, Kernel, View | None]]:

@@ -95,14 +95,9 @@ class Clipped(_OnTrainingPoints):
 
     @classmethod
     def fit(cls, kernel: Kernel, X: Points, K: RealArray) -> tuple[Self, Spectrum]:
-        """Return the clipped kernel of ``kernel`` with Gram matrix K on X, and K's spectrum.
+        """Return the clipped kernel of one with symmetric Gram matrix K on X, and K's spectrum.
 
-        Parameters
-        ----------
-        kernel : Kernel
-        X : ndarray or CSR, shape (n, n_features)
-        K : ndarray, shape (n, n)
-            Symmetric. Cost: one eigendecomposition, about 9n³ operations.
+        One eigendecomposition, about 9n³ operations.
         """
         values, vectors = run_interruptibly(np.linalg.eigh, K.astype(np.float64, copy=False))
         found = spectrum_of_values(values, K.dtype)
@@ -233,7 +228,7 @@ def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: DTypeLike) -> None:
     memory.require(
         n_kernels * n_x * n_y * np.dtype(dtype).itemsize,
         f"{n_kernels} Gram matrices of {n_x} x {n_y} samples",
-        alternative="use fewer kernels or samples, or raise memory_limit",
+        alternative="use fewer kernels or samples, or raise {memory_limit}",
     )
 
 

@@ -335,7 +335,7 @@ class LowRankDictionary:
         memory.require(
             8 * n * rank * (len(self) + 2),
             f"{rank} components of {len(self)} kernels on {n} samples",
-            alternative="use fewer kernels or n_components, or raise memory_limit",
+            alternative="use fewer kernels or n_components, or raise {memory_limit}",
         )
         draw = np.random.RandomState(self.random_state)
         exact = tuple(self._normalised(name, k, train) for name, k in self.dictionary._entries())

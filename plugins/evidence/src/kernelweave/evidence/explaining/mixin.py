@@ -9,6 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.frames import read_columns
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
@@ -218,7 +219,7 @@ class Explained:
         check_is_fitted(self, "kernel_")
         if not self._predictor.fold_predictors():
             raise ValueError(
-                "no row was held out, which tells what a column is worth: raise max_time"
+                Message("no row was held out, which tells what a column is worth: raise {max_time}")
             )
         return np.array([each.importance for each in self.importance_])
 

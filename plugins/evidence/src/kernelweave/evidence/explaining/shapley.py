@@ -307,7 +307,7 @@ class _Background:
         require(
             8 * len(players.families) * shape[0] * shape[1],
             f"the factors of {shape[0]} columns at {shape[1]} points",
-            alternative="raise memory_limit or fit fewer rows or columns",
+            alternative="raise {memory_limit} or fit fewer rows or columns",
         )
         mean, linear = np.zeros((len(players.families), *shape)), np.zeros(shape)
         among = np.flatnonzero(share)

@@ -258,7 +258,7 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     require(
         int(8 * numbers) + metric + width * n_landmarks * n_held,
         f"{n_landmarks} landmarks of {seen.n_rows} rows and {n_dimensions} dimensions",
-        alternative="raise memory_limit or give fewer n_landmarks or columns",
+        alternative="raise {memory_limit} or give fewer n_landmarks or columns",
     )
 
 

@@ -168,7 +168,7 @@ class EvidenceWeights(WeightedKernels):
     def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray]:
         """Learn the weights on all rows; return what is found, and the kernels' matrices."""
         n, mass = samples.X.shape[0], _mass_of(samples)
-        hint = "raise memory_limit or give fewer samples"
+        hint = "raise {memory_limit} or give fewer samples"
         require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
         formula, (values, centre, spread) = self.formula(samples), _standardised(samples)
         parts = formula.family, formula.learner, formula.set
@@ -241,7 +241,7 @@ def _deviation(
 
     `noise`: in units of the targets' variance; `share` of shape (n,): what rows have of it.
     """
-    n, hint = rows.shape[0], "raise memory_limit or predict without return_std"
+    n, hint = rows.shape[0], "raise {memory_limit} or predict without return_std"
     require(2 * 8 * n * n, f"a factor of the Gram matrix of {n} samples", alternative=hint)
     S = np.array(kernel(rows), dtype=np.float64)
     S[np.diag_indices_from(S)] += noise * share

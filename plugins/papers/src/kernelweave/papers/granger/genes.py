@@ -9,7 +9,7 @@ import numpy as np
 from kernelweave.granger import GrangerGraph
 from kernelweave.kernels_core import RBF, Linear
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.workbench.displays.colours import DIVERGING, HEAT
+from kernelweave.workbench.displays.axes import DIVERGING, HEAT
 
 from ..data import notes, values
 from ..plan import Drawing, Plan, Request, Sheet, Value, cell

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, PrecomputedGrams, Problem, Result, solve
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.workbench.displays.colours import SERIES
+from kernelweave.workbench.displays.axes import SERIES
 
 from ..data import notes, printed, values
 from ..measuring import timed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.workbench.displays.colours import SERIES
+from kernelweave.workbench.displays.axes import SERIES
 from threadpoolctl import threadpool_limits
 
 from ..data import drawn, load, notes

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.workbench.displays.colours import SERIES
-from kernelweave.workbench.scoring import MeanInterval, corrected_resampled
+from kernelweave.workbench.displays.axes import SERIES
+from kernelweave.workbench.scoring.scores import MeanInterval, corrected_resampled
 
 from ..data import notes
 from ..measuring import CLASSES, in_words, mean, within

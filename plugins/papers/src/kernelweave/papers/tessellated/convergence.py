@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.workbench.displays.colours import SERIES
+from kernelweave.workbench.displays.axes import SERIES
 
 from ..data import drawn, load, notes, printed
 from ..measuring import mean, spread, timed

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from kernelweave.workbench.displays.colours import LOWER, UPPER
+from kernelweave.workbench.displays.axes import LOWER, UPPER
 
 from ..data import as_unit_range, drawn, load, notes
 from ..measuring import CLASSES, interval, mean

@@ -18,7 +18,7 @@ from kernelweave.kernels_core import Problem, TessellatedFamily, config_context
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo import SVC
 from kernelweave.spectahedron import Spectahedron
-from kernelweave.workbench.displays.colours import SERIES
+from kernelweave.workbench.displays.axes import SERIES
 
 from ..data import as_unit_range, drawn, load, notes
 from ..measuring import CLASSES, TASKS, exponents, timed, within

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from kernelweave.workbench.displays.colours import HEAT
+from kernelweave.workbench.displays.axes import HEAT
 
 from ..data import as_unit_range, drawn, folds, load
 from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell

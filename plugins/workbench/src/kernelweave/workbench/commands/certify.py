@@ -80,7 +80,7 @@ def certify_command(
 
 
 def _show_repeated(found: dict[str, Any], task: str) -> None:
-    from ..scoring import Score
+    from ..scoring.scores import Score
 
     rows = {
         "score": f"{Score(found['held_out_score'], found['held_out_error'])}, cross-validated",

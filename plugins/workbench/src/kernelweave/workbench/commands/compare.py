@@ -85,7 +85,7 @@ def _show(found: dict[str, Any]) -> None:
     from rich.text import Text
 
     from ..score_table import print_scores
-    from ..scoring import Score
+    from ..scoring.scores import Score
 
     screen = console.out()
     screen.print(

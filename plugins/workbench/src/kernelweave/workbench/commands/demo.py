@@ -70,7 +70,7 @@ def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
 
 
 def _show(demo: Demonstration, path: Path) -> None:
-    from ..scoring import Score
+    from ..scoring.scores import Score
 
     found: dict[str, Any] = demo.found
     measure = "accuracy" if demo.classes else "R²"
@@ -92,7 +92,7 @@ def _show(demo: Demonstration, path: Path) -> None:
 
 def _said(found: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
-    from ..scoring import Coverage, Score, measure_name
+    from ..scoring.scores import Coverage, Score, measure_name
 
     strongest, measure = list(found["importance"])[:3], measure_name(found["task"])
     lines = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from kernelweave.kernels_core import config_context
-from kernelweave.tables.errors import did_you_mean, one_line
+from kernelweave.tables.errors import did_you_mean
 
 from .. import console
 from ..console import emit_json
@@ -343,7 +343,7 @@ def _strongest(importance: Sequence[dict[str, Any]]) -> str:
 def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] | None:
     """Return the scores on other rows; where there are none, add a note: the fit has succeeded."""
     from ..report.evaluation import evaluate
-    from ..scoring import Metric, also_scored
+    from ..scoring.metrics import Metric, also_scored
 
     try:
         found = evaluate(model, table, None)
@@ -351,7 +351,7 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         value, error = Metric(model.header.metric).score(rows)
         scores = {"score": value, "error": error, "also": also_scored(rows)}
     except (CommandError, ValueError, MemoryError) as refused:
-        reason = one_line(refused).removeprefix(f"{table.source}: ")
+        reason = console.spoken(refused).removeprefix(f"{table.source}: ")
         notes.append(f"--test {table.source} is not scored: {reason}")
         console.say("note", notes[-1])
         return None
@@ -417,7 +417,7 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
 
     from ..model_catalog import model_title
     from ..score_table import print_scores, shown
-    from ..scoring import Coverage, Score
+    from ..scoring.scores import Coverage, Score
 
     scored = found["held_out"]
     if scored is None:

@@ -17,8 +17,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
 from kernelweave.kernels_core.checks import one_of
 
 from ..machines import fitted_machine, transformed
-from .axes import COLUMN, on_axes, open_frame
-from .colours import FAINT, GAP, HEAT, LOWER, UPPER
+from .axes import COLUMN, FAINT, GAP, HEAT, LOWER, UPPER, on_axes, open_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

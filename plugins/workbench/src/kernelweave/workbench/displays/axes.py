@@ -1,4 +1,4 @@
-"""Axes to draw on: the caller's, or new ones as wide as a column of a paper."""
+"""Axes to draw on, as wide as a column of a paper, and colours for all eyes (Okabe and Ito)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
+
+UPPER = "#D55E00"
+LOWER = "#0072B2"
+GAP = "#333333"
+FAINT = "#8C8C8C"
+HEAT = "cividis"
+DIVERGING = "PuOr"
+# one style a series: told apart by marker and dash too
+SERIES: tuple[dict[str, Any], ...] = tuple(
+    {"color": color, "marker": marker, "markersize": 3, "linewidth": 1.2, "linestyle": line}
+    for color, marker, line in (
+        ("#0072B2", "o", "-"),
+        ("#D55E00", "v", "--"),
+        ("#009E73", "s", "-."),
+        ("#CC79A7", "^", ":"),
+        ("#E69F00", "D", "-"),
+        ("#56B4E9", "P", "--"),
+        ("#333333", "X", "-."),
+    )
+)
 
 # Inches of a column of a paper, and points of its text.
 COLUMN = 3.5

@@ -71,7 +71,7 @@ class Header:
         What to expect of each kind of new rows: ``name``, ``score``, ``error``, ``n_rows``,
         ``n_groups``, the rows like those held out first.
     doubt : str
-        What is said where another kind is surely predicted worse than those; empty without.
+        What follows the expected score where another kind is surely predicted worse; else empty.
     notes : tuple of str
         What a person would ask about the table, a sentence each.
     units : dict of str to str

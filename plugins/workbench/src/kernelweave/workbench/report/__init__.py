@@ -1,7 +1,146 @@
-"""One self-contained HTML page about a fitted model."""
+"""The page: how well the model predicts, what it learned from what, and what is proved."""
 
 from __future__ import annotations
 
-from .page import report_page
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-__all__ = ["report_page"]
+from .. import __version__
+from ..models import Model
+from ..pages import render
+from ..scoring.scores import Score
+from ..summaries import bounds_rows, other_rows, summary
+from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
+from .pictures import (
+    column_pictures,
+    kernel_pictures,
+    new_rows_picture,
+    prediction_pictures,
+    weight_pictures,
+)
+
+
+def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) -> str:
+    """Return the HTML page of a fitted model.
+
+    `model`: fitted; `found`: of a table with known targets. Where those are the rows that the model
+    was fitted on, the page shows its held-out predictions of them instead; `path`: the model's
+    file, for the lines that say how to load it. Returns: HTML that needs nothing beside it.
+    """
+    about, header = summary(model), model.header
+    same = found is not None and learned_from(model, found)
+    return render(
+        "report.html",
+        title=f"{about['target']}, from {about['n_features']} column"
+        + ("s" if about["n_features"] != 1 else ""),
+        version=__version__,
+        about=about,
+        source=Path(about["data"]).name,
+        facts=_facts(about, found, same),
+        models=_models(about),
+        notes=header.notes,
+        new_rows=new_rows_picture(about),
+        chapters=_chapters(model, found, same),
+        column_pictures=column_pictures(model, about["measure"]),
+        weight_pictures=weight_pictures(model, about["kernels"]),
+        kernel_pictures=kernel_pictures(model, found),
+        same=found.rows if same and found is not None else None,
+        proof=about["certificate"],
+        details=_details(about, model),
+        settings=sorted((name, repr(value)) for name, value in about["settings"].items()),
+        columns=list(header.columns),
+        versions=sorted(header.versions.items()),
+        model_name=path.name,
+    )
+
+
+def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list[dict[str, object]]:
+    """Return scores and pictures of the held-out rows, and of other rows where they are given."""
+    parts = []
+    held_out = model.held_out
+    if held_out is not None:
+        title = "Cross-validation"
+        parts.append((title, of_held_out(held_out)))
+    if found is not None and not same:
+        parts.append((f"Test scores on {found.rows}", found))
+    return [
+        {
+            "title": title,
+            "rows": each.rows,
+            "scores": list(each.scores().items()),
+            "coverage": each.coverage,
+            "pictures": prediction_pictures(each),
+            "worst": worst_rows(model, each),
+        }
+        for title, each in parts
+    ]
+
+
+def _models(about: dict[str, Any]) -> list[dict[str, object]]:
+    """Return the model and those set beside it, the best first; empty without a score."""
+    if about["held_out"] is None:
+        return []
+    name = about["comparison"].get("ours") or about["estimator"]
+    ours = {**about["held_out"], "title": name, "away": "", "ours": True}
+    others = [
+        {**row, "ours": False, "away": Score(row["behind"], row["behind_error"]).formatted(3)}
+        for row in about["comparison"].get("rows", [])
+    ]
+    rows = sorted([ours, *others], key=lambda row: -row["score"])
+    least = min(0.0, rows[-1]["score"])
+    span = (rows[0]["score"] - least) or 1.0
+    return [
+        {
+            **row,
+            "score": Score(row["score"], row["error"]).formatted(3),
+            "share": 100.0 * (row["score"] - least) / span,
+        }
+        for row in rows
+    ]
+
+
+def _facts(
+    about: dict[str, Any], found: HeldOutEvaluation | None, same: bool
+) -> list[tuple[str, str]]:
+    """Return what a reader looks for first, as (label, value)."""
+    facts = []
+    if about["held_out"] is not None:
+        scored = Score(about["held_out"]["score"], about["held_out"]["error"])
+        facts.append((f"{about['measure']}, cross-validated", scored.formatted(3)))
+        lines = list(other_rows(about).items())[1:]
+        facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
+    if found is not None and not same:
+        facts.append((f"{about['measure']} on {found.rows}", found.held_out.score.formatted(3)))
+    left = sum(row["done"] != "used" for row in about["columns"])
+    used = about["n_features"] - left
+    facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))
+    facts.append(("training rows", f"{about['n_samples']}"))
+    if about["gap"] < float("inf") and not about["is_rule"]:
+        facts.append(("proved relative gap", f"{about['gap']:.1e}"))
+    return facts
+
+
+def _details(about: Mapping[str, object], model: Model) -> list[tuple[str, str]]:
+    """Return the mathematics, for those who unfold it."""
+    support = getattr(model.machine, "support_", None)
+    rows = []
+    if support is not None:
+        rows.append(("support vectors", f"{len(support)} of {about['n_samples']}"))
+    if about["algorithm"] != "evidence":
+        return [*bounds_rows(about).items(), *rows]
+    certificate = model.machine.certificate_
+    return [
+        ("evaluations of the evidence", f"{about['n_iter']}"),
+        (
+            "λ of the prior along the path",
+            ", ".join(f"{each:g}" for each in certificate.precisions),
+        ),
+        ("weights of the path", ", ".join(f"{each:.3f}" for each in certificate.weights)),
+        ("log evidence reached", ", ".join(f"{each:.6g}" for each in certificate.evidence)),
+        ("how the search for each ended", ", ".join(certificate.ends)),
+        ("largest entry of its gradient", ", ".join(f"{each:.1e}" for each in certificate.slopes)),
+        ("training rows", certificate.work),
+        *rows,
+        ("status", about["message"]),
+    ]

@@ -14,7 +14,8 @@ from kernelweave.tables import Table, choose_target, split_by_target
 from ..errors import CommandError
 from ..models import Model
 from ..models.model import for_predicted_class
-from ..scoring import Coverage, HeldOut, decision_of_classes
+from ..scoring.held_out import HeldOut, decision_of_classes
+from ..scoring.scores import Coverage
 
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300

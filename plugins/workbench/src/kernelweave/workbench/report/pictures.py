@@ -15,8 +15,7 @@ from ..displays import (
     SpectrumDisplay,
     learned_weights,
 )
-from ..displays.axes import open_frame, write_thousands
-from ..displays.colours import FAINT, LOWER, SERIES
+from ..displays.axes import FAINT, LOWER, SERIES, open_frame, write_thousands
 from ..machines import transformed
 from ..models import Model
 from ..pages import Picture, picture

@@ -43,7 +43,8 @@ class Metric:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.workbench.scoring import HeldOut, Metric
+    >>> from kernelweave.workbench.scoring.held_out import HeldOut
+    >>> from kernelweave.workbench.scoring.metrics import Metric
     >>> truth, predicted = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 4.0])
     >>> rows = HeldOut(np.arange(3), np.arange(3), truth, predicted, np.ones(3), "regression")
     >>> round(Metric("neg_mean_absolute_error").value(rows), 3)

@@ -183,7 +183,7 @@ def corrected_resampled(
 
     Examples
     --------
-    >>> from kernelweave.workbench.scoring import corrected_resampled
+    >>> from kernelweave.workbench.scoring.scores import corrected_resampled
     >>> found = corrected_resampled([1.0, 2.0, 3.0, 2.0, 2.0], 0.25)
     >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3)
     (2.0, 0.683, 3.317)
@@ -198,7 +198,7 @@ def of_independent(values: ArrayLike, level: float = 0.95) -> MeanInterval:
 
     Examples
     --------
-    >>> from kernelweave.workbench.scoring import of_independent
+    >>> from kernelweave.workbench.scoring.scores import of_independent
     >>> round(of_independent([1.0, 2.0, 3.0]).high, 3)
     4.484
     """
