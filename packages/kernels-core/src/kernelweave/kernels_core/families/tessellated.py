@@ -16,7 +16,7 @@ from ..checks import real_dtype
 from . import _affine, _box, _general, _sub_boxes
 from ._arguments import in_box, matrix, samples
 from ._box import TessellatedTables, count_tessellated, tessellated_tables
-from ._groups import Order, order_of, program
+from ._groups import order_of, program
 from ._prepared import PreparedAffine, PreparedTessellated, factors_of, fill_rectangle
 from ._sub_boxes import PreparedSubBoxes, SubBoxes
 from .learned import FamilyKernel
@@ -84,11 +84,11 @@ class TessellatedFamily:
     """
 
     degree: int = 1
-    # array-like as given, arrays from then on
+    # what is array-like is an array once it is checked
     lower: Any = field(kw_only=True)
     upper: Any = field(kw_only=True)
     z_degree: int | None = field(default=None, kw_only=True)
-    order: Order | Sequence[Sequence[int]] | None = field(default=None, kw_only=True)
+    order: Any = field(default=None, kw_only=True)
 
     name: ClassVar[str] = "tessellated"
     # whether `prepare` keeps anything of the size of a Gram matrix
