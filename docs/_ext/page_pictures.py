@@ -1,8 +1,8 @@
 """Pictures of pages: what a page's own code saves is what the page shows.
 
-A page that shows ``pictures/NAME.png`` saves ``NAME.png`` in its code. Before the pages are read, the
-code of each such page runs, and its pictures go to ``docs/pictures``. A picture that is newer than
-its page is kept, as the gallery keeps its own.
+A page that shows ``pictures/NAME.png`` saves ``NAME.png`` in its code. Before the pages are read,
+the code of each such page runs, and its pictures go to ``docs/pictures``. A picture that is newer
+than its page is kept, as the gallery keeps its own.
 """
 
 from __future__ import annotations
