@@ -198,7 +198,7 @@ class KernelDictionary(Parameters):
         train = check_samples(X, dtype=real_dtype(dtype))
         check_size(train)
         n = train.shape[0]
-        require_stack(len(entries), n, n, train.dtype)
+        require_stack(len(entries), n, train.dtype)
         grams = np.empty((len(entries), n, n), dtype=train.dtype)
         kept: list[int] = []
         kernels: list[Kernel] = []
@@ -302,11 +302,6 @@ class KernelDictionary(Parameters):
         """
         kernels = self._plain_kernels()
         return Combination(kernels, check_weights(weights, len(kernels), signed=True))
-
-    def diag(self, X: Rows) -> RealArray:
-        """Return kⱼ(xᵢ, xᵢ), shape (q, n), under the conditions of `kernel`."""
-        samples = check_samples(X)
-        return np.array([k.diag(samples) for k in self._plain_kernels()])
 
 
 def _as_kernel(value: object) -> Kernel:
