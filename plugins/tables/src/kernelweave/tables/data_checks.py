@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
-from .columns import Dates, Raw, Words, read_objects
+from .columns import Dates, Numbers, Words
 from .dates import read_dates
+from .frames import read_columns
 from .table import Table, as_numbers, named_total
 from .target import Target
 from .written import WrittenNumbers, units_behind
@@ -42,14 +43,23 @@ def check_data(table: Table, columns: Sequence[str], target: Target) -> list[str
     X, y = table.frame[list(columns)], target.values
     if len(X) < _FEWEST_ROWS:
         return []
-    found = [
-        *_sums(table, X),
-        *_units(X),
-        *_codes_of_gaps(X),
-        *_days_as_numbers(X),
-        *_copies(X, y, target.task),
-    ]
-    found += [*_repeated(X, y), *_ordered(X)]
+    read = read_columns(X)
+    raws = list(zip(read.names, read.columns, strict=True))
+    found = [*_sums(table, X)]
+    for name, raw in raws:
+        if isinstance(raw, Numbers):
+            values = raw.values[~raw.gaps]
+            found += [*_codes_of_gaps(name, values), *_days_as_numbers(name, np.unique(values))]
+        elif isinstance(raw, Words):
+            found += _units(name, raw)
+    found += [*_copies(X, y, target.task), *_repeated(X, y)]
+    some = np.arange(0, len(X), -(-len(X) // _LOOKED_AT))
+    for name, raw in raws:
+        if not isinstance(raw, Numbers) and (order := _order(raw.take(some))):
+            found.append(
+                f"the rows are sorted by {name!r}: random folds estimate the score between known "
+                f"times; for later times, use --order={name!r} or pass the {order} rows as --test"
+            )
     return [*found, *(_few_rows(y) if target.task == "regression" else ())]
 
 
@@ -63,61 +73,45 @@ def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _units(X: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each column of numbers in several units, which are words therefore."""
-    for name, column in X.items():
-        if pd.api.types.is_numeric_dtype(column) or column.nunique() < _FEWEST_ROWS:
+def _units(name: str, words: Words) -> Iterator[str]:
+    """Yield a sentence where numbers are in several units, and so are words."""
+    units = set(units_behind(words.labels)) if len(words.labels) >= _FEWEST_ROWS else set()
+    if None in units or not 1 < len(units) <= _MOST_UNITS:
+        return
+    # where all but a word or two have one, they are numbers
+    if WrittenNumbers.fit(words.labels, np.ones(len(words.labels)).tolist()) is None:
+        named = [each or "none" for each in sorted(map(str, units), reverse=True)]
+        yield (
+            f"column {name!r} has numbers in several units ({', '.join(named)}) and is read as "
+            "categories: write all of them in one unit"
+        )
+
+
+def _codes_of_gaps(name: str, values: FloatArray) -> Iterator[str]:
+    for code in (values.min(initial=0.0), values.max(initial=0.0)):
+        rest = values[values != code]
+        count = len(values) - len(rest)
+        if count < 2 or not len(rest) or not _NINES.fullmatch(f"{abs(code):.15g}"):
             continue
-        raw = _read(column)
-        units = set(units_behind(raw.labels)) if isinstance(raw, Words) else set()
-        if None in units or not 1 < len(units) <= _MOST_UNITS or not isinstance(raw, Words):
-            continue
-        # where all but a word or two have one, they are numbers
-        if WrittenNumbers.fit(raw.labels, np.ones(len(raw.labels)).tolist()) is None:
-            named = [each or "none" for each in sorted(map(str, units), reverse=True)]
+        low, high = rest.min(), rest.max()
+        if min(abs(code - low), abs(code - high)) > high - low > 0.0:
             yield (
-                f"column {str(name)!r} has numbers in several units ({', '.join(named)}) and is "
-                "read as categories: write all of them in one unit"
+                f"column {name!r}: {count} rows hold {code:g}, far from all others ({low:g} to "
+                f"{high:g}): if it stands for a missing value, leave the cells empty"
             )
 
 
-def _codes_of_gaps(X: pd.DataFrame) -> Iterator[str]:
-    for name, column in X.items():
-        if not pd.api.types.is_numeric_dtype(column):
-            continue
-        values = as_numbers(column.dropna())
-        for code in (values.min(initial=0.0), values.max(initial=0.0)):
-            rest = values[values != code]
-            count = len(values) - len(rest)
-            if count < 2 or not len(rest) or not _NINES.fullmatch(f"{abs(code):.15g}"):
-                continue
-            low, high = rest.min(), rest.max()
-            if min(abs(code - low), abs(code - high)) > high - low > 0.0:
-                yield (
-                    f"column {str(name)!r}: {count} rows hold {code:g}, far from all others "
-                    f"({low:g} to {high:g}): if it stands for a missing value, leave the cells "
-                    "empty"
-                )
-
-
-def _days_as_numbers(X: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each column of whole numbers that read as 20240131."""
-    for name, column in X.items():
-        if not pd.api.types.is_numeric_dtype(column):
-            continue
-        values = as_numbers(column.dropna())
-        if not 19000101 <= values.min(initial=np.inf) <= values.max(initial=0.0) <= 21001231:
-            continue
-        values = np.unique(values)
-        if len(values) < _FEWEST_ROWS:
-            continue
-        days, months = values % 100, values // 100 % 100
-        if ((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12) & (values % 1 == 0)).all():
-            shown = f"{values[0]:.0f}"
-            yield (
-                f"column {str(name)!r} holds days such as {shown} and is read as a number: write "
-                f"{shown[:4]}-{shown[4:6]}-{shown[6:]} to use its month and weekday"
-            )
+def _days_as_numbers(name: str, values: FloatArray) -> Iterator[str]:
+    """Yield a sentence where the distinct values of a column all read as 20240131."""
+    if len(values) < _FEWEST_ROWS or values[0] < 19000101 or values[-1] > 21001231:
+        return
+    days, months = values % 100, values // 100 % 100
+    if ((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12) & (values % 1 == 0)).all():
+        day = f"{values[0]:.0f}"
+        yield (
+            f"column {name!r} holds days such as {day} and is read as a number: write "
+            f"{day[:4]}-{day[4:6]}-{day[6:]} to use its month and weekday"
+        )
 
 
 def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:
@@ -214,18 +208,6 @@ def _differ_by_chance(rows: pd.DataFrame) -> bool:
     return possible > 2.0 * math.log(len(rows))
 
 
-def _ordered(X: pd.DataFrame) -> Iterator[str]:
-    step = -(-len(X) // _LOOKED_AT)
-    for name, column in X.iloc[::step].items():
-        order = _order(column)
-        if order:
-            yield (
-                f"the rows are sorted by {str(name)!r}: random folds estimate the score between "
-                f"known times; for later times, use --order={str(name)!r} or pass the {order} "
-                "rows as --test"
-            )
-
-
 def _few_rows(y: FloatArray) -> Iterator[str]:
     """Yield a sentence where one row in a hundred makes most of the target's variance."""
     squares = np.sort(_standard(y) ** 2)[::-1]
@@ -236,11 +218,8 @@ def _few_rows(y: FloatArray) -> Iterator[str]:
         yield f"{rows} up {100 * share:.0f} % of the target's variance: R² depends on few rows"
 
 
-def _order(column: pd.Series) -> str:
+def _order(raw: Words | Dates) -> str:
     """Return which rows are the latest: "last", "first", or "" of what is not in order of time."""
-    raw = _read(column)
-    if not isinstance(raw, Words | Dates):
-        return ""
     parts = read_dates(raw)
     if parts is None:
         return ""
@@ -249,15 +228,3 @@ def _order(column: pd.Series) -> str:
     if int(np.count_nonzero(steps)) < _FEWEST_ROWS:
         return ""
     return "last" if (steps >= 0.0).all() else "first" if (steps <= 0.0).all() else ""
-
-
-def _read(column: pd.Series) -> Raw | None:
-    """Return a column that is no number, ``None`` where its cells are refused by the fit."""
-    if pd.api.types.is_numeric_dtype(column):
-        return None
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return Dates(column.reset_index(drop=True))
-    try:
-        return read_objects(column.astype(object).to_numpy(), str(column.name))
-    except TypeError:
-        return None

@@ -55,10 +55,11 @@ class DateParts:
         """Return the parts, shape (n_rows, n_parts), NaN for gaps and words that are no dates."""
         moments = self.moments(column)
         days = _days(moments)
-        calendar = _calendar(moments)
-        # skrub gives no hour where all moments are midnights
-        hour = np.where(np.isnan(days), np.nan, 0.0)
-        parts = [calendar.get(name, hour) for name in self.names[:-1]]
+        # Monday is day 1 of a week
+        parts = [
+            moments.dt.day_of_week + 1 if name == "weekday" else getattr(moments.dt, name)
+            for name in self.names[:-1]
+        ]
         found = np.column_stack([*parts, days]).astype(np.float64)
         if isinstance(column, Words):
             found = np.vstack([found, np.full(found.shape[1], np.nan)])[column.codes]
@@ -148,7 +149,8 @@ def _read_otherwise(words: pd.Series[str]) -> DateParts | None:
 
 
 def _names(moments: pd.Series[pd.Timestamp]) -> tuple[str, ...]:
-    return (*(str(each) for each in _calendar(moments).columns), _DAYS)
+    midnights = (moments.dropna() == moments.dropna().dt.normalize()).all()
+    return ("year", "month", "day", *(() if midnights else ("hour",)), "weekday", _DAYS)
 
 
 def _may_be_dates(words: Words) -> list[str]:
@@ -160,14 +162,6 @@ def _may_be_dates(words: Words) -> list[str]:
         return []
     dates = np.isin(words.labels, found)
     return found if dates[words.codes[words.codes >= 0]].mean() >= 0.5 else []
-
-
-def _calendar(moments: pd.Series[pd.Timestamp]) -> pd.DataFrame:
-    from skrub import DatetimeEncoder
-
-    encoder = DatetimeEncoder(resolution="hour", add_weekday=True, add_total_seconds=False)
-    parts: pd.DataFrame = encoder.fit_transform(moments.rename("part"))
-    return parts.rename(columns=lambda name: str(name).removeprefix("part_"))
 
 
 def _days(moments: pd.Series[pd.Timestamp]) -> FloatArray:

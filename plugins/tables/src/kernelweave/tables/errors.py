@@ -27,23 +27,20 @@ class TableError(ValueError):
 
 
 def printable(text: str) -> str:
-    r"""Return a text without characters that speak to a terminal: each becomes �.
+    r"""Return a text of a file without characters that speak to a terminal: each becomes �.
 
-    `text`: of a file: the name of a column, a cell. Line breaks and tabs stay; escapes, and marks
-    that turn the direction of what follows, go.
+    Line breaks and tabs stay; escapes, and marks that turn the direction of what follows, go.
 
     Examples
     --------
     >>> printable("red\x1b[2J\u202e")
     'red�[2J�'
     """
-    if text.isprintable():
-        return text
 
     def speaks(each: str) -> bool:
         return each in _TURNS or (unicodedata.category(each) == "Cc" and each not in "\n\t")
 
-    return "".join("�" if speaks(each) else each for each in text)
+    return text if text.isprintable() else "".join("�" if speaks(each) else each for each in text)
 
 
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
@@ -64,23 +61,12 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(repr(folded[each]) for each in close)}?"
-    shown = ", ".join(map(repr, names[:12]))
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"the {what} are {shown}{more}"
+    return f"the {what} are {', '.join(map(repr, names[:12]))}{more}"
 
 
 def one_line(error: BaseException) -> str:
     r"""Return an exception's message on one line, its type's name where it has none.
-
-    Parameters
-    ----------
-    error : BaseException
-        Any exception.
-
-    Returns
-    -------
-    str
-        Without line breaks or repeated blanks.
 
     Examples
     --------

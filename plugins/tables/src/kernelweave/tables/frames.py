@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import Labels, RealArray, Rows
+from kernelweave.kernels_core.arrays import Rows
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, RawTable, Words, comma_of, read_labels, read_objects
 
 if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
-    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
@@ -51,7 +49,13 @@ def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
         raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
     if sparse.issparse(X):
-        X = _dense(X)
+        require(
+            X.shape[0] * X.shape[1] * 8,
+            f"{X.shape[0]} rows of {X.shape[1]} sparse columns, made dense,",
+            alternative="reduce the columns first, for instance by "
+            "sklearn.decomposition.TruncatedSVD",
+        )
+        X = X.toarray()
     if isinstance(X, Iterable) and not hasattr(X, "__len__") and not hasattr(X, "__array__"):
         raise TypeError(
             f"X must be a table or an array, got {type(X).__name__}, which is read part by part: "
@@ -67,8 +71,9 @@ def _read_frame(X: Any) -> RawTable:
     repeated = [each for each, count in Counter(columns).items() if count > 1]
     if repeated:
         raise ValueError(f"X has several columns called {repeated[0]!r}: give each its own name")
-    of_pandas = nw.dependencies.is_pandas_dataframe(X)
-    frame = X if of_pandas else nw.from_native(X, eager_only=True)
+    frame = X
+    if not nw.dependencies.is_pandas_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
     if frame.shape[1] == 0:
         # the words that scikit-learn's checks look for
         raise ValueError(
@@ -76,39 +81,26 @@ def _read_frame(X: Any) -> RawTable:
         )
     if len(frame) == 0:
         raise ValueError("X has no rows: at least one is needed")
-    read = _read_pandas(X) if of_pandas else frame.iter_columns()
-    raws = tuple(
-        read_values(each, name) if isinstance(each, np.ndarray) else _read_series(each, name)
-        for name, each in zip(columns, read, strict=True)
-    )
+    raws = tuple(map(_read_series, (frame[name] for name in frame.columns), columns))
     known = getattr(X, "attrs", None) or {}
     comma, kinds = known.get("comma") or comma_of(raws), known.get("kinds", {})
     return RawTable(tuple(columns), raws, named=True, comma=comma, kinds=kinds)
 
 
-def _read_pandas(X: pd.DataFrame) -> Iterator[Labels | nw.Series]:
-    """Yield the columns of a pandas table, as arrays where no library has to help.
+def _read_series(series: Any, name: str) -> Raw:
+    """Return a series of pandas or narwhals as a column.
 
-    A partial dependence reads the table a hundred times, and a wrapper costs ten times a column.
+    A partial dependence reads a table a hundred times, and a wrapper costs ten times a column: of
+    pandas, only series of other types than numpy's and strings get one.
     """
     import narwhals.stable.v2 as nw
     import pandas as pd
 
-    for label in X.columns:
-        series = X[label]
-        if isinstance(series.dtype, np.dtype):
-            yield series.to_numpy()
-        elif isinstance(series.dtype, pd.StringDtype):
-            yield series.to_numpy(object)
-        else:
-            yield nw.from_native(series, series_only=True)
-
-
-def _read_series(series: Any, name: str) -> Raw:
-    """Return a narwhals series as a column."""
-    import narwhals.stable.v2 as nw
-    import pandas as pd
-
+    if isinstance(series, pd.Series):
+        if isinstance(series.dtype, np.dtype | pd.StringDtype):
+            is_text = isinstance(series.dtype, pd.StringDtype)
+            return read_values(series.to_numpy(object if is_text else None), name)
+        series = nw.from_native(series, series_only=True)
     dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
         codes, uniques = pd.factorize(np.asarray(series.to_numpy(), dtype=object))
@@ -159,14 +151,3 @@ def read_values(values: NDArray[Any], name: str) -> Raw:
             )
         case _:
             return read_objects(values.astype(object), name)
-
-
-def _dense(X: Any) -> RealArray:
-    rows, columns = X.shape
-    require(
-        rows * columns * 8,
-        f"{rows} rows of {columns} sparse columns, made dense,",
-        alternative="reduce the columns first, for instance by sklearn.decomposition.TruncatedSVD",
-    )
-    dense: RealArray = X.toarray()
-    return dense

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from kernelweave.kernels_core.arrays import Labels
 
 from .columns import is_missing
 from .errors import TableError, did_you_mean
-from .table import REMEDY, Table, as_numbers, hold_codes
+from .table import REMEDY, Table, as_numbers, gaps_of, hold_codes
 
 # so many whole numbers may well be names of classes
 _FEW = 10
@@ -122,15 +121,9 @@ def split_by_target(table: Table, column: str) -> tuple[Table, Table | None]:
     ([1.0, 3.0], 'row 2')
     """
     cells = table.frame[column]
-    missing = cells.isna().to_numpy(copy=True)
-    if cells.dtype == object or pd.api.types.is_string_dtype(cells):
-        written = cells.astype(object).map(is_missing).to_numpy(dtype=bool)
-        numbers = np.isfinite(as_numbers(cells))
-        words = ~written & ~numbers
-        empty = cells.map(lambda cell: isinstance(cell, str) and not cell.strip()).to_numpy(
-            dtype=bool
-        )
-        missing |= empty if words.any() else written
+    missing = gaps_of(cells)
+    if not np.isfinite(as_numbers(cells[~missing])).all():
+        missing = cells.isna().to_numpy() | [not str(cell).strip() for cell in cells]
     if not missing.any() or missing.all():
         return table, None
     return table.take(np.flatnonzero(~missing)), table.take(np.flatnonzero(missing))
@@ -173,122 +166,100 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     if task not in TASKS:
         raise TableError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
     series = table.frame[column]
-    numbers = as_numbers(series)
-    boolean = series.dtype.kind == "b"
-    codes = hold_codes(series)
-    odd = bool(np.isnan(numbers).any())
-    text = odd or boolean or codes
+    numbers, codes = as_numbers(series), hold_codes(series)
+    text = codes or series.dtype.kind == "b" or bool(np.isnan(numbers).any())
     if not text:
         table.numbers(column)
-    elif odd and not boolean:
-        _check_text(table, column, numbers)
-    distinct = int(series.nunique())
-    if distinct < least:
+    elif series.dtype.kind != "b":
+        _check_texts(table, column, numbers)
+    n_distinct = int(series.nunique())
+    if n_distinct < least:
         raise TableError(
             f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
             f"at least two distinct values are needed to learn anything"
         )
-    asked = task
-    task, reason = _decide(table, series, text, distinct, task)
+    is_open = task == "auto" and table.task is None
+    if is_open:
+        task, reason = _decide(numbers, text, n_distinct)
+    else:
+        says = "as the data set says" if task == "auto" else "as asked"
+        reason = f"{says}, {n_distinct} distinct values"
+        task = str(table.task) if task == "auto" else task
     if task == "regression":
-        values = table.numbers(column)
-        few = asked == "auto" and table.task is None and distinct <= _FEW
-        hint = _hint(column, distinct) if few and _whole(values) else ""
-        return Target(column, values, task, reason, hint)
-    if task == "classification" and distinct > max(20, len(series) // 2):
-        what = f"{table.source}: the target {column!r} has {distinct} distinct"
-        if text and not codes:
-            raise TableError(
-                f"{what} texts in {len(series)} rows, such as {str(series.iloc[0])!r}: too many "
-                f"for classes; choose another column, or write its cells as numbers"
+        values, hint = table.numbers(column), ""
+        if is_open and n_distinct <= _FEW and _are_whole(values):
+            hint = (
+                f"the target {column!r} has {n_distinct} distinct whole numbers and is learned as "
+                "a number: if they are classes, add --task classification"
             )
+        return Target(column, values, task, reason, hint)
+    if n_distinct > max(20, len(series) // 2):
+        rows = f"{len(series)} rows"
+        what, remedy = f"values in {rows}", "choose another column or --task regression"
+        if text and not codes:
+            what = f"texts in {rows}, such as {str(series.iloc[0])!r}"
+            remedy = "choose another column, or write its cells as numbers"
         raise TableError(
-            f"{what} values in {len(series)} rows, too many for classes: choose another column or "
-            f"--task regression"
+            f"{table.source}: the target {column!r} has {n_distinct} distinct {what}: too many for "
+            f"classes; {remedy}"
         )
-    counted = asked == "auto" and table.task is None and not text and distinct > 2
-    hint = _other_hint(column) if counted else _gap_hint(column, series) if text else ""
-    labels = series.astype(str).to_numpy(dtype=str) if text else _plain_labels(numbers)
-    return Target(column, labels, task, reason, hint)
-
-
-def _decide(
-    table: Table, series: pd.Series, text: bool, distinct: int, task: str
-) -> tuple[str, str]:
-    """Return the task and the reason for it."""
-    if task != "auto":
-        return task, f"as asked, {distinct} distinct values"
-    if table.task is not None:
-        return table.task, f"as the data set says, {distinct} distinct values"
     if text:
-        return "classification", f"the target is text, {distinct} classes"
-    if distinct == 2:
+        return Target(column, series.astype(str).to_numpy(str), task, reason, _gap_hint(series))
+    hint = (
+        f"the target {column!r} is read as classes: if it is a quantity, such as a count or a "
+        "rating, add --task regression"
+    )
+    # classes are no quantities
+    labels = np.array([f"{each:.15g}" for each in numbers])
+    if _are_whole(numbers):
+        labels = numbers.astype(np.int64)
+    return Target(column, labels, task, reason, hint if is_open and n_distinct > 2 else "")
+
+
+def _decide(values: npt.NDArray[np.float64], text: bool, n_distinct: int) -> tuple[str, str]:
+    """Return the task of a target that nobody names, and the reason for it."""
+    if text:
+        return "classification", f"the target is text, {n_distinct} classes"
+    if n_distinct == 2:
         return "classification", "the target has two distinct values"
-    values = as_numbers(series)
-    if distinct <= _FEW and len(values) >= _EACH * distinct and _counted(values, distinct):
-        span = f"{values.min():g} to {values.max():g}"
-        return "classification", f"the target is one of the whole numbers {span}"
-    return "regression", f"the target is numeric, {distinct} distinct values"
+    low, high = values.min(), values.max()
+    # names of classes run from 0 or 1 without a gap
+    counted = _are_whole(values) and low in (0, 1) and high - low == n_distinct - 1
+    if n_distinct <= _FEW and len(values) >= _EACH * n_distinct and counted:
+        return "classification", f"the target is one of the whole numbers {low:g} to {high:g}"
+    return "regression", f"the target is numeric, {n_distinct} distinct values"
 
 
-def _whole(values: npt.NDArray[np.float64]) -> bool:
+def _are_whole(values: npt.NDArray[np.float64]) -> bool:
     return bool((values == np.round(values)).all())
 
 
-def _counted(values: npt.NDArray[np.float64], distinct: int) -> bool:
-    """Whether whole numbers run from 0 or 1 without a gap, as names of classes do."""
-    low, high = values.min(), values.max()
-    return _whole(values) and low in (0, 1) and high - low == distinct - 1
-
-
-def _gap_hint(column: str, series: pd.Series) -> str:
+def _gap_hint(series: pd.Series) -> str:
     gaps = [cell for cell in series.unique() if is_missing(cell)]
     if not gaps:
         return ""
     n_rows = int((series == gaps[0]).sum())
     return (
-        f"{str(gaps[0])!r} is a class of its own in the target {column!r}: if it means a missing "
-        f"value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
+        f"{str(gaps[0])!r} is a class of its own in the target {str(series.name)!r}: if it means a "
+        f"missing value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
     )
 
 
-def _other_hint(column: str) -> str:
-    return (
-        f"the target {column!r} is read as classes: if it is a quantity, such as a count or a "
-        f"rating, add --task regression"
-    )
-
-
-def _hint(column: str, distinct: int) -> str:
-    return (
-        f"the target {column!r} has {distinct} distinct whole numbers and is learned as a number: "
-        f"if they are classes, add --task classification"
-    )
-
-
-def _check_text(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> None:
+def _check_texts(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> None:
     """Refuse missing cells, and a typing error among numbers that would turn them into text."""
     series = table.frame[column]
     bad = np.flatnonzero(np.isnan(numbers))
-    missing = [row for row in bad if is_missing(series.iloc[row])]
-    if missing and (len(missing) == len(bad) or str(series.iloc[missing[0]]).strip() == ""):
+    missing = [int(row) for row in bad if is_missing(series.iloc[row])]
+    if missing and (len(missing) == len(bad) or not str(series.iloc[missing[0]]).strip()):
         rest = len(missing) - 1
         others = f", and in {rest} other row{'s' if rest > 1 else ''}" if rest else ""
         raise TableError(
-            f"{table.source}: the target {column!r}, {table.where(int(missing[0]))}: the value is "
+            f"{table.source}: the target {column!r}, {table.where(missing[0])}: the value is "
             f"missing{others}: {REMEDY}"
         )
-    if 2 * len(bad) < len(series):
+    if 0 < 2 * len(bad) < len(series):
         row = int(bad[0])
         raise TableError(
-            f"{table.source}: column {column!r}, {table.where(row)}: "
-            f"{str(series.iloc[row])!r} is not a number, as most cells are: correct it or remove "
-            f"the row"
+            f"{table.source}: column {column!r}, {table.where(row)}: {str(series.iloc[row])!r} is "
+            "not a number, as most cells are: correct it or remove the row"
         )
-
-
-def _plain_labels(numbers: npt.NDArray[np.float64]) -> Labels:
-    """Return whole numbers as integers, others as words: classes are no quantities."""
-    if np.array_equal(numbers, np.round(numbers)):
-        return numbers.astype(np.int64)
-    return np.array([f"{each:.15g}" for each in numbers])
