@@ -49,13 +49,15 @@ def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
         raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
     if sparse.issparse(X):
+        matrix: Any = X
+        n_rows, n_columns = matrix.shape
         require(
-            X.shape[0] * X.shape[1] * 8,
-            f"{X.shape[0]} rows of {X.shape[1]} sparse columns, made dense,",
+            n_rows * n_columns * 8,
+            f"{n_rows} rows of {n_columns} sparse columns, made dense,",
             alternative="reduce the columns first, for instance by "
             "sklearn.decomposition.TruncatedSVD",
         )
-        X = X.toarray()
+        X = matrix.toarray()
     if isinstance(X, Iterable) and not hasattr(X, "__len__") and not hasattr(X, "__array__"):
         raise TypeError(
             f"X must be a table or an array, got {type(X).__name__}, which is read part by part: "
