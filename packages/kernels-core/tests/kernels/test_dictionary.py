@@ -30,11 +30,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import KernelCenterer
 
 
-def cross_of(fitted, X):
-    """Return kⱼ(X, training points), shape (q, n_new, n)."""
-    return np.stack([k(X.astype(fitted.X.dtype), fitted.X) for k in fitted.kernels])
-
-
 def diagonals_of(fitted, X):
     """Return kⱼ(xᵢ, xᵢ), shape (q, n)."""
     return np.stack([k.diag(X.astype(fitted.X.dtype)) for k in fitted.kernels])
@@ -178,7 +173,7 @@ def test_normalisations_against_their_formulas(wine):
         fitted = KernelDictionary([kernel], normalize=normalize).fit_grams(train)
         atol = 1e-12 * np.abs(gram).max()
         np.testing.assert_allclose(fitted.grams[0], gram, rtol=1e-11, atol=atol)
-        np.testing.assert_allclose(cross_of(fitted, test)[0], cross, rtol=1e-11, atol=atol)
+        np.testing.assert_allclose(fitted.cross(test)[0], cross, rtol=1e-11, atol=atol)
 
 
 @pytest.mark.parametrize("normalize", [None, "trace", "unit-diagonal", "center", "center-trace"])
@@ -187,7 +182,7 @@ def test_fitted_kernels_agree_with_their_grams(clipped, wine, normalize):
     fitted = clipped[normalize]
     scale = np.abs(fitted.grams).max(axis=(1, 2), keepdims=True)
     assert np.array_equal(fitted.grams, fitted.grams.transpose(0, 2, 1))
-    np.testing.assert_allclose((cross_of(fitted, train) - fitted.grams) / scale, 0.0, atol=1e-12)
+    np.testing.assert_allclose((fitted.cross(train) - fitted.grams) / scale, 0.0, atol=1e-12)
     diagonal = np.einsum("qii->qi", fitted.grams)
     np.testing.assert_allclose(
         (diagonals_of(fitted, train) - diagonal) / scale[:, 0], 0.0, atol=1e-12
@@ -196,7 +191,7 @@ def test_fitted_kernels_agree_with_their_grams(clipped, wine, normalize):
         both = kernel(np.vstack([train, test]))
         n = len(train)
         np.testing.assert_allclose(
-            both[n:, :n] / scale[j], cross_of(fitted, test)[j] / scale[j], atol=1e-9
+            both[n:, :n] / scale[j], fitted.cross(test)[j] / scale[j], atol=1e-9
         )
         np.testing.assert_allclose(
             both.diagonal()[n:] / scale[j], diagonals_of(fitted, test)[j] / scale[j], atol=1e-9
@@ -239,7 +234,7 @@ def test_combinations(clipped, wine):
     assert len(kernel.kernels) == 9
     np.testing.assert_allclose(
         kernel(test, train),
-        np.tensordot(weights, cross_of(fitted, test), 1),
+        np.tensordot(weights, fitted.cross(test), 1),
         rtol=1e-11,
         atol=1e-12,
     )
@@ -262,7 +257,7 @@ def test_the_family_protocol_needs_no_stack(wine):
     assert d.name == "dictionary"
     fitted = d.fit_grams(train)
     np.testing.assert_allclose(d.gram(train, weights), fitted.gram(train, weights), rtol=1e-13)
-    cross = np.tensordot(weights, cross_of(fitted, test), 1)
+    cross = np.tensordot(weights, fitted.cross(test), 1)
     np.testing.assert_allclose(d.gram(test, weights, train), cross, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(d.kernel(weights)(test, train), cross, rtol=1e-12, atol=1e-14)
     unit = KernelDictionary(d, normalize="unit-diagonal")
@@ -286,7 +281,7 @@ def test_a_fitted_dictionary_is_a_family(clipped, wine):
     assert family.fit_grams(train.copy()) is fitted
     combined = np.tensordot(weights, fitted.grams, 1)
     np.testing.assert_allclose(family.gram(train.copy(), weights), combined, atol=1e-12)
-    cross = np.tensordot(weights, cross_of(fitted, test), 1)
+    cross = np.tensordot(weights, fitted.cross(test), 1)
     np.testing.assert_allclose(family.gram(test, weights, train), cross, atol=1e-11)
     np.testing.assert_allclose(family.kernel(weights)(test, train), cross, atol=1e-11)
     np.testing.assert_allclose(
@@ -311,18 +306,13 @@ def test_float32(wine):
     with pytest.warns(KernelWeaveWarning):
         full = KernelDictionary(PAPER_TEN, normalize="trace", psd="clip").fit_grams(train)
     assert (
-        half.grams.dtype
-        == cross_of(half, test).dtype
-        == diagonals_of(half, test).dtype
-        == np.float32
+        half.grams.dtype == half.cross(test).dtype == diagonals_of(half, test).dtype == np.float32
     )
     assert half.gram(train, np.ones(10)).dtype == np.float32
     np.testing.assert_allclose(half.grams, full.grams, rtol=1e-4, atol=1e-4)
     assert np.array_equal(half.grams, half.grams.transpose(0, 2, 1))
     proved = [j for j in range(10) if j not in (7, 8)]
-    np.testing.assert_allclose(
-        cross_of(half, test)[proved], cross_of(full, test)[proved], atol=1e-4
-    )
+    np.testing.assert_allclose(half.cross(test)[proved], full.cross(test)[proved], atol=1e-4)
 
 
 def test_sparse_training_points():
@@ -331,10 +321,10 @@ def test_sparse_training_points():
     sparse, dense = d.fit_grams(A), d.fit_grams(A.toarray())
     np.testing.assert_allclose(sparse.grams, dense.grams, atol=1e-13)
     np.testing.assert_allclose(
-        cross_of(sparse, A.tocsr()[:7]), cross_of(dense, A.toarray()[:7]), atol=1e-13
+        sparse.cross(A.tocsr()[:7]), dense.cross(A.toarray()[:7]), atol=1e-13
     )
     with pytest.raises(ValueError, match="both be sparse or both dense"):
-        cross_of(sparse, A.toarray())
+        sparse.cross(A.toarray())
 
 
 def test_memory_is_asked_for_before_the_work(wine):
@@ -345,7 +335,9 @@ def test_memory_is_asked_for_before_the_work(wine):
     ):
         default_kernels().fit_grams(wine[0])
     with config_context(memory_limit=8 * 8 * n * n):
-        default_kernels().fit_grams(wine[0])
+        fitted = default_kernels().fit_grams(wine[0])
+    with config_context(memory_limit=1000), pytest.raises(MemoryBudgetError):
+        fitted.cross(wine[1])
 
 
 def test_overflow_names_the_kernel():
@@ -355,11 +347,10 @@ def test_overflow_names_the_kernel():
 
 
 def test_new_points_are_checked(clipped):
-    kernel = clipped["center"].kernel(np.ones(10))
-    with pytest.raises(ValueError, match=r"was fitted on 13 features, got 2"):
-        kernel([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="X contains NaN"):
-        kernel.diag([[np.nan] * 13])
+    with pytest.raises(ValueError, match="X_new has 2 features, the dictionary was fitted on 13"):
+        clipped[None].cross([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="X_new contains NaN"):
+        clipped[None].cross([[np.nan] * 13])
 
 
 def test_no_warning_where_nothing_is_repaired(wine):

@@ -198,7 +198,7 @@ class KernelDictionary(Parameters):
         train = check_samples(X, dtype=real_dtype(dtype))
         check_size(train)
         n = train.shape[0]
-        require_stack(len(entries), n, train.dtype)
+        require_stack(len(entries), n, n, train.dtype)
         grams = np.empty((len(entries), n, n), dtype=train.dtype)
         kept: list[int] = []
         kernels: list[Kernel] = []

@@ -223,11 +223,11 @@ def trace_scale(trace: float, values: RealArray, size: float, label: str) -> flo
     return len(values) / trace
 
 
-def require_stack(n_kernels: int, n: int, dtype: DTypeLike) -> None:
+def require_stack(n_kernels: int, n_x: int, n_y: int, dtype: DTypeLike) -> None:
     """Refuse a stack of Gram matrices that the memory limit forbids."""
     memory.require(
-        n_kernels * n * n * np.dtype(dtype).itemsize,
-        f"{n_kernels} Gram matrices of {n} x {n} samples",
+        n_kernels * n_x * n_y * np.dtype(dtype).itemsize,
+        f"{n_kernels} Gram matrices of {n_x} x {n_y} samples",
         alternative="use fewer kernels or samples, or raise {memory_limit}",
     )
 
@@ -246,7 +246,7 @@ class FittedDictionary:
         Names of the kernels that are left.
     kernels : tuple of Kernel, length q
         The same kernels with everything that clipping and normalisation learned: they take any
-        points.
+        points, and ``kernels[j](X_new, X)`` is row block j of ``cross(X_new)``.
     X : ndarray or CSR, shape (n, n_features)
         Training points.
     grams : ndarray, shape (q, n, n)
@@ -271,6 +271,20 @@ class FittedDictionary:
 
     def __len__(self) -> int:
         return len(self.kernels)
+
+    def cross(self, X_new: Rows) -> RealArray:
+        """Return the cross-Gram matrices kⱼ(X_new, X), shape (q, n_new, n)."""
+        new = check_samples(X_new, "X_new", dtype=self.X.dtype)
+        if new.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"X_new has {new.shape[1]} features, the dictionary was fitted on {self.X.shape[1]}"
+            )
+        shape = (len(self), new.shape[0], self.X.shape[0])
+        require_stack(*shape, self.X.dtype)
+        out = np.empty(shape, dtype=self.X.dtype)
+        for j, kernel in enumerate(self.kernels):
+            out[j] = kernel(new, self.X)
+        return out
 
     def fit_grams(self, X: Rows, dtype: DTypeLike = np.float64) -> FittedDictionary:
         """Return itself; ``X`` and ``dtype`` must be those it was fitted with.
