@@ -274,7 +274,7 @@ def test_probabilities_hold_whole_groups_out() -> None:
     oracle = LogisticRegression().fit(values[:, None] / spread, y)
     model.fit(X, y, groups=groups)
     np.testing.assert_allclose(model.calibration_.coef_, oracle.coef_ / spread, rtol=1e-4)
-    with pytest.raises(ValueError, match="probability=True holds whole groups out, and one class"):
+    with pytest.raises(ValueError, match="probability=True leaves out whole groups, and a class"):
         model.fit(X, y, groups=(y == "a") * 1)
 
 

@@ -84,7 +84,7 @@ def test_names_select_the_columns_that_positions_do():
 def test_views_that_cannot_be_read_are_refused():
     X, y = table()
     for columns, message in (
-        ([["review"]], "a view holds what is no number.*TfidfVectorizer"),
+        ([["review"]], "a view has values that are not numbers.*TfidfVectorizer"),
         ({"body": ["agee"]}, "view body has the column 'agee', .* did you mean 'age'?"),
         (
             {"text": (TfidfVectorizer(), "word")},

@@ -143,7 +143,7 @@ def test_what_is_no_gap_is_refused(data: tuple[Array, Array, Array]) -> None:
         fitted(X, np.where(np.arange(3) == 1, np.nan, Y))
     with pytest.raises(ValueError, match=r"sample_weight must have shape \(40,\) or \(40, 3\)"):
         fitted(X, Y, weight[:, :2])
-    with pytest.raises(ValueError, match="algorithm must be 'vv-spg' where y has gaps"):
+    with pytest.raises(ValueError, match="algorithm must be 'vv-spg' if y has missing values"):
         fitted(X, holes, algorithm="vv-block-descent")
 
 

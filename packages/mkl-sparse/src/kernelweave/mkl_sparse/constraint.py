@@ -27,15 +27,15 @@ class SparseSimplex(Value):
     """
 
     name: ClassVar[str] = "sparse-simplex"
-    k0: int = parameter("Kernels at most.", default=3, rule=COUNT)
-    lam: float = parameter("λ, of the ridge on the weights.", default=1.0, rule=STRENGTH)
+    k0: int = parameter("Maximum number of kernels.", default=3, rule=COUNT)
+    lam: float = parameter("λ, the ridge penalty of the weights.", default=1.0, rule=STRENGTH)
     views: Sequence[Hashable] | None = parameter(
-        "The view of each kernel, names or numbers; read with ``n_views``.",
+        "The view of each kernel, names or numbers; used with ``n_views``.",
         kind="sequence of shape (q,)",
         default=None,
     )
     n_views: int | None = parameter(
-        "Views at most, of which each then has at most ``k0`` kernels; None does without views.",
+        "Maximum number of views, each with at most ``k0`` kernels; None ignores views.",
         default=None,
         rule=COUNT,
     )

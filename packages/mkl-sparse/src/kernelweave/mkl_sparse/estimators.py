@@ -115,9 +115,8 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
         rule=one_or_several(COUNT),
     )
     choice: str = parameter(
-        "Which setting of the folds wins: the best on average, or the fewest views, and then "
-        "kernels, whose best setting is within one standard error of it, which names fewer by "
-        "chance.",
+        "Which setting is selected: the one with the best mean score, or the fewest views, and "
+        "then kernels, whose best setting is within one standard error of it.",
         default="one-standard-error",
         rule=one_of(*CHOICES),
     )
@@ -139,14 +138,15 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
         rule=_SCALE,
     )
     max_iter: int = parameter(
-        "Steps at most: rounds of the relaxation and branches. Algorithm 1 takes no more than 50 a "
-        "run in any case; `BestResponse` sets its own.",
+        "Maximum number of steps: rounds of the relaxation and branches. Algorithm 1 takes at "
+        "most 50 per run; `BestResponse` sets another number.",
         default=1_000_000,
         rule=COUNT,
     )
     tol: float | None = parameter(  # type: ignore[assignment]
-        "Algorithm 1: the absolute fall of the objective that counts, 1e-2 by default. Global: the "
-        "relative certified gap, 1e-4 by default, 1e-3 of approximated kernels.",
+        "For Algorithm 1, the smallest decrease of the objective that counts, 1e-2 by default. "
+        "For the global optimum, the relative certified gap, 1e-4 by default, 1e-3 for "
+        "approximated kernels.",
         default=None,
         rule=NONNEGATIVE,
     )

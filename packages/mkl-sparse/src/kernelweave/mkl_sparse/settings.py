@@ -37,17 +37,17 @@ class BestResponse(Settings):
         default="saddle",
     )
     n_init: int = parameter(
-        "Starts; those beyond the first are random supports.", default=1, rule=COUNT
+        "Number of starts; all but the first are random supports.", default=1, rule=COUNT
     )
     epsilon: float = parameter(
-        "The paper's ε: the absolute fall of the objective that counts.",
+        "The paper's ε: the smallest decrease of the objective that counts.",
         default=1e-2,
         rule=NONNEGATIVE,
     )
     patience: int = parameter(
-        "Iterations without such a fall that end a run.", default=3, rule=COUNT
+        "A run ends after so many iterations without such a decrease.", default=3, rule=COUNT
     )
-    run_limit: int = parameter("Iterations of one run at most.", default=50, rule=COUNT)
+    run_limit: int = parameter("Maximum number of iterations of one run.", default=50, rule=COUNT)
     cap: float | None = parameter(
         "Of `project_sparse_simplex`; 1e6 reproduces the program behind the published tables.",
         default=None,

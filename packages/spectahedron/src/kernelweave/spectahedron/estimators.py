@@ -78,9 +78,9 @@ class PositiveMatrixKernel(KernelEstimator):
         kw_only=False,
     )
     units: str = parameter(
-        'What ``C`` counts in: ``"scale"`` is 1 / mean k(x, x) over the samples at P = I and, for '
-        "numbers, times the standard deviation of y, in which ``epsilon`` counts then; "
-        '``"absolute"`` takes both as they stand.',
+        'The unit of ``C``: ``"scale"`` is 1 / mean k(x, x) over the samples at P = I, in '
+        "regression times the standard deviation of y, which is also the unit of ``epsilon``; "
+        'with ``"absolute"`` both are used as they are.',
         default="scale",
         rule=one_of("scale", "absolute"),
     )
@@ -91,8 +91,8 @@ class PositiveMatrixKernel(KernelEstimator):
         rule=NONNEGATIVE,
     )
     kernel: str | Family = parameter(
-        'Family of kernels: ``"tessellated"``, ``"polynomial"`` or one of your own, such as an '
-        "``IntegralFamily`` of N(z, x), which sees the features as ``scale`` leaves them.",
+        'Family of kernels: ``"tessellated"``, ``"polynomial"`` or your own, such as an '
+        "``IntegralFamily`` of N(z, x), which gets the features after scaling.",
         kind='"tessellated", "polynomial" or Family',
         default="tessellated",
         rule=_KERNEL,
@@ -109,19 +109,19 @@ class PositiveMatrixKernel(KernelEstimator):
         default=None,
     )
     outside: Literal["clip", "raise"] = parameter(
-        "What happens to a test point outside the box: moved to its border with one warning that "
-        "counts them, or refused.",
+        "Whether test points outside the box are moved to its border, with one warning that "
+        "counts them, or raise an error.",
         default="clip",
         rule=one_of("clip", "raise"),
     )
     z_degree: int | None = parameter(
-        "Degree in z at most; 0 is what the authors' program uses.", default=None, rule=_DEGREE
+        "Maximum degree in z; the authors' program uses 0.", default=None, rule=_DEGREE
     )
     order: int | str | Sequence[Sequence[int]] = parameter(
         "How many columns the indicators of a tessellated kernel compare at once, averaged over "
         "all groups of so many, or over the groups listed, such as ``[(0,), (1, 2)]``. "
         f'``"auto"`` compares all columns up to {_MOST_COLUMNS} of them, and '
-        f"{_ORDER} at a time above, where what all of them compare would drown.",
+        f"{_ORDER} at a time above, where nearly all rows would look alike otherwise.",
         kind='int, "auto" or list of groups of columns',
         default="auto",
         rule=_COLUMNS,
@@ -141,8 +141,9 @@ class PositiveMatrixKernel(KernelEstimator):
         rule=GRAM,
     )
     warm_start: bool = parameter(
-        "Start at the kernel and the coefficients of the last fit if their shapes fit and the "
-        "algorithm is the default one: for a path over C or another parameter.",
+        "Whether to start at the kernel and the coefficients of the last fit, for a path over C "
+        "or another parameter; ignored if their shapes differ or the algorithm is not the "
+        "default one.",
         default=False,
     )
 

@@ -118,8 +118,8 @@ def grams_are_stored(problem: Problem, dtype: str, gram: str) -> bool:
                 f"the memory limit of {size_text(limit)}: entries are computed where they are "
                 f"needed and the learner is solved in blocks of {size} samples, which is slower: "
                 f"one product with all of them computes {m * m:.0e} entries, a fit makes dozens, "
-                "and a time limit is heeded between them; pass gram='blocks' to say that you "
-                f"know, {ways}, or raise {{memory_limit}}"
+                "and max_time is checked between them; pass gram='blocks' to accept this, "
+                f"{ways}, or raise {{memory_limit}}"
             ),
             KernelWeaveWarning,
             stacklevel=2,

@@ -178,8 +178,8 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
         rule=NONNEGATIVE,
     )
     cv_max_iter: int = parameter(
-        "Steps of a fold's fit at most: enough to rank settings, with ``split0_gap`` and so on "
-        "giving the relative gap of each fit.",
+        "Maximum number of steps of the folds' fits, enough to rank settings; ``split0_gap`` "
+        "and so on have the relative gap of each fit.",
         default=8,
         rule=COUNT,
     )

@@ -116,7 +116,7 @@ class SpectahedronOracle:
         C = float(problem.learner.C) * self.scale
         if not np.isfinite(C):
             raise ValueError(
-                f"C={problem.learner.C!r} overflows beside kernels with values of about "
+                f"C={problem.learner.C!r} overflows with kernels that have values of about "
                 f"{self.scale:.3g}: lower C or scale the features"
             )
         self.learner = replace(problem.learner, C=C)

@@ -115,7 +115,7 @@ class LowRank(Settings):
         rule=GRAM,
     )
     start: Start | None = parameter(
-        "P and α of a solved neighbour, to begin there.",
+        "P and α of the solution of a similar problem, to start there.",
         kind="Start",
         default=None,
         rule=_START,
@@ -162,7 +162,7 @@ class Hybrid(Settings):
         rule=one_of("gap", "step"),
     )
     threshold: float = parameter(
-        "At or below it the second stage begins.", default=0.01, rule=POSITIVE
+        "The second stage begins at or below this value.", default=0.01, rule=POSITIVE
     )
     certify_every: int = parameter("As in `AcceleratedPrimalDual`.", default=10, rule=COUNT)
 

@@ -69,9 +69,9 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
     lam: float | str = "loo"
     learn_output: bool = False
     gaps: str = parameter(
-        "What NaN in y means: an error, or a gap, a cell that is left out of the loss. Gaps that "
-        'differ from output to output go with ``algorithm="vv-spg"``, and ``lam="loo"`` looks at '
-        "the six patterns that most cells have.",
+        "What to do with NaN in y: raise an error, or leave these cells out of the loss. "
+        'Missing cells that differ between outputs need ``algorithm="vv-spg"``; ``lam="loo"`` '
+        "then uses the six most frequent patterns.",
         default="raise",
         rule=one_of("raise", "skip"),
     )

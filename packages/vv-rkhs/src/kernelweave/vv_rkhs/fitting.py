@@ -129,32 +129,33 @@ class SeparableKernelEstimator(SolvingEstimator):
         rule=_LAM,
     )
     cv: Folds = parameter(
-        'With ``lam="cv"``, the folds that choose, as in scikit-learn: a number, a splitter or a '
-        "list of splits. With ``groups`` a number holds whole groups out.",
+        'With ``lam="cv"``, the folds of cross-validation, as in scikit-learn: a number, a '
+        "splitter or a list of splits. With ``groups``, a number of folds leaves out whole "
+        "groups.",
         kind="int, splitter or iterable",
         default=5,
     )
     scoring: Scoring = parameter(
-        'With ``lam="cv"``, what held-out samples are scored by, as in scikit-learn; their squared '
-        "errors without it.",
+        'With ``lam="cv"``, the scorer of cross-validation, as in scikit-learn; by default the '
+        "squared error.",
         kind="str or callable",
         default=None,
         rule=SCORING,
     )
     tau: float | None = parameter(
-        "Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except to "
-        "the elastic net, whose λω(η) knows no τ.",
+        "Bound on the trace of L; the number of outputs by default. Only λ/τ matters, except "
+        "for the elastic net, whose λω(η) does not depend on τ.",
         default=None,
         rule=STRENGTH,
     )
     rho: float = parameter(
-        'Weight of ‖L‖² for ``algorithm="vv-dinuzzo"``, which fixes η at 1/m: ``p``, ``penalty``, '
-        "``mu``, ``groups``, ``tau`` and ``learn_input`` mean nothing to it.",
+        'Weight of ‖L‖² for ``algorithm="vv-dinuzzo"``, which fixes η at 1/m and ignores ``p``, '
+        "``penalty``, ``mu``, ``groups``, ``tau`` and ``learn_input``.",
         default=1.0,
     )
     learn_input: bool = parameter(
-        "Whether η is learned. With L: a stationary point; one of the two: IKL or OKL, optimal. "
-        "What is not learned is even: η = 1/m.",
+        "Whether η is learned; η = 1/m otherwise. If both η and L are learned, the result is a "
+        "stationary point; if only one, it is optimal.",
         default=True,
         rule=FLAG,
     )
@@ -171,8 +172,8 @@ class SeparableKernelEstimator(SolvingEstimator):
         "Settings of the algorithm by name.", kind="dict", default=None
     )
     center: bool = parameter(
-        "Whether the weighted mean of the targets, the class frequencies of a classifier, is taken "
-        "off first and added to predictions; the paper's model has no offset.",
+        "Whether the weighted mean of the targets (the class frequencies of a classifier) is "
+        "subtracted before the fit and added to predictions; the paper's model has no offset.",
         default=False,
         rule=FLAG,
     )
@@ -188,7 +189,7 @@ class SeparableKernelEstimator(SolvingEstimator):
         rule=NONNEGATIVE,
     )
     random_state: int | np.random.RandomState | None = parameter(
-        'Draws the samples that ``lam="loo"`` looks at, above 2000.',
+        'Seed of the samples that ``lam="loo"`` uses, above 2000.',
         kind="int or RandomState",
         default=None,
     )
@@ -375,8 +376,8 @@ def _learner_of(
         return VectorLeastSquares(lam)
     if name_of(estimator.algorithm) != "vv-spg":
         raise ValueError(
-            f"algorithm must be 'vv-spg' where y has gaps or sample_weight a weight per cell, "
-            f"got {name_of(estimator.algorithm)!r}"
+            "algorithm must be 'vv-spg' if y has missing values or sample_weight a weight per "
+            f"cell, got {name_of(estimator.algorithm)!r}"
         )
     return CellLeastSquares(lam, cell_weight=data.cells)
 
@@ -399,8 +400,8 @@ def _folds(estimator: SeparableKernelEstimator, data: Data, y: Labels) -> list[F
         return None
     if data.weight.ndim == 2:
         raise ValueError(
-            "lam='cv' and groups go with targets without gaps, and with a weight per sample: give "
-            "lam='loo' and no groups"
+            "lam='cv' and groups need targets without missing values, and one weight per sample: "
+            "pass lam='loo' and no groups"
         )
     cv = estimator.cv if by_folds else LeaveOneGroupOut()
     least = None if estimator.scoring is not None else 1

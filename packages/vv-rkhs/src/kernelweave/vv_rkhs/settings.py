@@ -34,7 +34,7 @@ class SpectralGradient(Settings):
         rule=POSITIVE,
     )
     memory: int = parameter(
-        "A step must improve on the worst of so many last values.", default=8, rule=COUNT
+        "A step must improve on the worst of this many last values.", default=8, rule=COUNT
     )
     stationarity_tol: float | None = parameter(
         "Where joint learning, which has no certificate, stops: the ``tol`` of an estimator, else "

@@ -231,9 +231,9 @@ def _warn_if_alike(kernel: Kernel, X: FloatArray) -> None:
             return
     scale = float(np.median(np.abs(X - X.mean(axis=0)).max(axis=0)))
     warnings.warn(
-        "no kernel tells the samples apart: off its diagonal every Gram matrix is constant, so "
-        f"that predictions are. The features are of size {scale:.1e}: scale them (StandardScaler) "
-        "or choose widths that fit them",
+        "all samples are equally similar for every kernel: off its diagonal each Gram matrix is "
+        "constant, and so are predictions. The features have values of about "
+        f"{scale:.1e}: scale them (StandardScaler) or choose kernel widths of that size",
         KernelWeaveWarning,
         stacklevel=7,
     )

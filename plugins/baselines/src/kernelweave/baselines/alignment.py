@@ -175,8 +175,8 @@ class AlignmentWeights(Value):
     name: ClassVar[str] = "alignment-weights"
     is_point: ClassVar[bool] = True
     method: str = parameter(
-        "Over β ≥ 0, or M⁻¹a/‖M⁻¹a‖ whatever its signs; the fit is refused if the combination is "
-        "not positive semidefinite.",
+        '``"qp"`` maximises over β ≥ 0; ``"closed-form"`` is M⁻¹a/‖M⁻¹a‖ with any signs, and '
+        "raises an error if the combination is not positive semidefinite.",
         default="qp",
         rule=METHOD,
     )

@@ -191,7 +191,9 @@ class ProportionalWeights(Value):
         "In [0, 1]; at 1 the worst kernel gets no weight.", default=0.0, rule=SHARE
     )
     n_folds: int = parameter(
-        "At least 2; the members of a class take turns in the folds.", default=3, rule=FOLDS
+        "Number of folds, at least 2; the rows of a class are assigned to them in turn.",
+        default=3,
+        rule=FOLDS,
     )
 
     def weights(

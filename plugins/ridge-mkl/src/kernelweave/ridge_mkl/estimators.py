@@ -61,16 +61,18 @@ class _LearnedWeights(WeightedKernels):
     """The set of weights and the algorithm, which all estimators share."""
 
     q: float = parameter("Norm of the ball; 1 gives sparse changes.", default=2.0, rule=EXPONENT)
-    radius: float = parameter("Λ.", default=1.0, rule=POSITIVE)
+    radius: float = parameter("Λ, the radius of the ball.", default=1.0, rule=POSITIVE)
     center: ArrayLike = parameter(
-        "μ₀; 0 is ℓq-norm multiple kernel learning, where every weight is free. The paper has 1, "
-        "below which no weight falls.",
+        "μ₀, the centre of the ball and the smallest weights; 0 is ℓq-norm multiple kernel "
+        "learning, the paper has 1.",
         kind="float or array-like of shape (n_kernels,)",
         default=0.0,
     )
-    beta: float | None = parameter("β: penalise instead of constrain.", default=None, rule=POSITIVE)
+    beta: float | None = parameter(
+        "β, a penalty of the weights instead of the ball.", default=None, rule=POSITIVE
+    )
     degree: int = parameter(
-        "d, a Hadamard power: 2 takes all products of two kernels.", default=1, rule=COUNT
+        "d, an entrywise power: 2 uses all products of two kernels.", default=1, rule=COUNT
     )
     algorithm: str | Settings = parameter(
         "A registered algorithm for the form of the problem, or its settings such as "
@@ -141,19 +143,21 @@ class _Ridge(CrossValidatedEstimator, _LearnedWeights):
     """The learner of both ridge estimators, and the choice of its λ."""
 
     lam: OneOrSeveral = parameter(
-        "λ, the ``alpha`` of `sklearn.kernel_ridge.KernelRidge`. Of several, or those from 1e-4 to "
-        '10 that ``"cv"`` means, cross-validation chooses the best.',
+        "λ, the ``alpha`` of `sklearn.kernel_ridge.KernelRidge`. Cross-validation selects one of a "
+        'list; ``"cv"`` is a list from 1e-4 to 10.',
         kind='float, list of float or "cv"',
         default=1.0,
         rule=one_or_several(STRENGTH),
     )
     choice: str = parameter(
-        "Which λ of the folds wins: the best on average, or the largest within one standard error "
-        "of it.",
+        "Which λ is selected: the one with the best mean score, or the largest within one "
+        "standard error of it.",
         default="best",
         rule=one_of(*CHOICES),
     )
-    fit_intercept: bool = parameter("Whether b is free; the paper has none.", default=True)
+    fit_intercept: bool = parameter(
+        "Whether to fit an intercept b; the paper has none.", default=True
+    )
     tol: float = 1e-6
 
     lam_: float = fitted("float", "The λ of the fit: the one given, or the chosen one.")
@@ -227,22 +231,23 @@ class _RidgeSearch(_Ridge):
 
     lam: OneOrSeveral = "cv"
     degree: Any = parameter(
-        "d, a Hadamard power: 2 takes all products of two kernels. Of several, or 1 and 2 by "
-        '``"cv"``, cross-validation chooses.',
+        "d, an entrywise power: 2 uses all products of two kernels. Cross-validation selects one "
+        'of a list; ``"cv"`` is 1 and 2.',
         kind='int, list of int or "cv"',
         default=1,
         rule=one_or_several(COUNT),
     )
     q: Any = parameter(
-        "Norm of the ball; 1 gives sparse changes. Of several, or of 1 and 2, which "
-        '``"cv"`` means, cross-validation chooses.',
+        "Norm of the ball; 1 gives sparse changes. Cross-validation selects one of a list; "
+        '``"cv"`` is 1 and 2.',
         kind='float, list of float or "cv"',
         default=2.0,
         rule=one_or_several(EXPONENT),
     )
     choice: str = parameter(
-        "Which setting of the folds wins: the best on average, or of those within one standard "
-        "error of it the one of the smallest degree, then the largest λ, then the smallest q.",
+        "Which setting is selected: the one with the best mean score, or, of those within one "
+        "standard error of it, the one with the smallest degree, then the largest λ, then the "
+        "smallest q.",
         default="best",
         rule=one_of(*CHOICES),
     )

@@ -47,8 +47,8 @@ class LqBall(Value):
     )
     radius: float = parameter("Λ > 0.", default=1.0, rule=POSITIVE)
     center: npt.ArrayLike = parameter(
-        "μ₀ ≥ 0, one number for all kernels or one for each. 0 is ℓq-norm multiple kernel "
-        "learning; the paper has 1, below which no weight falls.",
+        "μ₀ ≥ 0, the smallest weights, one number for all kernels or one for each. 0 is ℓq-norm "
+        "multiple kernel learning; the paper has 1.",
         kind="float or tuple of float",
         default=0.0,
         rule=_CENTER,

@@ -258,8 +258,8 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     """Mixed in before a machine: labels and probabilities from ``decision_function``."""
 
     probability: bool = parameter(
-        "Whether to learn `predict_proba` too: a sigmoid of the decision values, of several "
-        f"classes their softmax, fitted to rows that {_FOLDS} more fits hold out.",
+        "Whether to learn `predict_proba`: a sigmoid of the decision values (a softmax for "
+        f"several classes), fitted to cross-validated ones, which takes {_FOLDS} more fits.",
         default=False,
         rule=FLAG,
     )
@@ -406,8 +406,8 @@ def _whole_groups(n_folds: int, codes: Index, groups: Index) -> list[tuple[Index
     n_classes = len(np.unique(codes))
     if not splits or any(len(np.unique(codes[own])) < n_classes for own, _ in splits):
         raise ValueError(
-            "probability=True holds whole groups out, and one class or more has rows in one group "
-            "alone: give more groups, or set probability=False"
+            "probability=True leaves out whole groups, and a class has all of its rows in one "
+            "group: pass more groups, or set probability=False"
         )
     return splits
 

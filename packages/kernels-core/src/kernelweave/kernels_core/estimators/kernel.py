@@ -98,19 +98,21 @@ class SolvingEstimator(Estimator):
     """
 
     tol: float = parameter("Relative certified gap to reach.", default=1e-3, rule=NONNEGATIVE)
-    max_iter: int = parameter("Outer iterations at most.", default=1000, rule=COUNT)
-    max_time: float | None = parameter("Seconds at most.", default=None, rule=SECONDS)
+    max_iter: int = parameter("Maximum number of outer iterations.", default=1000, rule=COUNT)
+    max_time: float | None = parameter("Maximum time in seconds.", default=None, rule=SECONDS)
     memory_limit: int | None = parameter("Bytes that the fit may allocate.", default=None)
     on_interrupt: str = parameter(
-        "What Ctrl-C does once the best model so far of these data is stored, whole, in place of "
-        "an earlier fit.",
+        "What Ctrl-C does after the best model so far is stored: raise KeyboardInterrupt, or "
+        "return.",
         default="raise",
         rule=ON_INTERRUPT,
     )
     random_state: int | np.random.RandomState | None = parameter(
-        "The only source of randomness.", kind="int or RandomState", default=None
+        "Seed of all random choices.", kind="int or RandomState", default=None
     )
-    verbose: int = parameter("Positive: a line per iteration.", default=0, rule=integer())
+    verbose: int = parameter(
+        "If positive, a line is printed per iteration.", default=0, rule=integer()
+    )
 
     result_: Result = fitted("Result", "Bounds, gap, status and history.")
     certificate_: Certificate = fitted("Certificate", "Both bounds and where they come from.")
@@ -310,7 +312,7 @@ class SpreadRegressor(KernelRegressor):
     """Base of support vector regressors that learn targets in units of their spread."""
 
     epsilon: float = parameter(
-        "Half-width of the tube without loss, in the unit that ``units`` says.",
+        "Half-width of the tube without loss; see ``units``.",
         default=0.1,
         rule=NONNEGATIVE,
     )

@@ -105,21 +105,22 @@ class CrossValidatedEstimator(KernelEstimator):
     """
 
     cv: Folds = parameter(
-        "The folds that choose, as in scikit-learn: a number, a splitter or a list of splits. With "
-        "``groups`` a number holds whole groups out. Read where there is something to choose.",
+        "The folds of cross-validation, as in scikit-learn: a number, a splitter or a list of "
+        "splits. With ``groups``, a number of folds leaves out whole groups. Used only if a "
+        "parameter is chosen.",
         kind="int, splitter or iterable",
         default=5,
     )
     scoring: Scoring = parameter(
-        "What held-out rows are scored by, as in scikit-learn; R² or accuracy without it. Rows "
-        "count by their weights, those of the classes included.",
+        "The scorer of cross-validation, as in scikit-learn; by default R² or accuracy. Rows "
+        "are weighted, also by ``class_weight``.",
         kind="str or callable",
         default=None,
         rule=SCORING,
     )
     choice: str = parameter(
-        "Which setting of the folds wins: the best on average, or the simplest within one standard "
-        "error of it.",
+        "Which setting is selected: the one with the best mean score, or the simplest within "
+        "one standard error of it.",
         default="best",
         rule=one_of(*CHOICES),
     )

@@ -125,8 +125,8 @@ def _numbers(X: Rows) -> Points:
         if "could not convert" not in str(error):
             raise
         raise ValueError(
-            f"a view holds what is no number ({error}): give it a transformer, such as "
-            "(TfidfVectorizer(), 'review') for text or (OneHotEncoder(), ['colour']) for words"
+            f"a view has values that are not numbers ({error}): give it a transformer, such as "
+            "(TfidfVectorizer(), 'review') for text or (OneHotEncoder(), ['colour']) for categories"
         ) from None
     return numbers
 
@@ -138,9 +138,9 @@ class WeightedKernels(KernelEstimator):
     """
 
     kernels: KernelDictionary | Sequence[Kernel | str] | str | None = parameter(
-        "The kernels; by default the ten of the sparse multiple kernel learning paper without the "
-        'two sigmoids. With ``"precomputed"`` X holds Gram matrices, (n_kernels, n, n_train); '
-        "`PrecomputedGrams` makes of them what GridSearchCV can cut into folds.",
+        "The kernels; by default the ten of the sparse multiple kernel learning paper without "
+        'the two sigmoids. With ``"precomputed"``, X has the Gram matrices, (n_kernels, n, '
+        "n_train); pass them as `PrecomputedGrams` for GridSearchCV.",
         kind='None, KernelDictionary, list of Kernel or str, or "precomputed"',
         default=None,
         rule=KERNELS,
@@ -276,7 +276,7 @@ class ApproximatedKernels(WeightedKernels):
         rule=one_of("auto", "nystroem").or_none(),
     )
     n_components: int = parameter(
-        "Columns of Z of each kernel at most, where K is approximated.", default=300, rule=COUNT
+        "Maximum number of columns of Z for each kernel.", default=300, rule=COUNT
     )
 
     approximation_: str | None = fitted(

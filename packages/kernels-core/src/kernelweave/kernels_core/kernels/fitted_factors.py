@@ -356,8 +356,8 @@ class LowRankDictionary:
         wanted = self.dictionary.normalize
         if kernel.is_psd is not True:
             raise NotPSDError(
-                f"{name} is not known to be positive semidefinite, and the eigenvalues that would "
-                "tell need its whole Gram matrix: leave it out, or set approximation=None"
+                f"{name} is not known to be positive semidefinite, and a check of its eigenvalues "
+                "needs the whole Gram matrix: leave it out, or set approximation=None"
             )
         if wanted in ("center", "center-trace"):
             raise ValueError(

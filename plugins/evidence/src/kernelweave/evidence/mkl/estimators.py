@@ -81,10 +81,12 @@ class EvidenceWeights(WeightedKernels):
         rule=one_of("lbfgs", "majorize"),
     )
     n_folds: int = parameter(
-        "Folds that learn the weights anew, for the held-out score.", default=3, rule=integer(2)
+        "Number of folds of the cross-validated score, each with its own weights.",
+        default=3,
+        rule=integer(2),
     )
     tol: float = 1e-3
-    max_iter: int = parameter("Convex steps at most.", default=100, rule=COUNT)
+    max_iter: int = parameter("Maximum number of convex steps.", default=100, rule=COUNT)
     random_state: RandomState = parameter(
         "Draws the folds; the same number gives the same model.",
         default=0,
