@@ -63,7 +63,6 @@ class HeldOutWarning(KernelWeaveWarning):
     --------
     >>> from kernelweave.evidence import HeldOutWarning
     >>> from kernelweave.kernels_core import KernelWeaveWarning
-    from kernelweave.kernels_core.exceptions import Message
     >>> issubclass(HeldOutWarning, KernelWeaveWarning)
     True
     """
