@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 from kernelweave.tables import READERS, ColumnWarning, plan_columns, read_table
 from kernelweave.tables.columns import Numbers, Words
+from kernelweave.tables.dates import DateParts
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import as_dates, check_dates, extent, is_identifier, numbers_of
+from kernelweave.tables.plans import dates_of, extent, is_identifier, numbers_of
 from kernelweave.tables.written import WrittenNumbers
 
 CELLS: dict[str, tuple[list[str], str, str, list[float]]] = {
@@ -204,14 +205,16 @@ def test_new_rows_are_numbers_where_training_held_numbers() -> None:
 
 
 def test_new_rows_are_dates_where_training_held_dates() -> None:
-    assert as_dates(Numbers(np.full(3, np.nan)), "a").gaps.all()
+    days = DateParts("%Y-%m-%d", "", ("year", "month", "day", "weekday", "days since 1970"))
+    assert np.isnan(dates_of(Numbers(np.full(3, np.nan)), days, "a")).all()
     with pytest.raises(ValueError, match="'a' held dates in training and holds numbers now"):
-        as_dates(Numbers(np.array([1.0, np.nan])), "a")
-    read = words("2024-05-01", "soon", "2024-05-03")
-    with pytest.warns(ColumnWarning, match=r"1 of 3 rows holds text, such as 'soon'"):
-        check_dates(read, np.array([False, True, False]), "a", 0, "%Y-%m-%d")
-    with pytest.raises(ValueError, match=r"held dates of the format %Y .*such as 'soon'"):
-        check_dates(words("soon", "late"), np.array([True, True]), "a", 0, "%Y")
+        dates_of(Numbers(np.array([1.0, np.nan])), days, "a")
+    with pytest.warns(ColumnWarning, match=r"1 of 3 rows holds text, such as 'soon' in row 8"):
+        parts = dates_of(words("2024-05-01", "soon", "2024-05-03"), days, "a", 7)
+    np.testing.assert_array_equal(parts[0], [2024, 5, 1, 3, 19844])
+    assert np.isnan(parts[1]).all()
+    with pytest.raises(ValueError, match=r"held dates of the format %Y-.*such as 'soon'"):
+        dates_of(words("soon", "late"), days, "a")
 
 
 def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:

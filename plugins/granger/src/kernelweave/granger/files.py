@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning
 from kernelweave.tables import Table, TableError, plan_columns, read_table
-from kernelweave.tables.columns import Raw
+from kernelweave.tables.columns import Numbers
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import did_you_mean
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import as_dates
 from kernelweave.tables.table import gaps_of
 
 # Fewer steps may all rise by chance: a random walk does so in eight once in 256.
@@ -86,23 +85,14 @@ def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
         warnings.simplefilter("ignore", KernelWeaveWarning)
         plans = plan_columns(given)
     for plan, raw in zip(plans, read_columns(given).columns, strict=True):
-        if isinstance(plan.reading, DateParts):
-            moments = _moments(plan.reading, raw, plan.column)
+        if isinstance(plan.reading, DateParts) and not isinstance(raw, Numbers):
+            moments = plan.reading.moments(raw).rename(plan.column)
             if moments.notna().all():
                 if plan.remark:
                     said = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
                     warnings.warn(said, KernelWeaveWarning, stacklevel=3)
                 return moments
     return None
-
-
-def _moments(reading: DateParts, raw: Raw, name: str) -> pd.Series[pd.Timestamp]:
-    """Return the moment of each row."""
-    dates = as_dates(raw, name)
-    moments = reading.moments(dates)
-    rows = getattr(dates, "codes", np.arange(len(dates)))
-    known = moments.reset_index(drop=True).reindex(rows)
-    return known.reset_index(drop=True).rename(name)
 
 
 def _numbers(table: Table, name: str, *, gaps: bool) -> npt.NDArray[np.float64]:

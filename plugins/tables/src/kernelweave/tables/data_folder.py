@@ -14,20 +14,10 @@ def folder_files() -> dict[str, Path]:
     """Return the tables in the folder that ``KERNELWEAVE_DATA`` names, by file name without ending.
 
     Empty where the variable is not set or names no folder.
-
-    Examples
-    --------
-    >>> import os
-    >>> _ = os.environ.pop("KERNELWEAVE_DATA", None)
-    >>> folder_files()
-    {}
     """
-    folder = data_folder()
-    if folder is None or not folder.is_dir():
-        return {}
-    found: dict[str, Path] = {}
+    folder, found = data_folder(), dict[str, Path]()
     for ending in ENDINGS:
-        for path in sorted(folder.glob(f"*{ending}")):
+        for path in sorted(folder.glob(f"*{ending}")) if folder is not None else ():
             found.setdefault(path.name.removesuffix(ending), path)
     return found
 

@@ -53,20 +53,29 @@ class DateParts:
 
     def transform(self, column: Dates | Words) -> FloatArray:
         """Return the parts, shape (n_rows, n_parts), NaN for gaps and words that are no dates."""
-        moments = self.moments(column)
-        days = _days(moments)
+        moments = self.read(column)
         # Monday is day 1 of a week
         parts = [
             moments.dt.day_of_week + 1 if name == "weekday" else getattr(moments.dt, name)
             for name in self.names[:-1]
         ]
-        found = np.column_stack([*parts, days]).astype(np.float64)
+        found = np.column_stack([*parts, _days(moments)]).astype(np.float64)
         if isinstance(column, Words):
             found = np.vstack([found, np.full(found.shape[1], np.nan)])[column.codes]
         return found
 
     def moments(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
-        """Return moments in the zone of training; those without a zone count as UTC."""
+        """Return the moment of each row, NaT for gaps and words that are no dates."""
+        moments = self.read(column)
+        if isinstance(column, Words):
+            moments = moments.reindex(column.codes).reset_index(drop=True)
+        return moments
+
+    def read(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
+        """Return the moments of rows, or of the labels of words.
+
+        They are in the zone of training; those without a zone count as UTC.
+        """
         import pandas as pd
 
         if isinstance(column, Words):

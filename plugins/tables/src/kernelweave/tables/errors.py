@@ -110,17 +110,9 @@ class CellError(ValueError):
     @staticmethod
     @contextmanager
     def calling_rows(place: Callable[[int], str]) -> Iterator[None]:
-        """Have errors and warnings on cells call rows by what a function says.
+        """Have errors and warnings on cells call a row, counted from 0, by what a function says.
 
-        Parameters
-        ----------
-        place : callable
-            Takes a row, counted from 0, and returns such as ``"line 3"``.
-
-        Yields
-        ------
-        None
-            Until it ends. Without it rows are counted from 0, as ``iloc`` counts them.
+        Without it rows are counted from 0, as ``iloc`` counts them.
 
         Examples
         --------

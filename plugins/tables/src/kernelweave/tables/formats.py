@@ -103,13 +103,9 @@ def read_statistics(path: Path, source: str) -> Table:
     it is damaged, or a file of SPSS and pyreadstat is missing.
     """
     ending = path.suffix.lower()
+    read: Any = {".dta": pd.read_stata, ".sav": pd.read_spss, ".zsav": pd.read_spss}.get(ending)
     try:
-        if ending == ".dta":
-            frame = pd.read_stata(path)
-        elif ending in (".sav", ".zsav"):
-            frame = pd.read_spss(path)
-        else:
-            frame = pd.read_sas(path, encoding="infer")
+        frame = pd.read_sas(path, encoding="infer") if read is None else read(path)
     except ImportError as error:
         raise TableError(
             f"reading {source} needs pyreadstat: pip install pyreadstat, or save it as CSV"
@@ -126,19 +122,16 @@ def read_json(content: bytes, source: str) -> Table:
     missing; of objects inside a column, each entry is a column, such as ``user.age``.
     """
     text = content.decode("utf-8-sig", errors="replace")
-    if text.lstrip().startswith("["):
-        rows: list[Any] = list(_loaded(text, source, 1))
-        lines = None
-    else:
-        numbered = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
-        rows = [_loaded(line, source, i) for i, line in numbered]
-        lines = [i for i, _ in numbered]
-    for i, row in enumerate(rows):
+    lines = {i: line for i, line in enumerate(text.splitlines(), 1) if line.strip()}
+    is_list = text.lstrip().startswith("[")
+    rows = _loaded(text, source, 1) if is_list else [_loaded(lines[i], source, i) for i in lines]
+    places = range(1, len(rows) + 1) if is_list else list(lines)
+    for place, row in zip(places, rows, strict=True):
         if not isinstance(row, dict):
-            where = f"row {i + 1}" if lines is None else f"line {lines[i]}"
+            where = f"{'row' if is_list else 'line'} {place}"
             raise TableError(f"{source}, {where}: {row!r:.40} is not an object with columns")
-    numbers = None if lines is None else lambda: lines
-    return read_cells(_unnested(pd.DataFrame(rows)), source, lines=numbers)
+    of_rows = None if is_list else lambda: places
+    return read_cells(_unnested(pd.DataFrame(rows)), source, lines=of_rows)
 
 
 def _unnested(frame: pd.DataFrame) -> pd.DataFrame:

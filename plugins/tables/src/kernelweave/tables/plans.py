@@ -120,7 +120,7 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
     parts = read_dates(words)
     if parts is None:
         return _reject("dates")
-    moments = parts.moments(words)
+    moments = parts.read(words)
     known = moments.notna().to_numpy()
     labels = [each for each, is_date in zip(words.labels, known, strict=True) if is_date]
     swapped = day_first(parts.format, labels)
@@ -310,34 +310,25 @@ def check_unit(name: str, now: str, then: str, source: str = "") -> None:
     warnings.warn(f"{what} {said}", KernelWeaveWarning, stacklevel=4)
 
 
-def as_dates(raw: Raw, name: str) -> Dates | Words:
-    """Return a column as the dates, or the words for them, that it was in training.
+def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArray:
+    """Return the parts of a column of dates, as in training; other words become gaps, warned of.
 
-    Raises ValueError if it holds numbers.
+    `first`: as in `numbers_of`. Raises ValueError if it holds numbers, or no dates of the format
+    of training.
     """
-    if not isinstance(raw, Numbers):
-        return raw
-    if not raw.gaps.all():
-        _not_as_in_training(name, "dates", f"{raw.seen} now")
-    return Words(np.full(len(raw), -1, dtype=np.int64), ())
-
-
-def check_dates(
-    read: Dates | Words, missed: NDArray[np.bool_], name: str, first: int, form: str
-) -> None:
-    """Warn of words that are no dates of the format of training.
-
-    `missed` of shape (n_rows,): where no date was read; `first`: where the first row stands in the
-    user's table; `form`: the format. Raises ValueError if all words are so.
-    """
-    odd = missed & ~read.gaps
-    if not isinstance(read, Words) or not odd.any():
-        return
-    if odd.sum() == (~read.gaps).sum():
-        then = f"dates of the format {form}" if form else "dates"
-        shown = read.labels[read.codes[int(np.argmax(odd))]]
-        _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
-    _warn_of_texts(name, "dates", read, odd, first)
+    if isinstance(raw, Numbers):
+        if not raw.gaps.all():
+            _not_as_in_training(name, "dates", f"{raw.seen} now")
+        raw = Words(np.full(len(raw), -1, dtype=np.int64), ())
+    values = parts.transform(raw)
+    odd = np.isnan(values[:, -1]) & ~raw.gaps
+    if isinstance(raw, Words) and odd.any():
+        if odd.sum() == (~raw.gaps).sum():
+            then = f"dates of the format {parts.format}" if parts.format else "dates"
+            shown = raw.labels[raw.codes[int(np.argmax(odd))]]
+            _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
+        _warn_of_texts(name, "dates", raw, odd, first)
+    return values
 
 
 def is_identifier(name: str, raw: Raw) -> bool:
@@ -358,17 +349,13 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
     `raw`: its training cells. Returns ``range``: the least and the greatest number or date, or how
     many words there are and the most frequent; ``gaps``: rows without a value.
     """
-    if isinstance(plan.reading, DateParts):
-        read = as_dates(raw, plan.column)
-        moments, gaps = plan.reading.moments(read), read.gaps
-        if isinstance(read, Words):
-            gaps = gaps | moments.isna().to_numpy()[read.codes]
-        return {
-            "range": f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}",
-            "gaps": int(gaps.sum()),
-        }
+    if isinstance(plan.reading, DateParts) and not isinstance(raw, Numbers):
+        moments = plan.reading.moments(raw)
+        span = f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}"
+        return {"range": span, "gaps": int(moments.isna().sum())}
     if isinstance(raw, Words) and plan.kind == "number":
-        raw = Numbers((plan.reading or WrittenNumbers()).values_of(raw, comma))
+        reading = plan.reading if isinstance(plan.reading, WrittenNumbers) else WrittenNumbers()
+        raw = Numbers(reading.values_of(raw, comma))
     if isinstance(raw, Numbers) and plan.kind != "category":
         known = raw.values[~raw.gaps]
         span = f"{known.min():g} to {known.max():g} {plan.unit}".rstrip() if len(known) else "0: "

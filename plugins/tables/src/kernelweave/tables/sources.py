@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -34,9 +34,6 @@ from .formats import (
 )
 from .table import Table, read_cells
 from .text import read_csv, utf_16_of
-
-if TYPE_CHECKING:
-    from sklearn.utils import Bunch
 
 _TARGET = "target"
 _OPENML = "openml:"
@@ -92,10 +89,11 @@ def read_table(
     >>> read_table("iris").frame.shape
     (150, 5)
     """
-    if not isinstance(source, str | os.PathLike):
-        return read_frame(source, target=target)
-    ways = {"header": header, "encoding": encoding, "sheet": sheet}
-    table = _read_named_source(os.fspath(source), ways)
+    if isinstance(source, str | os.PathLike):
+        ways = {"header": header, "encoding": encoding, "sheet": sheet}
+        table = _read_named_source(os.fspath(source), ways)
+    else:
+        table = _read_frame(source)
     if target is None:
         return table
     if target not in table.columns:
@@ -212,8 +210,8 @@ def read_named(spec: DatasetSpec) -> Table:
         X, y = bunch["data"], np.asarray(bunch["target"])
     except Exception as error:
         raise TableError(f"the data set {spec.name!r} cannot be loaded: {error}") from error
-    names = bunch.get("feature_names")
-    frame = pd.DataFrame(X, columns=names).reset_index(drop=True).rename(columns=str)
+    frame, names = pd.DataFrame(X).reset_index(drop=True), bunch.get("feature_names")
+    frame.columns = pd.Index(map(str, frame.columns if names is None else names))
     column = str(getattr(bunch["target"], "name", _TARGET))
     labels = bunch.get("target_names")
     named = spec.task == "classification" and labels is not None and y.dtype.kind in "iu"
@@ -231,25 +229,14 @@ def read_openml(source: str) -> Table:
     text columns stay text. Raises TableError if the source names no version, the set is not
     there, it cannot be reached, or it has no single target.
     """
+    from sklearn.datasets import fetch_openml, get_data_home
+
     found = _OPENML_NAME.fullmatch(source.removeprefix(_OPENML))
     if found is None:
         raise TableError(
             f"{source} names no version: say openml:NAME@VERSION, e.g. openml:iris@1, or "
             f"openml:ID, so that the data stay the same"
         )
-    bunch = _fetch(source, found)
-    frame: pd.DataFrame = bunch["frame"]
-    names = [str(name) for name in bunch["target_names"]]
-    if len(names) > 1:
-        raise TableError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
-    target = names[0] if names else None
-    text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
-    return read_cells(frame, source, target=target, task="classification" if text else None)
-
-
-def _fetch(source: str, found: re.Match[str]) -> Bunch:
-    from sklearn.datasets import fetch_openml, get_data_home
-
     which: dict[str, object] = {"data_id": int(found["id"])} if found["id"] else {}
     if not which:
         which = {"name": found["name"], "version": int(found["version"])}
@@ -257,7 +244,7 @@ def _fetch(source: str, found: re.Match[str]) -> Bunch:
         with warnings.catch_warnings():
             # each retry would be a warning of its own
             warnings.simplefilter("ignore")
-            return fetch_openml(**which, as_frame=True, parser="pandas", n_retries=1, delay=0.5)
+            bunch = fetch_openml(**which, as_frame=True, parser="pandas", n_retries=1, delay=0.5)
     except urllib.error.HTTPError as error:
         raise TableError(f"OpenML has no data set {source}: {one_line(error)}") from error
     except OSError as error:
@@ -267,22 +254,16 @@ def _fetch(source: str, found: re.Match[str]) -> Bunch:
         ) from error
     except (ValueError, KeyError) as error:
         raise TableError(f"{source} cannot be read: {one_line(error)}") from error
+    frame, names = bunch["frame"], [str(name) for name in bunch["target_names"]]
+    if len(names) > 1:
+        raise TableError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
+    target = names[0] if names else None
+    text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
+    return read_cells(frame, source, target=target, task="classification" if text else None)
 
 
-def read_frame(frame: object, *, target: str | None = None) -> Table:
-    """Return a table of a data frame, in which written numbers such as "71,5 kg" are numbers.
-
-    `frame`: of pandas, polars, pyarrow, or any library with the Arrow stream interface
-    (``__arrow_c_stream__``); `target`: the column that is predicted, if the frame has it. Raises
-    TableError if it is no table, has no rows, a name twice, or no column ``target``.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from kernelweave.tables import read_table
-    >>> read_table(pl.DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]}), target="y").columns
-    ['x', 'y']
-    """
+def _read_frame(frame: object) -> Table:
+    """Return a table of a data frame of any library, or of what has the Arrow stream interface."""
     import narwhals as nw
 
     if not isinstance(frame, pd.DataFrame):
@@ -295,8 +276,4 @@ def read_frame(frame: object, *, target: str | None = None) -> Table:
                 )
             known = nw.from_arrow(frame, backend="pyarrow")
         frame = known.to_pandas()
-    table = read_cells(frame, "the table", target=target)
-    if target is not None and target not in table.columns:
-        shown = ", ".join(table.columns[:12])
-        raise TableError(f"the table has no column {target!r}; it has {shown}")
-    return table
+    return read_cells(frame, "the table")

@@ -194,16 +194,8 @@ def utf_16_of(content: bytes) -> str | None:
 def separator_of(text: str) -> str:
     r"""Return the separator that cuts the first lines into the same number of columns.
 
-    Parameters
-    ----------
-    text : str
-        Lines.
-
-    Returns
-    -------
-    str
-        Comma, semicolon, tab or bar; a blank where none of them, or decimal commas alone, and the
-        lines have as many blanks and numbers between them: else they are sentences.
+    Comma, semicolon, tab or bar; a blank where none of them, or decimal commas alone, and the lines
+    have as many blanks and numbers between them: else they are sentences.
 
     Examples
     --------

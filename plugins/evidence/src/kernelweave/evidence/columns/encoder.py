@@ -14,7 +14,7 @@ from kernelweave.tables.columns import Raw, RawTable, as_words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import CellError, did_you_mean
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import KINDS, ColumnPlan, as_dates, check_dates, numbers_of
+from kernelweave.tables.plans import KINDS, ColumnPlan, dates_of, numbers_of
 from numpy.typing import NDArray
 
 from .encoded import Coding, Encoded
@@ -322,10 +322,7 @@ def stack(
             own[:, 0] = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
             _check_size(own[:, 0], column.name, rows)
         else:
-            read = as_dates(raw, column.name)
-            own[:] = column.reading.transform(read)
-            form = column.reading.format
-            check_dates(read, np.isnan(own[:, -1]), column.name, int(rows[0]), form)
+            own[:] = dates_of(raw, column.reading, column.name, int(rows[0]))
         start += width
     return values
 
