@@ -136,7 +136,8 @@ def number(
 
     def holds(value: Any) -> bool:
         return (
-            _is_number(value)
+            isinstance(value, numbers.Real)
+            and not isinstance(value, bool)
             and not math.isnan(value)
             and not (finite and math.isinf(value))
             and (above is None or value > above)
@@ -206,10 +207,6 @@ def one_of(*choices: str) -> Rule:
         return isinstance(value, str) and value in choices
 
     return Rule(f"one of {', '.join(map(repr, choices))}", holds, choices)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 POSITIVE = number(above=0.0)

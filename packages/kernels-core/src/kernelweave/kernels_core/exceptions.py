@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 
 class Message(str):
@@ -41,16 +42,12 @@ class Message(str):
         return self.template.format_map(known)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _message, (self.template, self.values)
+        return partial(Message, self.template, **self.values), ()
 
 
 class _Names(dict[str, object]):
     def __missing__(self, name: str) -> str:
         return name
-
-
-def _message(template: str, values: dict[str, object]) -> Message:
-    return Message(template, **values)
 
 
 class KernelWeaveWarning(UserWarning):

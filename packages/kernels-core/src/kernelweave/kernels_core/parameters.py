@@ -105,7 +105,11 @@ def inherit_meaning(cls: type) -> None:
 
     `cls`: a class that is not a dataclass yet, with bases that are.
     """
-    inherited = {field.name: field for field in _fields_of_bases(cls)}
+    inherited = {
+        field.name: field
+        for base in reversed(cls.__mro__[1:])
+        for field in getattr(base, "__dataclass_fields__", {}).values()
+    }
     for name, annotation in inspect.get_annotations(cls).items():
         value = cls.__dict__.get(name, dataclasses.MISSING)
         old = inherited.get(name)
@@ -157,8 +161,12 @@ class Value:
         # only parameters that differ from their default, as in scikit-learn
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         values = ((each.name, getattr(self, each.name), each.default) for each in fields)
+        # an array never is the default, unless it is the same object
         changed = (
-            f"{name}={value!r}" for name, value, default in values if not _same(value, default)
+            f"{name}={value!r}"
+            for name, value, default in values
+            if value is not default
+            and not (isinstance(value, str | int | float) and value == default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -201,11 +209,6 @@ def document(cls: type) -> None:
     cls.__doc__ = "\n\n".join(part for part in (head.rstrip(), *sections, tail) if part) + "\n"
 
 
-def _same(value: object, default: object) -> bool:
-    """Return whether a value is the default; an array never is, unless it is the same object."""
-    return value is default or (isinstance(value, str | int | float) and value == default)
-
-
 def _entry(field: dataclasses.Field[object]) -> str:
     """Return the numpydoc entry of one field: its type, and its meaning if it is declared."""
     declared: _Declaration = field.metadata.get("declared", _Declaration("", None))
@@ -222,11 +225,6 @@ def _entry(field: dataclasses.Field[object]) -> str:
         default = field.default
         kind += f', default="{default}"' if isinstance(default, str) else f", default={default!r}"
     return f"{field.name} : {kind}\n" + indent(fill(declared.text, _WIDTH - 4), "    ")
-
-
-def _fields_of_bases(cls: type) -> Iterator[dataclasses.Field[object]]:
-    for base in reversed(cls.__mro__[1:]):
-        yield from getattr(base, "__dataclass_fields__", {}).values()
 
 
 def _ordered(cls: type) -> Iterator[dataclasses.Field[object]]:

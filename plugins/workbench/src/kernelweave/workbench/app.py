@@ -162,12 +162,8 @@ def _function(spec: CommandSpec) -> Callable[..., object]:
     return function
 
 
-def _debugging() -> bool:
-    return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
-
-
 def _failed(error: Exception) -> int:
-    if _debugging():
+    if os.environ.get(DEBUG_VARIABLE, "") not in ("", "0"):
         import traceback
 
         traceback.print_exception(error)

@@ -96,7 +96,6 @@ def memory() -> dict[str, object]:
     return {
         "machine": budget.machine_bytes(),
         "limit": budget.limit_bytes(),
-        "address bits": 64 if sys.maxsize > 2**32 else 32,
     }
 
 

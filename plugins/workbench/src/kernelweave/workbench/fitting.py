@@ -33,7 +33,6 @@ from .views import read_views
 
 if TYPE_CHECKING:
     import pandas as pd
-    from kernelweave.evidence import HeldOutWarning
     from sklearn.base import BaseEstimator
 
 
@@ -205,7 +204,10 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if isinstance(message, HeldOutWarning):
-                doubts.append(_doubt(message))
+                # what follows the score that is expected
+                remedy = f". If you will meet such rows, {spoken(message.remedy)}"
+                alone = f". {message.finding[:1].upper()}{message.finding[1:]}"
+                doubts.append(f", but {message.finding}{remedy}" if message.remedy else alone)
             else:
                 before(message, category, *rest, **more)
 
@@ -215,13 +217,6 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         if name == "evidence":
             warnings.simplefilter("ignore", UnderfitWarning)
         yield doubts
-
-
-def _doubt(warning: HeldOutWarning) -> str:
-    """Return what follows the score that is expected."""
-    if not warning.remedy:
-        return f". {warning.finding[:1].upper()}{warning.finding[1:]}"
-    return f", but {warning.finding}. If you will meet such rows, {spoken(warning.remedy)}"
 
 
 def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.evidence import ColumnEncoder
 from kernelweave.kernels_core.arrays import Rows
 from sklearn.base import BaseEstimator, TransformerMixin
-
-if TYPE_CHECKING:
-    from kernelweave.evidence.columns.encoded import Dimension
 
 
 class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,20 +58,14 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `input_features`: passed over: the columns of training are known. Returns shape
         (n_dimensions,): E.g. ``"town.0"``, ``"town.1"`` for the levels of a column.
         """
-        widths = [_width(each) for each in self.encoder_.dimensions_]
-        pairs = zip(self.encoder_.dimensions_, widths, strict=True)
-        sources = [each.source for each, width in pairs for _ in range(width)]
         seen: Counter[str] = Counter()
         names = []
-        for source in sources:
-            names.append(f"{source}.{seen[source]}")
-            seen[source] += 1
+        for each in self.encoder_.dimensions_:
+            n_levels = len(each.levels) if each.kind == "level" else 1
+            for _ in range(n_levels if n_levels > 2 else 1):
+                names.append(f"{each.source}.{seen[each.source]}")
+                seen[each.source] += 1
         return np.array(names, dtype=object)
-
-
-def _width(dimension: Dimension) -> int:
-    n_levels = len(dimension.levels) if dimension.kind == "level" else 1
-    return n_levels if n_levels > 2 else 1
 
 
 def _indicators(codes: npt.NDArray[np.int64], n_levels: int) -> npt.NDArray[np.float64]:

@@ -212,7 +212,9 @@ def _unknown_setting(name: str, task: str, setting: str, parameter: str | None =
     if name == GENERIC:
         return f"the model of this --algorithm has no {option}: leave it out, or choose a --model"
     having = [
-        each for each in models_for_task(task) if (parameter or setting) in _parameters(each, task)
+        each
+        for each in models_for_task(task)
+        if (parameter or setting) in inspect.signature(_class(each, task)).parameters
     ]
     fitting = (
         f"it belongs to --model {' or '.join(having)}"
@@ -220,10 +222,6 @@ def _unknown_setting(name: str, task: str, setting: str, parameter: str | None =
         else "no installed model has this parameter"
     )
     return f"--model {name} has no {option}: {fitting}"
-
-
-def _parameters(name: str, task: str) -> set[str]:
-    return set(inspect.signature(_class(name, task)).parameters)
 
 
 def _over_weights(spec: AlgorithmSpec) -> str:

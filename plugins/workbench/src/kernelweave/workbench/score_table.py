@@ -41,7 +41,8 @@ def print_scores(
     from rich.text import Text
 
     columns = _columns(rows, measure, rare, named)
-    while len(columns) > 2 and _width(columns) > screen.width:
+    widths = {n: max(map(len, [n, *cells])) + _GAP for n, cells in columns.items()}
+    while len(columns) > 2 and sum(widths[name] for name in columns) > screen.width:
         going = next((name for name in _GIVES_WAY if name in columns), None)
         if going is None:
             break
@@ -82,10 +83,6 @@ def _columns(
     if named:
         columns["--models"] = [row["name"] for row in rows]
     return columns
-
-
-def _width(columns: Mapping[str, Sequence[str]]) -> int:
-    return sum(max(map(len, [name, *cells])) + _GAP for name, cells in columns.items())
 
 
 def shown(name: str, value: float | None) -> str:

@@ -17,6 +17,8 @@ from .scoring.held_out import HeldOut
 from .scoring.metrics import Metric, Ranking, also_scored, has_rare_class, ranking_of
 from .scoring.scores import Score, measure_name
 
+# settings that JSON holds
+_PLAIN = (type(None), bool, int, float, str, tuple)
 # a relative gap, in per cent, that proves nothing worth saying
 _FAR = 20.0
 _MOST_REMARKS = 12  # columns: more would fill the terminal
@@ -43,7 +45,7 @@ def summary(model: Model) -> dict[str, Any]:
         "model": header.model,
         "estimator": header.estimator,
         "algorithm": header.algorithm,
-        "settings": {name: value for name, value in settings.items() if _plain(value)},
+        "settings": {name: value for name, value in settings.items() if isinstance(value, _PLAIN)},
         "measure": header.metric or usual,
         "importance_measure": usual,
         "metric": header.metric,
@@ -55,7 +57,12 @@ def summary(model: Model) -> dict[str, Any]:
         "doubt": header.doubt,
         "kernels": _kernels(model),
         "views": views_of(model),
-        "chosen": _chosen(machine, settings),
+        # what folds chose
+        "chosen": {
+            name: getattr(machine, f"{name}_")
+            for name, value in settings.items()
+            if value == "cv" and hasattr(machine, f"{name}_")
+        },
         "is_rule": _is_rule(header.algorithm),
         "scaled_target": unwrap_target_scaler(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
@@ -90,16 +97,8 @@ def _scored(held_out: HeldOut, metric: Metric, ranking: Ranking | None) -> dict[
         "also": also_scored(held_out),
         "rare": has_rare_class(Counter(held_out.truth.tolist())),
         "ranking": None if ranking is None else ranking.as_json(),
-        "rare_ranking": _of_rare(ranking),
+        "rare_ranking": str(ranking) if ranking and ranking.is_rare and ranking.informs else "",
     }
-
-
-def _of_rare(ranking: Ranking | None) -> str:
-    return str(ranking) if ranking is not None and ranking.is_rare and ranking.informs else ""
-
-
-def _plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str | tuple)
 
 
 def _kernels(model: Model) -> dict[str, float]:
@@ -113,12 +112,6 @@ def _kernels(model: Model) -> dict[str, float]:
         return {}
     found = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
     return dict(sorted(found.items(), key=lambda at: -at[1]))
-
-
-def _chosen(machine: object, settings: Mapping[str, object]) -> dict[str, float]:
-    """Return the settings that folds chose."""
-    names = [name for name, value in settings.items() if value == "cv"]
-    return {name: getattr(machine, f"{name}_") for name in names if hasattr(machine, f"{name}_")}
 
 
 def views_of(model: Model) -> list[dict[str, object]]:
@@ -168,17 +161,14 @@ def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
 
     `found`: a `summary`. Iterations, bounds, gap, status.
     """
+    asked = "" if found["tol"] is None else f" (asked for {found['tol']:g})"
     return {
         "iterations": f"{found['n_iter']}",
         "lower bound": f"{found['lower_bound']:.8g}",
         "upper bound": f"{found['upper_bound']:.8g}",
-        "relative gap": f"{found['gap']:.2e}{_asked(found['tol'])}",
+        "relative gap": f"{found['gap']:.2e}{asked}",
         "status": found["message"],
     }
-
-
-def _asked(tol: float | None) -> str:
-    return "" if tol is None else f" (asked for {tol:g})"
 
 
 def closing_sentences(found: Mapping[str, Any]) -> str:

@@ -86,8 +86,11 @@ class PartsPredictor:
 
     def __call__(self, X: Given) -> FloatArray:
         """Return the decision values, shape (n_new, n_classes)."""
-        columns = zip(self.estimators, self.rows, strict=True)
-        parts = [part.decision_function(_seen_by(X, rows)) for part, rows in columns]
+        given = isinstance(X, PrecomputedGrams)
+        parts = [
+            part.decision_function(X[:, rows] if given else X)
+            for part, rows in zip(self.estimators, self.rows, strict=True)
+        ]
         values = np.column_stack(parts)
         if self.n_classes is None:
             return values
@@ -141,10 +144,6 @@ def fit_parts(
 def take(X: Given, rows: Index, columns: Index) -> Given:
     """Return some of the points; of Gram matrices their entries with the training columns."""
     return X[rows, columns] if isinstance(X, PrecomputedGrams) else X[rows]
-
-
-def _seen_by(X: Given, rows: Index) -> Given:
-    return X[:, rows] if isinstance(X, PrecomputedGrams) else X
 
 
 def encode_classes(

@@ -212,7 +212,8 @@ class PreparedIntegral(BoundSamples):
 
     def moment(self, W: ArrayLike) -> Float:
         """Return ``Σₜ Σₖₗ WₜₖWₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
-        return _moment(self._F, rows(W, self.n_samples))
+        s = _sums(self._F, rows(W, self.n_samples))
+        return np.asarray(s.T @ s)
 
     def moment_error(self, W: ArrayLike) -> float:
         """Return what ``moment(W)`` may be away from D in the spectral norm.
@@ -303,8 +304,3 @@ def _products(F: Float, P: Float, W: Float) -> Float:
     """Return K(P)Wₜ for every t, shape (t, m), from N at the nodes."""
     sums = _sums(F, W) @ P
     return np.asarray(sums.reshape(len(W), -1) @ F.reshape(len(F), -1).T)
-
-
-def _moment(F: Float, W: Float) -> Float:
-    s = _sums(F, W)
-    return np.asarray(s.T @ s)

@@ -257,11 +257,8 @@ class LowRankStack(Stack):
                 f"ends must rise from 0 to the columns of factors, got {ends!r} for factors of "
                 f"shape {self._factors.shape}"
             )
-        self._diagonals = np.array([np.einsum("ir,ir->i", Z, Z) for Z in self._each()])
-
-    def _each(self) -> list[FloatArray]:
-        """Return Z₁ … Z_q."""
-        return np.split(self._factors, self._ends[1:-1], axis=1)
+        each = np.split(self._factors, self._ends[1:-1], axis=1)
+        self._diagonals = np.array([np.einsum("ir,ir->i", Z, Z) for Z in each])
 
     def __len__(self) -> int:
         return len(self._ends) - 1

@@ -17,6 +17,7 @@ import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.config import blas_threads
+from sklearn.exceptions import ConvergenceWarning
 
 from ..progress import count_bar
 from .held_out import Folds, HeldOut, cross_predict
@@ -167,7 +168,8 @@ def cross_validate_models(
             except (ValueError, MemoryError, RuntimeError, TimeoutError) as error:
                 on_failure(each, error)
             else:
-                yield CrossValidatedModel(each, found, watch.seconds, any(map(_is_cut, said)))
+                cut = any(issubclass(one.category, ConvergenceWarning) for one in said)
+                yield CrossValidatedModel(each, found, watch.seconds, cut)
             done(each.title)
 
 
@@ -238,12 +240,6 @@ def _titled(model: ComparedModel, task: str, n_rows: int) -> ComparedModel:
     if model.name == "baseline":
         return replace(model, title="mean" if task == "regression" else "most frequent class")
     return replace(model, title=rbf_title(task, n_rows)) if model.name == "rbf" else model
-
-
-def _is_cut(said: warnings.WarningMessage) -> bool:
-    from sklearn.exceptions import ConvergenceWarning
-
-    return issubclass(said.category, ConvergenceWarning)
 
 
 def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None = None) -> str:
