@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -173,37 +170,11 @@ def cross_validate_models(
             done(each.title)
 
 
-def _interrupt_main() -> None:
-    """Interrupt the main thread, also where it waits for a lock, a process or the network."""
-    if sys.platform != "win32" and callable(signal.getsignal(signal.SIGINT)):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:
-        # heard by the next line of Python
-        _thread.interrupt_main()
-
-
-@contextmanager
-def _hearing_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt where a shell has it ignored, as in jobs started with &."""
-    before = signal.getsignal(signal.SIGINT)
-    on_main = threading.current_thread() is threading.main_thread()
-    # of a handler that is not Python's nothing could put it back
-    if callable(before) or before is None or not on_main:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @contextmanager
 def ended_after(seconds: float | None) -> Iterator[None]:
-    """End the block when so many seconds are over, as Ctrl-C would.
+    """End the block when so many seconds are over, as Ctrl-C would: on the main thread.
 
-    Compiled code ends at its next return to Python, a wait at once. To be used on the main thread,
-    as Ctrl-C is heard nowhere else.
+    Compiled code ends at its next return to Python, a wait at once.
 
     `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over, also where the block
     ended well.
@@ -211,27 +182,26 @@ def ended_after(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    over = threading.Event()
+    over: list[int] = []
 
-    def end() -> None:
-        over.set()
-        _interrupt_main()
+    def end(signum: int, frame: object) -> None:
+        over.append(signum)
+        # other errors are caught by libraries that try again
+        raise KeyboardInterrupt
 
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    with _hearing_interrupts():
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
-            timer.start()
-            try:
-                yield
-            finally:
-                # an interrupt that is on its way arrives while the timer is waited for
-                timer.cancel()
-                timer.join()
-        except KeyboardInterrupt:
-            if not over.is_set():
-                raise
-    if over.is_set():
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+    except KeyboardInterrupt:
+        if not over:
+            raise
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    if over:
         raise TimeoutError(f"not done after {seconds:g} s")
 
 
