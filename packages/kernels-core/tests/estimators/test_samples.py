@@ -32,7 +32,7 @@ def test_spreading_returns_each_samples_share(data) -> None:  # type: ignore[no-
     weight = np.arange(30.0)
     merged = merge_samples(X, y, weight)
     assert merged.weight is not None
-    spread = merged.spread(merged.weight[None, :])
+    spread = merged.to_original_rows(merged.weight[None, :])
     np.testing.assert_allclose(spread[0], weight)
     assert spread[0, 0] == 0.0
 

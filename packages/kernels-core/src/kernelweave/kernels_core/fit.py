@@ -218,7 +218,7 @@ def attributes_of(
     kernel = (formula.kernel or problem.family.kernel)(result.parameters)
     u = np.atleast_2d(solution.dual_coef).astype(np.float64)
     intercept = np.atleast_1d(np.asarray(solution.intercept, dtype=np.float64)) * formula.unit
-    spread = samples.spread(u) * formula.unit
+    spread = samples.to_original_rows(u) * formula.unit
     used = np.flatnonzero(u.any(axis=0))
     coef = u[:, used] * formula.unit
     found: dict[str, Any] = {

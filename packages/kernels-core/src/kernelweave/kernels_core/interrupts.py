@@ -22,13 +22,14 @@ from typing import Any, TypeVar
 # Seconds between two polls of a long call, which is also the delay of a Ctrl-C, and the number of
 # polls for which the call may still return after a Ctrl-C: most calls end within that time.
 _POLL_SECONDS, _GRACE_POLLS = 0.05, 14
-# Entries of an array below which a call is too short to deserve a thread: 1000 by 1000.
+# Calls with a smaller array, 1000 by 1000, are so short that they run without a thread.
 _LARGE = 1_000_000
 _pending = threading.Event()
 T = TypeVar("T")
 
 
 def _remember(signum: int, frame: FrameType | None) -> None:
+    """Handle SIGINT: note the first one, and raise KeyboardInterrupt at the second."""
     if _pending.is_set():
         signal.default_int_handler(signum, frame)
     _pending.set()

@@ -1,4 +1,4 @@
-"""Settings of algorithms as values: ``algorithm=LowRank(rank=8)`` beside ``"tkl-low-rank"``."""
+"""Settings of algorithms as values: ``algorithm=LowRank(rank=8)`` or just ``"tkl-low-rank"``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Settings(Value):
     """Base of the settings of an algorithm: frozen, so that they compare, clone and pickle.
 
     A subclass declares each setting by `kernelweave.kernels_core.parameters.parameter` and has
-    the name that the algorithm is registered under. The class that searches holds the default,
-    ``settings = LowRank()``, and is called with those of a solve, ``settings=LowRank(rank=8)``.
+    the name under which the algorithm is registered. The class of the algorithm has the default as
+    an attribute, ``settings = LowRank()``, and its constructor takes ``settings=LowRank(rank=8)``.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class Settings(Value):
     algorithm: ClassVar[str]
 
     def __new__(cls: type[S], *values: object, **settings: object) -> S:
-        """Refuse what is no setting, before the constructor would."""
+        """Raise on an unknown setting with a hint, before the constructor raises without one."""
         known = [field.name for field in dataclasses.fields(cls)]
         refuse_unknown(cls.__name__, settings, known)
         return object.__new__(cls)
 
     def changed(self: S, changes: Mapping[str, object]) -> S:
-        """Return settings with changes by name, checked, refusing what is no setting."""
+        """Return a checked copy with some settings changed; raise on unknown names."""
         refuse_unknown(self.algorithm, changes, [field.name for field in dataclasses.fields(self)])
         new = dataclasses.replace(self, **changes)
         new.validate()
@@ -105,10 +105,10 @@ def spec_of(algorithm: str | Settings | AlgorithmSpec) -> AlgorithmSpec:
 
 
 def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None:
-    """Return the names of an algorithm's settings, or ``None`` if it takes whatever is given.
+    """Return the names of an algorithm's settings, or ``None`` if it accepts any.
 
-    `algorithm`: registered, or a record. Those of its `Settings`; of a class or a function without,
-    what it takes by name.
+    `algorithm`: registered, or a record. The names are those of its `Settings`, or, if the class
+    or function has none, those of its keyword-only parameters.
     """
     target = spec_of(algorithm).load()
     own = _settings_of(target)
@@ -141,10 +141,10 @@ def _settings_of(target: Any) -> Settings | None:
 def prepared(
     algorithm: str | Settings | AlgorithmSpec, params: Mapping[str, object]
 ) -> Callable[..., Search]:
-    """Return what starts a search with its settings, given a problem and a random state.
+    """Return a function of a problem and a random state that starts a search with these settings.
 
-    `algorithm`: which one; `params`: settings by name, which change those of a value. Raises
-    ValueError if a setting is unknown or makes no sense.
+    `algorithm`: which one; `params`: settings by name, which override those of a `Settings`. Raises
+    ValueError if a setting is unknown or out of range.
     """
     spec = spec_of(algorithm)
     target = spec.load()

@@ -18,7 +18,7 @@ from kernelweave.kernels_core.estimators.folds import (
     score_settings,
 )
 from kernelweave.kernels_core.estimators.kernel import Data
-from kernelweave.kernels_core.estimators.samples import spread_of
+from kernelweave.kernels_core.estimators.samples import standard_deviation
 from kernelweave.kernels_core.estimators.search import fold_fits
 from kernelweave.kernels_core.estimators.weights import dictionary_of, is_approximate, views_of
 from kernelweave.kernels_core.grams import (
@@ -67,7 +67,7 @@ def _path_fits(estimator: _SparseWeights, data: Data, folds: list[Fold]) -> Fold
     """Return what goes on along the path of a fold to a setting, and makes a model of the point."""
     stored, targets, unit = _stored(estimator, data), data.targets, 1.0
     if getattr(estimator, "units", "absolute") == "scale":
-        unit = spread_of(targets[0], data.weight)
+        unit = standard_deviation(targets[0], data.weight)
         targets = targets / unit
     tol = stored.tol if estimator.tol is None else estimator.tol
     is_global = name_of(method_of(estimator)) == GLOBAL

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from kernelweave.kernels_core.formula import Learner
 
 
-# Rounds of Algorithm 1 at one point of a path: it ends by itself at a fixed point, in a cycle or
-# out of patience, and this bounds the cost of a run that has not.
+# Maximum number of rounds of Algorithm 1 at one point of a path. Most runs end earlier, at a fixed
+# point, in a cycle or when patience runs out.
 _RUN_LIMIT = 50
 ALGORITHMS = ("smkl-best-response", "smkl-global")
 
@@ -45,7 +45,9 @@ class PathPoint:
     Attributes
     ----------
     C, lam : float
+        The penalty of the loss, and λ, the ridge penalty of the weights.
     k0 : int
+        The maximum number of kernels.
     weights : ndarray of shape (q,)
     lower_bound, upper_bound : float
         The global optimum lies between them; the upper one is the objective at ``weights``.
@@ -145,12 +147,12 @@ def sparse_mkl_path(
     views : sequence of shape (q,), optional
         The view of each kernel.
     n_views : int, optional
-        Views at most, of which each has at most k₀ kernels; of ``"smkl-global"``.
+        Maximum number of views, each with at most k₀ kernels; for ``"smkl-global"`` only.
     learner : SVC or SVR, optional
         ``SVC()`` by default; its C is replaced by those of the grid.
     algorithm : {"smkl-best-response", "smkl-global"}
-        Algorithm 1 from the relaxation and from the weights before, or branch and bound, which
-        needs kernelweave-relaxations.
+        Algorithm 1, started from the relaxation and from the weights of the previous setting, or
+        branch and bound, which needs kernelweave-relaxations.
     sample_weight : ndarray of shape (n,), optional
         Multiplies C per sample.
     tol : float
@@ -211,7 +213,7 @@ def sparse_mkl_path(
 
 
 class Walk:
-    """The way along the grid: what one setting leaves to the next."""
+    """The walk along the grid, with what the next setting reuses: cuts, and the last weights."""
 
     def __init__(
         self,
@@ -273,7 +275,7 @@ class Walk:
         )
 
     def by_best_response(self, lam: float, k0: int) -> PathPoint:
-        """Return the best of Algorithm 1 from the relaxation and from the weights before."""
+        """Return the best run of Algorithm 1, from the relaxation and from the last weights."""
         assert self.C is not None
         before = self.oracle.counts.n_svm_solves
         relaxed = KSupport(lam, k0).on(len(self.grams))
@@ -306,7 +308,7 @@ class Walk:
         )
 
     def _run(self, start: FloatArray, lam: float, k0: int, lower: float) -> BestResponseRun:
-        """Run Algorithm 1 until it ends or its weights are proven as good as was asked."""
+        """Run Algorithm 1 until it ends, or the gap to the lower bound is at most ``tol``."""
         run = BestResponseRun(
             oracle=self.oracle,
             penalty=RidgePenalty(lam).on(len(self.grams)),

@@ -19,12 +19,12 @@ from .bounds import function_values, kkt_violation
 from .point import GridPoint, starting_point
 from .problem import BoxProblem, Budget
 
-# The count hardly depends on the Gram matrix: what needs so many is stopped by rounding.
+# Far more than needed: a run that gets here makes no progress because of rounding.
 _MAX_ITERATIONS = 100
-# Share of the way to the boundary that is taken. Nearer to 1 the next step begins beside it and is
-# short; further from 1 every iteration gains less.
+# Share of the step to the boundary that is taken. Closer to 1, the next step starts next to the
+# boundary and is short; further from 1, every iteration gains less.
 _FRACTION = 0.995
-# A relative complementarity that float64 hardly tells from 0: further iterations only add rounding.
+# Relative complementarity at the level of rounding: further iterations do not improve the point.
 _FINEST_GAP = 1e-14
 
 
@@ -154,7 +154,11 @@ class _NewtonSystem:
 
 
 def _snapped(problem: BoxProblem, parts: _Parts, state: _State) -> FloatArray:
-    """Put on its bound every v whose multiplier is large beside it, and repair ``Σu``."""
+    """Return u with v at its bound where its multiplier is relatively larger, and ``Σu = 0``.
+
+    Near the optimum either v or its multiplier is close to 0, so the larger one tells which bounds
+    are active.
+    """
     least = 1e-2 * max(1.0, float(np.abs(parts.gain).max()))
     v_scale, z_scale = float(state.v.max()), max(float(state.z.max()), least)
     w_scale = max(float(state.w.max()), least)
@@ -205,9 +209,9 @@ def _iterate(problem: BoxProblem, budget: Budget) -> InteriorRun:
         if gap < 1e-2:
             u = _snapped(problem, parts, state)
             f = function_values(problem, u).f
-            left = kkt_violation(problem, GridPoint(u, problem.lower, problem.upper), f)
-            if left < best.violation:
-                best = InteriorRun(u, left, iteration)
+            violation = kkt_violation(problem, GridPoint(u, problem.lower, problem.upper), f)
+            if violation < best.violation:
+                best = InteriorRun(u, violation, iteration)
         best.n_iter = iteration
         if best.violation <= 0.5 * budget.tol or gap < _FINEST_GAP or budget.expired:
             break
@@ -240,6 +244,7 @@ def interior_point(problem: BoxProblem, budget: Budget) -> InteriorRun:
 
 
 def _guarded(problem: BoxProblem, budget: Budget) -> InteriorRun:
+    """Iterate, and return u = 0 with an infinite violation if a factorisation fails."""
     try:
         with np.errstate(all="ignore"), blas_threads(problem.n_samples):
             return _iterate(problem, budget)

@@ -1,4 +1,4 @@
-"""Proof files: all that a sceptic needs to check an optimum without this library."""
+"""Proof files: the numbers from which others can check an optimum without this library."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _GRAM_BITS, _FACTOR_BITS = 48, 60
 _WEIGHT_BITS = 40
 # Multipliers below this share of their sum are left out.
 _NOTHING = 1e-12
-# What rounding may take from a bound between its computation here and the exact one.
+# Allowance for the difference between a bound as computed here and its exact value in the checker.
 _SLACK = 1e-10
-# Cuts of the search that a proof starts with at most: a leaf adds what it lacks.
+# Maximum number of cuts that are taken over from the search; leaves add cuts if they need more.
 _MOST_CUTS = 1000
 
 
@@ -91,8 +91,8 @@ def prove_sparse(
     """Prove the global optimum of sparse kernel weights by numbers that anybody can check.
 
     The problem is that of `solve_global`; with one kernel and ``lam=0`` it is the dual of a support
-    vector machine. The matrices are rounded to 48 bits relative to their largest entry, and the
-    proof is about the rounded ones, which stand in the file.
+    vector machine. The matrices are rounded to 48 bits relative to their largest entry. The proof
+    is about the rounded ones, which are in the file.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def prove_sparse(
     tol : float
         Relative gap to prove.
     optimum : GlobalOptimum, optional
-        What `solve_global` found for the same problem, to start from; solved here if None.
+        The result of `solve_global` for the same problem, to start from; computed if None.
     max_time : float, optional
-        Seconds at most.
+        Maximum time in seconds.
     check : bool
         Whether to check the Gram matrices.
 

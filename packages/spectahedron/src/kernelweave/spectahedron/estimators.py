@@ -31,7 +31,7 @@ from kernelweave.kernels_core.estimators.kernel import (
     KernelEstimator,
     KernelRegressor,
 )
-from kernelweave.kernels_core.estimators.samples import Samples, spread_of
+from kernelweave.kernels_core.estimators.samples import Samples, standard_deviation
 from kernelweave.kernels_core.families import Family
 from kernelweave.kernels_core.fit import Formula
 from kernelweave.kernels_core.kernels.scaled import Scaling, unit_range
@@ -224,7 +224,7 @@ def _learner_of(
     is_regressor = isinstance(estimator, KernelRegressor)
     penalty = spread = 1.0
     if estimator.units != "absolute":
-        spread = spread_of(targets[0], weight) if is_regressor else 1.0
+        spread = standard_deviation(targets[0], weight) if is_regressor else 1.0
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             typical = float(np.average(family.diag(X, np.eye(family.n_P)), weights=weight))
             penalty = spread / typical if typical > 0.0 else spread

@@ -318,7 +318,7 @@ def _attributes_of(
         lower = _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF
     weights, L = result.parameters.weights, result.parameters.output_kernel
     coef = (result.solution.C @ L) * unit
-    dual_coef = data.spread(coef)
+    dual_coef = data.to_original_rows(coef)
     found: dict[str, Any] = {
         "result_": result,
         "n_iter_": max(1, result.n_iter),

@@ -101,7 +101,7 @@ class Training:
             owner=np.where(self.owner >= 0, place[self.owner], -1),
         )
 
-    def spread(self, values: FloatArray) -> FloatArray:
+    def to_original_rows(self, values: FloatArray) -> FloatArray:
         """Return values (n_used, n_outputs) as shares of the samples given."""
         out = np.zeros((len(self.owner), values.shape[1]))
         kept = self.owner >= 0

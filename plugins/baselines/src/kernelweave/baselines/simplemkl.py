@@ -39,7 +39,7 @@ class Simplex(Value):
     curvature: ClassVar[float] = 0.0
 
     def validate(self, n_kernels: int | None = None) -> None:
-        """Do nothing: there is nothing to choose, and any number of kernels fits."""
+        """Do nothing: the set has no parameters, and any number of kernels is allowed."""
 
     def start(self, n_kernels: int) -> FloatArray:
         """Return equal weights.
@@ -58,7 +58,7 @@ class Simplex(Value):
         return project_simplex(np.asarray(weights, dtype=np.float64), 1.0)
 
     def penalty(self, weights: npt.ArrayLike) -> float:
-        """Return 0: the set charges nothing."""
+        """Return 0: the set has no penalty."""
         return 0.0
 
     def penalty_gradient(self, weights: FloatArray) -> FloatArray:
@@ -66,22 +66,26 @@ class Simplex(Value):
         return np.zeros(len(weights))
 
     def worst(self, forms: FloatArray) -> float:
-        """Return max formsᵀβ, the largest entry, shape (q,): no rounding."""
+        """Return the maximum of formsᵀβ over the set, which is the largest entry of ``forms``.
+
+        `forms` of shape (q,). The result is exact.
+        """
         return float(np.max(forms))
 
 
-# The relative gap that the search by cuts aims at, which sets how exact its last solves are.
-# Whoever asks for a wider one is served before.
+# The relative gap that the search by cuts aims at, which determines the accuracy of its last
+# solves. A larger `tol` stops the search earlier.
 _TIGHTEST_GAP = 1e-9
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-# the section search of the authors' program ends at this share of the first step
+# the golden section search of the authors' program ends at this share of the first step
 _SECTION = 0.1
-# Weights below are 0, as in the authors' program; shorter steps end a search, and a finer section
-# is not tried.
+# Smaller weights are set to 0, as in the authors' program. Shorter steps end a search, and the
+# golden section search is not refined below this share.
 _TINY = 1e-8
-# learner solves must be more exact than the falls that the line search compares
+# Accuracy of a learner solve relative to the gap: it must be smaller than the decreases that the
+# line search compares.
 _INNER = 1e-3
-# Share of the value that no solve is asked beyond: rounding is next.
+# Smallest accuracy of a learner solve relative to the value: below it is rounding.
 _TIGHTEST = 1e-10
 
 
@@ -163,16 +167,16 @@ class ReducedGradient:
         `problem`: a dictionary, a learner and a `Simplex`; `random_state`: not used.
         """
         self.oracle = oracle_of(problem)
-        self.want = np.inf
+        self.accuracy = np.inf
         at = self._evaluate(problem.constraint.start(len(self.oracle.grams)))
-        self.want = max(_INNER * (at.upper_bound - self._lower(at)), _TIGHTEST * at.upper_bound)
+        self.accuracy = max(_INNER * (at.upper_bound - self._lower(at)), _TIGHTEST * at.upper_bound)
         self.at, self.best_lower = at, self._lower(at)
         # how exact the next line search is, as a share of its first step
         self.section = _SECTION
         self.stalled = False
 
     def _evaluate(self, weights: FloatArray) -> SaddleEvaluation:
-        return self.oracle.evaluate(weights, self.want)
+        return self.oracle.evaluate(weights, self.accuracy)
 
     def _lower(self, at: SaddleEvaluation) -> float:
         """Return the value of the newest cut at its worst corner of the simplex."""
@@ -184,9 +188,9 @@ class ReducedGradient:
         """Search along one direction."""
         here = self.at
         gap = here.upper_bound - self.best_lower
-        self.want = max(_INNER * gap, _TIGHTEST * abs(here.upper_bound))
+        self.accuracy = max(_INNER * gap, _TIGHTEST * abs(here.upper_bound))
         start = here
-        if start.upper_bound - start.lower_bound > 3.0 * self.want:
+        if start.upper_bound - start.lower_bound > 3.0 * self.accuracy:
             start = self._evaluate(start.weights)
         direction = reduced_direction(start.weights, -0.5 * start.forms)
         reached, base, direction = self._follow(start, direction)
@@ -233,18 +237,18 @@ class ReducedGradient:
         if first < 0 or end * float(np.abs(direction).max()) < _TINY:
             return best
 
-        def look(step: float) -> SaddleEvaluation:
+        def value_at(step: float) -> SaddleEvaluation:
             return self._evaluate(_cleaned(base + step * direction))
 
         low, high = 0.0, end
-        left, right = look((1.0 - _GOLDEN) * end), look(_GOLDEN * end)
+        left, right = value_at((1.0 - _GOLDEN) * end), value_at(_GOLDEN * end)
         while high - low > self.section * end:
             if left.upper_bound <= right.upper_bound:
                 high, right = low + _GOLDEN * (high - low), left
-                left = look(low + (1.0 - _GOLDEN) * (high - low))
+                left = value_at(low + (1.0 - _GOLDEN) * (high - low))
             else:
                 low, left = low + (1.0 - _GOLDEN) * (high - low), right
-                right = look(low + _GOLDEN * (high - low))
+                right = value_at(low + _GOLDEN * (high - low))
         return min((best, left, right), key=lambda at: at.upper_bound)
 
     @property

@@ -42,7 +42,7 @@ from .classes import (
     refuse_rare,
     with_probabilities,
 )
-from .samples import Samples, merge_samples, spread_of
+from .samples import Samples, merge_samples, standard_deviation
 from .underfit import warn_if_underfit
 
 if TYPE_CHECKING:
@@ -327,7 +327,11 @@ class SpreadRegressor(KernelRegressor):
 
 def unit_of(estimator: Any, samples: Samples) -> float:
     """Return what is 1 in the problem of an estimator with ``units``, of one task."""
-    return 1.0 if estimator.units == "absolute" else spread_of(samples.targets[0], samples.weight)
+    return (
+        1.0
+        if estimator.units == "absolute"
+        else standard_deviation(samples.targets[0], samples.weight)
+    )
 
 
 class KernelClassifier(DecidingClassifier, KernelEstimator):

@@ -42,15 +42,19 @@ class Samples:
 
     @property
     def places(self) -> Index:
-        """Where the samples stand in the precomputed matrices, shape (n_merged,)."""
+        """Positions of the samples in the precomputed matrices, shape (n_merged,)."""
         return np.asarray(self.X)[:, 0].astype(np.intp)
 
     def scaled(self, scaling: Scaling | None) -> Samples:
         """Return the samples with their features scaled."""
         return self if scaling is None else replace(self, X=scaling(self.X))
 
-    def spread(self, values: FloatArray) -> FloatArray:
-        """Return merged values (n_tasks, n_merged) as shares of the original samples."""
+    def to_original_rows(self, values: FloatArray) -> FloatArray:
+        """Divide values of merged rows among the original samples, in proportion to their weights.
+
+        `values` of shape (n_tasks, n_merged). Returns shape (n_tasks, n_samples), with zeros where
+        the weight is zero.
+        """
         result = np.zeros((values.shape[0], len(self.owner)))
         kept = self.owner >= 0
         result[:, kept] = values[:, self.owner[kept]] * self.share[kept]
@@ -66,7 +70,7 @@ def merge_samples(X: Points, targets: FloatArray, weight: FloatArray) -> Samples
     """
     check_sample_weight(weight, X.shape[0])
     kept = np.flatnonzero(weight > 0)
-    distinct, values, inverse = _unique(X[kept], targets[:, kept].T + 0.0)
+    distinct, values, inverse = _unique(X[kept], targets[:, kept].T + 0.0)  # no -0.0
     summed: FloatArray = np.bincount(inverse, weights=weight[kept]).astype(np.float64)
     owner = np.full(len(weight), -1, dtype=np.intp)
     owner[kept] = inverse
@@ -81,16 +85,16 @@ def merge_samples(X: Points, targets: FloatArray, weight: FloatArray) -> Samples
     )
 
 
-def spread_of(y: FloatArray, weight: FloatArray | None) -> float:
-    """Return the standard deviation of targets of shape (n_samples,), 1 where they do not vary."""
+def standard_deviation(y: FloatArray, weight: FloatArray | None) -> float:
+    """Return the standard deviation of targets of shape (n_samples,), 1 if they do not vary."""
     mass = np.ones(len(y)) if weight is None else weight
-    # a weight of 2 and the sample twice have the same bits, and a weight of 0 has none
+    # sums over distinct values, so that a weight of 2 and the sample twice give the same bits
     y, place = np.unique(y[mass > 0], return_inverse=True)
     share = np.bincount(place, weights=mass[mass > 0])
-    # a square may overflow where the target does not
     if not len(y):
-        # weights that are all 0 are refused where they are checked
+        # weights that are all 0 raise an error elsewhere
         return 1.0
+    # divided first, because the square of a large target may overflow
     unit = float(np.abs(y).max()) or 1.0
     off = y / unit - np.average(y / unit, weights=share)
     spread = unit * float(np.sqrt(np.average(off * off, weights=share)))
@@ -105,9 +109,10 @@ def match_sparsity(rows: Points, X: Points) -> Points:
 
 
 def _unique(X: Points, values: FloatArray) -> tuple[Points, FloatArray, Index]:
-    """Return distinct rows of points, their targets, and which of them each row is."""
+    """Return distinct rows of points, their targets, and for each row its distinct row."""
     if is_sparse(X):
         return _unique_sparse(X, values)
+    # adding 0.0 turns -0.0 into 0.0, which compares equal but has other bits
     rows = np.hstack([X + 0.0, values])
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     points = np.ascontiguousarray(distinct[:, : X.shape[1]])
@@ -117,7 +122,7 @@ def _unique(X: Points, values: FloatArray) -> tuple[Points, FloatArray, Index]:
 def _unique_sparse(
     X: csr_array[np.floating], values: FloatArray
 ) -> tuple[csr_array[np.floating], FloatArray, Index]:
-    """Return the same of sparse points, in the order of their bytes, whatever the targets' unit."""
+    """Return the same for sparse points, sorted by their bytes."""
     X.sum_duplicates()
     X.eliminate_zeros()
     ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
@@ -127,6 +132,7 @@ def _unique_sparse(
     ]
     place = {key: i for i, key in enumerate(sorted(set(keys)))}
     inverse = np.array([place[key] for key in keys], dtype=np.intp)
+    # assigned from the last row to the first, so that the first occurrence of each key stays
     first = np.empty(len(place), dtype=np.intp)
     first[inverse[::-1]] = np.arange(len(keys))[::-1]
     return X[first], values[first], inverse

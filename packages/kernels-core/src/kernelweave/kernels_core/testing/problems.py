@@ -23,7 +23,7 @@ def make_classification(n_samples: int = 40, seed: int = 0) -> tuple[FloatArray,
     n_samples : int, default=40
         How many points.
     seed : int, default=0
-        Of the generator.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def make_regression(n_samples: int = 40, seed: int = 0) -> tuple[FloatArray, Flo
     n_samples : int, default=40
         How many points.
     seed : int, default=0
-        Of the generator.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -76,12 +76,12 @@ def make_regression(n_samples: int = 40, seed: int = 0) -> tuple[FloatArray, Flo
 
 
 def small_problems(spec: AlgorithmSpec, n_samples: int = 40) -> Iterator[Problem]:
-    """Yield one problem per triple of installed parts that ``spec`` accepts.
+    """Yield one problem per triple (family, learner, constraint) that ``spec`` accepts.
 
     Parameters
     ----------
     spec : AlgorithmSpec
-        Whose needs the parts have.
+        An algorithm; the triples are those of installed parts that have what it needs.
     n_samples : int, default=40
         Samples per problem.
 
@@ -108,12 +108,12 @@ def _problem(triple: tuple[str, str, str], n_samples: int) -> Problem:
 class ProblemVariant:
     """How a small problem differs from the plain one, which has 40 samples and default parts.
 
-    - `label`: in words, for messages
-    - `n_samples`: how many
-    - `strength`: what the learner's C is multiplied by
-    - `n_tasks`: rows of targets
-    - `weights`: sample weights, repeated over the samples; none where empty
-    - `n_kernels`: of a dictionary; 0 for its own
+    - `label`: a description for messages
+    - `n_samples`: number of samples
+    - `strength`: factor of the learner's C
+    - `n_tasks`: number of rows of targets
+    - `weights`: sample weights, repeated over the samples; empty for none
+    - `n_kernels`: number of kernels of a dictionary; 0 for its default
     """
 
     label: str
@@ -125,7 +125,7 @@ class ProblemVariant:
 
 
 PLAIN = ProblemVariant("40 samples")
-# What a lie may hide behind: it shows on one of these.
+# A false bound that holds on the plain problem is likely to fail on one of these.
 VARIANTS = (
     ProblemVariant("sample weights 0.01, 1, 2 and 5", weights=(1.0, 0.01, 5.0, 2.0)),
     ProblemVariant("sample weights 0 and 1", weights=(1.0, 1.0, 0.0)),
@@ -137,8 +137,8 @@ VARIANTS = (
 
 
 def variant_of(triple: tuple[str, str, str], variant: ProblemVariant) -> Problem | None:
-    """Return a problem of a triple, or None where the variant is none of its: its family is no
-    dictionary and has no number of kernels.
+    """Return a problem of a triple, or None if the variant sets the number of kernels and the
+    family is not a dictionary.
     """
     plain = _problem(triple, variant.n_samples)
     family, learner = plain.family, plain.learner
@@ -150,6 +150,7 @@ def variant_of(triple: tuple[str, str, str], variant: ProblemVariant) -> Problem
         field = getattr(learner, "strength", "C")
         power = -1.0 if field == "lam" else 1.0
         learner = replace(learner, **{field: getattr(learner, field) * variant.strength**power})
+    # further tasks have the same targets, moved by seven samples each
     shifts = [np.roll(plain.targets[0], 7 * t) for t in range(variant.n_tasks)]
     y = plain.targets if variant.n_tasks == 1 else np.stack(shifts)
     weight = np.resize(variant.weights, plain.n_samples) if variant.weights else None
@@ -157,14 +158,14 @@ def variant_of(triple: tuple[str, str, str], variant: ProblemVariant) -> Problem
 
 
 def _with_kernels(family: Any, n_kernels: int) -> Any:
-    """Return the family with so many Gaussian kernels."""
+    """Return the family with ``n_kernels`` Gaussian kernels."""
     if hasattr(family, "dictionary"):
         return replace(family, dictionary=_with_kernels(family.dictionary, n_kernels))
     return KernelDictionary([RBF(gamma=g) for g in np.geomspace(0.1, 100.0, n_kernels)])
 
 
 def covering(triples: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Return the first few triples that hold every part of all."""
+    """Return a few of the triples that together contain every part of all of them."""
     seen: set[tuple[int, str]] = set()
     chosen = []
     for triple in triples:
