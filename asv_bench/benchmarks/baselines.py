@@ -68,11 +68,11 @@ class SimpleMKL:
 
 def rule(name: str, n_samples: int) -> float:
     """Return the seconds that a rule takes for its weights."""
-    from kernelweave.baselines import alignment_weights, average_weights, easymkl_weights
+    from kernelweave.baselines import AverageWeights, alignment_weights, easymkl_weights
 
     stack, y = grams(n_samples)
     run = {
-        "average": lambda: average_weights(len(stack)),
+        "average": lambda: AverageWeights().weights(stack, y),
         "easymkl": lambda: easymkl_weights(stack, y),
         "alignment": lambda: alignment_weights(stack, y),
     }

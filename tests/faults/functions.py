@@ -130,7 +130,7 @@ def functions() -> list[Function]:
 
 
 def _projections() -> list[Function]:
-    from kernelweave import baselines, mkl_sparse, ridge_mkl, vv_rkhs
+    from kernelweave import mkl_sparse, ridge_mkl
     from kernelweave.kernels_core import psd_cone
 
     vector, square = np.array([0.9, 0.5, 0.125]), np.array([[2.0, 0.5], [0.5, -1.0]])
@@ -167,10 +167,6 @@ def _projections() -> list[Function]:
             {"trace": (0.0, math.inf), "tol": (math.inf,), "max_iter": (1.5,)},
         ),
         Function(ridge_mkl.LqBall(q=1.5).project, {"mu": vector}, ("mu",), (), {}),
-        Function(vv_rkhs.update_weights, {"alpha": vector}, ("alpha",), (), {"p": (0.5, 3.0)}),
-        Function(
-            baselines.average_weights, {"n_kernels": 3}, (), (), {"n_kernels": (0, 1.5, math.inf)}
-        ),
     ]
 
 
@@ -179,7 +175,7 @@ def _of_matrices() -> list[Function]:
     from kernelweave.kernels_core import RBF
 
     Z = np.array([[1.0, 0.5], [0.25, -1.0], [0.5, 0.5]])
-    Y, square = np.array([[1.0], [2.0], [0.5]]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    square = np.array([[2.0, 0.5], [0.5, 1.0]])
     series = np.random.default_rng(0).standard_normal((12, 3))
     return [
         Function(
@@ -202,13 +198,6 @@ def _of_matrices() -> list[Function]:
             (),
             ("X",),
             {"gamma": (0.0, math.inf), "n_features": (0, 1.5)},
-        ),
-        Function(
-            vv_rkhs.leave_one_out,
-            {"K": square, "Y": Y[:2], "ridge": 0.5},
-            (),
-            ("K", "Y"),
-            {"ridge": (0.0, math.inf)},
         ),
         Function(granger.lagged_samples, {"X": series, "lags": 1}, (), ("X",), {"lags": (0, 1.5)}),
         Function(

@@ -63,8 +63,8 @@ def test_the_proximal_program_is_solved(task: str) -> None:
     oracle, tau = search.oracle, 0.3
     v = np.ones((BOX.n_P, 1)) / np.sqrt(BOX.n_P)
     P = oracle.matrix(v)
-    K = np.array(oracle.public_gram(P))
-    near = np.array(oracle.public_gram(np.eye(BOX.n_P)))
+    K = np.array(oracle.gram(P))
+    near = np.array(oracle.gram(np.eye(BOX.n_P)))
     u = search._proximal(P, tau)[0]
     y, C = oracle.targets[0], oracle.learner.C
     width = getattr(oracle.learner, "epsilon", 0.0)

@@ -13,7 +13,6 @@ from kernelweave.baselines import (
     EasyMKLWeights,
     ProportionalWeights,
     alignment_weights,
-    average_weights,
     easymkl_weights,
 )
 from kernelweave.baselines.alignment import centered_products
@@ -50,7 +49,7 @@ def test_making_a_search_solves_nothing_and_each_step_is_finer() -> None:
     grams, y = data()
     problem = Problem(KernelDictionary(KERNELS), SVC(C=1.0), AverageWeights(), y[:, None], y)
     K = grams.mean(axis=0)
-    search = RuleWeights(problem, average_weights(len(grams)), K, np.zeros(len(y)))
+    search = RuleWeights(problem, np.full(len(grams), 1.0 / len(grams)), K, np.zeros(len(y)))
     assert search.n_solves == 0
     assert search.solution is None
     search.step()
@@ -247,8 +246,3 @@ def test_an_unknown_method_is_named() -> None:
 def test_no_margin_anywhere_gives_equal_weights() -> None:
     _, y = data(20)
     assert easymkl_weights(np.zeros((4, 20, 20)), y) == pytest.approx(np.full(4, 0.25))
-
-
-def test_average_needs_a_kernel() -> None:
-    with pytest.raises(ValueError, match="n_kernels must be an integer >= 1"):
-        average_weights(0)

@@ -67,7 +67,7 @@ def test_every_rival_finds_a_strong_link_and_its_direction(method: str) -> None:
     pytest.importorskip(METHODS[method].needs)
     X = np.random.RandomState(0).standard_normal((80, 3))
     X[1:, 0] = 2.0 * X[:-1, 2] + 0.3 * X[1:, 0]
-    graph = METHODS[method].graph(X)
+    graph = METHODS[method].run(X)
     assert graph.shape == (3, 3)
     assert np.argmax(np.where(np.eye(3, dtype=bool), -np.inf, graph)) == 2
 

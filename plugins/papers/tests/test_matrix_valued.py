@@ -43,7 +43,7 @@ def test_rivals_follow_two_smooth_outputs(method: str) -> None:
     X = np.random.RandomState(0).uniform(-1.0, 1.0, (90, 2))
     Y = np.column_stack([np.sin(2.0 * X[:, 0]), X[:, 0] + X[:, 1] ** 2])
     Y = (Y - Y.mean(axis=0)) / Y.std(axis=0)
-    found = METHODS[method].predict(X[:60], Y[:60], X[60:])
+    found = METHODS[method].run(X[:60], Y[:60], X[60:])
     assert found.shape == (30, 2)
     assert ((found - Y[60:]) ** 2).mean() < 0.3
 

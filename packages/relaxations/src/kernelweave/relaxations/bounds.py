@@ -21,7 +21,6 @@ from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.point import starting_point, to_grid
 from kernelweave.qp_smo.saddle import (
     KSupport,
-    SaddleOracle,
     SaddleSearch,
     lower_bound_from,
     run_search,
@@ -169,16 +168,8 @@ def lower_bound(
     one_of(*RELAXATIONS).check("relaxation", relaxation)
     COUNT.check("n_vectors", n_vectors)
     integer(0).check("random_state", random_state)
-    problem = as_problem(
-        grams,
-        y,
-        C=C,
-        lam=lam,
-        k0=k0,
-        learner=learner,
-        sample_weight=sample_weight,
-        check=check,
-    )
+    given = {"C": C, "learner": learner, "sample_weight": sample_weight, "check": check}
+    problem = as_problem(grams, y, lam=lam, k0=k0, **given)
     if relaxation == "saddle":
         return _saddle(problem, tol, max_time)
     if relaxation == "full-sdp":
@@ -202,8 +193,7 @@ def _dense(problem: SparseProblem) -> list[FloatArray]:
 
 def _saddle(problem: SparseProblem, tol: float, max_time: float | None) -> Bound:
     check_limits(tol, 1, None)
-    watch = Stopwatch()
-    oracle = SaddleOracle(problem.grams, problem.targets, problem.learner, problem.sample_weight)
+    watch, oracle = Stopwatch(), problem.oracle()
     penalty = KSupport(problem.lam, problem.k0).on(len(problem.grams))
     search = SaddleSearch(oracle, penalty, tol)
     with time_limit(max_time):

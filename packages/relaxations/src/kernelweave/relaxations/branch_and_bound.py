@@ -8,37 +8,30 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.checks import check_limits, check_sample_weight
+from kernelweave.kernels_core.checks import check_limits
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Solution
-from kernelweave.kernels_core.grams import Stack, as_stack
-from kernelweave.kernels_core.result import History, Status
+from kernelweave.kernels_core.grams import Stack
+from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.mkl_sparse.algorithm import oracle_of
 from kernelweave.qp_smo.learners import BoxLearner
-from kernelweave.qp_smo.saddle import CutPool, SaddleOracle, SolveCounts, as_learner
+from kernelweave.qp_smo.saddle import CutPool, KernelWeights
 from numpy.typing import ArrayLike, NDArray
 
 from .search import SupportSearch
 from .settings import BranchAndBound
+from .sparse_problem import as_problem
 
 
 @dataclass(frozen=True)
-class GlobalOptimum:
-    """Sparse kernel weights with the proven interval of the global optimum.
+class GlobalOptimum(KernelWeights):
+    """Sparse kernel weights, at most k₀ of them not 0, and the interval of the global optimum.
 
     Attributes
     ----------
-    weights : ndarray of shape (q,)
-        At most k₀ are not 0.
-    lower_bound, upper_bound : float
-        The optimum lies between them; the upper one is the objective at ``weights``.
-    gap : float
-        ``(upper − lower)/max(|upper|, |lower|)``.
-    status : Status
-    n_svm_solves : int
-        Learner solves, those of the relaxation among them.
     n_svm_solves_relaxation : int
+        Learner solves of the relaxation, which ``n_svm_solves`` counts too.
     n_nodes : int
         Branches and supports that were bounded.
     n_screened : int
@@ -48,32 +41,13 @@ class GlobalOptimum:
         or there are 100 to 1000 supports, which needs none, what the cuts there are say of it.
     relaxation_weights : ndarray of shape (q,)
         Where the relaxation is least.
-    solution : Solution
-        The learner at ``weights``.
-    pool : CutPool
-        All cuts.
-    counts : SolveCounts
-        Solves, and the seconds of each part.
-    history : History
-    seconds : float
     """
 
-    weights: FloatArray
-    lower_bound: float
-    upper_bound: float
-    gap: float
-    status: Status
-    n_svm_solves: int
     n_svm_solves_relaxation: int
     n_nodes: int
     n_screened: int
     relaxation_bound: float
     relaxation_weights: FloatArray
-    solution: Solution
-    pool: CutPool
-    counts: SolveCounts
-    history: History
-    seconds: float
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -166,13 +140,11 @@ def solve_global(
     >>> s.support, s.gap <= 1e-4
     (array([0]), True)
     """
-    stack = as_stack(grams, check=check)
-    targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
-    weight = check_sample_weight(sample_weight, stack.n_samples)
+    given = {"C": C, "learner": learner, "sample_weight": sample_weight, "check": check}
+    problem = as_problem(grams, y, lam=lam, k0=k0, **given)
     check_limits(tol, 1, None)
-    watch = Stopwatch()
-    oracle = SaddleOracle(stack, targets, as_learner(C, learner), weight, pool)
-    penalty = SparseSimplex(k0, lam, views, n_views).relaxed(len(stack))
+    watch, oracle = Stopwatch(), problem.oracle(pool)
+    penalty = SparseSimplex(k0, lam, views, n_views).relaxed(len(problem.grams))
     search = SupportSearch(oracle, penalty, tol)
     with time_limit(max_time):
         status = _run(search, max_nodes)
@@ -185,7 +157,6 @@ def solve_global(
         upper_bound=search.upper,
         gap=search.gap,
         status=status,
-        n_svm_solves=oracle.counts.n_svm_solves,
         n_svm_solves_relaxation=search.n_relaxation_solves,
         n_nodes=search.n_nodes,
         n_screened=search.n_screened,

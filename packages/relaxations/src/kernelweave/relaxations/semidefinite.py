@@ -58,7 +58,7 @@ class SemidefiniteSearch(SpectahedronSearch):
         self.oracle = SpectahedronOracle(problem, settings.dtype)
         self.lower, self.upper, self.is_solved = 0.0, np.inf, False
         self.parameters = np.eye(self.oracle.n_P)
-        self._certify(self.parameters, self.oracle.public_gram(self.parameters), None)
+        self._certify(self.parameters, self.oracle.gram(self.parameters), None)
 
     def step(self) -> None:
         """Solve the program, and certify its P by its multipliers and by the learner."""
@@ -74,7 +74,7 @@ class SemidefiniteSearch(SpectahedronSearch):
             P = project_spectahedron(found, oracle.spread)
             P.flat[:: oracle.n_P + 1] += oracle.min_eig
             multipliers = np.array(learner.dual_points())
-            self._certify(P, oracle.public_gram(P), multipliers)
+            self._certify(P, oracle.gram(P), multipliers)
             if self._is_close:
                 break
         report(tried, is_close=self._is_close, otherwise="nothing was learned, P = I stays")
@@ -93,7 +93,7 @@ class SemidefiniteSearch(SpectahedronSearch):
         S = cp.Variable(len(entries))
         combined = kernels @ S
         if oracle.min_eig > 0.0:
-            base = oracle.min_eig * oracle.public_gram(np.eye(oracle.n_P))
+            base = oracle.min_eig * oracle.gram(np.eye(oracle.n_P))
             combined = combined + base[samples.rows, samples.columns]
         K = samples.square(combined)
         boxes = [
@@ -117,7 +117,7 @@ class SemidefiniteSearch(SpectahedronSearch):
         for column, (i, j) in enumerate(zip(entries.rows, entries.columns, strict=True)):
             E = np.zeros((entries.side, entries.side))
             E[i, j] = E[j, i] = 1.0
-            kernels[:, column] = self.oracle.public_gram(E)[samples.rows, samples.columns]
+            kernels[:, column] = self.oracle.gram(E)[samples.rows, samples.columns]
         return kernels
 
     def _certify(self, P: FloatArray, K: RealArray, multipliers: FloatArray | None) -> None:

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.checks import check_sample_weight
 from kernelweave.kernels_core.grams import Stack, as_stack
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.problem import BoxProblem
-from kernelweave.qp_smo.saddle import KSupport, as_learner
+from kernelweave.qp_smo.saddle import CutPool, KSupport, SaddleOracle, as_learner
 from numpy.typing import ArrayLike
 
 
@@ -28,6 +28,10 @@ class SparseProblem:
     lam: float
     k0: int
     sample_weight: FloatArray | None = None
+
+    def oracle(self, pool: CutPool | None = None) -> SaddleOracle:
+        """Return the saddle function, with cuts that are known of it."""
+        return SaddleOracle(self.grams, self.targets, self.learner, self.sample_weight, pool)
 
     def boxes(self) -> list[BoxProblem]:
         """Return the box problem of each task: p, lower, upper and ε of its dual."""

@@ -194,7 +194,7 @@ class PrimalDualPath(SpectahedronSearch):
         `P` of shape (n_P, n_P); `certify_every`: steps from one proof of the bounds to the next.
         """
         self.oracle, self.certify_every = oracle, certify_every
-        self.metric = oracle.public_gram(np.eye(oracle.n_P))
+        self.metric = oracle.gram(np.eye(oracle.n_P))
         self.P = self.parameters = self._restart_P = P
         self.u = self._restart_u = np.asarray(solution.dual_coef)
         self.inner, self.upper = solution, oracle.upper_bound(solution, P)
@@ -238,7 +238,7 @@ class PrimalDualPath(SpectahedronSearch):
     def _proximal(self, P: Matrix, tau: float) -> Matrix:
         """Return argmax κ(u′) − ½ u′ᵀ K(P) u′ − (u′ − u)ᵀ K(I) (u′ − u)/(2τ) of each task."""
         oracle, u = self.oracle, self.u
-        K = oracle.public_gram(P + np.eye(oracle.n_P) / tau)
+        K = oracle.gram(P + np.eye(oracle.n_P) / tau)
         K.flags.writeable = False
         fraction = _INNER_FRACTION * min(1.0, relative_gap(self.lower, self.upper))
         tol = max(_LEAST_TOL, fraction) * max(1e-300, float(np.abs(oracle.targets).max()))
@@ -265,7 +265,7 @@ class PrimalDualPath(SpectahedronSearch):
     def _certify(self) -> None:
         """Bound the optimum at the pair, whose P gets a learner solve."""
         oracle = self.oracle
-        K = oracle.public_gram(self.P)
+        K = oracle.gram(self.P)
         own = oracle.evaluate(K, self.u)
         target = 0.1 * max(self.upper - self.lower, 1e-12 * abs(self.upper))
         solution = oracle.sharpened(oracle.solve(K, own, target, sharpen=True), self.P)
@@ -312,7 +312,7 @@ class PrimalDualSearch(PrimalDualPath):
         self.settings = settings
         oracle = SpectahedronOracle(problem, settings.dtype, n_grams=2)
         P = np.eye(oracle.n_P)
-        solution = oracle.solve(oracle.public_gram(P), None, np.inf, sharpen=True)
+        solution = oracle.solve(oracle.gram(P), None, np.inf, sharpen=True)
         super().__init__(oracle, P, oracle.sharpened(solution, P), settings.certify_every)
 
 

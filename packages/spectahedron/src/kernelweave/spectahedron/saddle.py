@@ -144,7 +144,8 @@ class SpectahedronOracle:
         )
         return float(cost)
 
-    def _gram(self, P: RealArray, out: RealArray | None = None) -> RealArray:
+    def gram(self, P: RealArray, out: RealArray | None = None) -> RealArray:
+        """Return the scaled Gram matrix of a whole P."""
         self.n_grams += 1
         gram: RealArray = self.prepared.gram(P / self.scale, out=out)
         return gram
@@ -156,7 +157,7 @@ class SpectahedronOracle:
             factor = np.sqrt(self.spread / self.scale)
             K: RealArray = self.prepared.gram_rank_one(factor * U[:, 0], out=out)
             return K
-        return self._gram(self.matrix(U), out=out)
+        return self.gram(self.matrix(U), out=out)
 
     def gram_with_entries(self, U: RealArray, out: RealArray | None) -> GramWithEntries:
         """Return the scaled Gram matrix of `matrix` (U), stored in ``out`` if that is given.
@@ -191,11 +192,7 @@ class SpectahedronOracle:
 
     def matrix_gram(self, S: RealArray, *, base: bool = True) -> RealArray:
         """Return the scaled Gram matrix of `shifted` (S), without the part of ηI on request."""
-        return self._gram(self.shifted(S) if base else self.spread * S)
-
-    def public_gram(self, P: RealArray) -> RealArray:
-        """Return the scaled Gram matrix of a whole P."""
-        return self._gram(P)
+        return self.gram(self.shifted(S) if base else self.spread * S)
 
     def feasible(self, direction: RealArray) -> FloatArray:
         """Return the largest multiple of rows that sum to 0 within C, both signs alike.

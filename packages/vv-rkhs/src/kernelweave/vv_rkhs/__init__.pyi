@@ -3,9 +3,8 @@ from .estimators import MatrixValuedKernelClassifier, MatrixValuedKernelRegresso
 from .family import PrecomputedFamily, low_rank_factor, random_fourier_factor
 from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
-from .leave_one_out import leave_one_out
 from .output import OutputSubproblem, closed_form_output_kernel
-from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm, update_weights
+from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm
 from .rademacher import rademacher_average, rademacher_bound
 from .settings import BlockDescent, OutputKernelLearning, SpectralGradient
 from .sylvester import (
@@ -42,12 +41,10 @@ __all__ = [
     "VectorSolution",
     "__version__",
     "closed_form_output_kernel",
-    "leave_one_out",
     "low_rank_factor",
     "rademacher_average",
     "rademacher_bound",
     "random_fourier_factor",
     "solve_sylvester",
-    "update_weights",
 ]
 __version__: str

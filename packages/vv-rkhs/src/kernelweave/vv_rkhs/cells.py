@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core import Solution
 from kernelweave.kernels_core.arrays import Index, Matrix, Vector
-from kernelweave.kernels_core.clock import expired
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 
 from .learner import VectorLeastSquares
 from .leave_one_out import LeaveOneOut
 from .sylvester.direct import SylvesterSolution
+from .sylvester.iterative import conjugate_gradients
 
 _LIMIT = 2000  # conjugate-gradient iterations
 _LOOKED_AT = 6  # patterns of gaps that a choice of λ looks at
@@ -127,23 +127,16 @@ def _iterate(
     """Return C and the number of iterations of conjugate gradients on D."""
     right = root * Y
     target = tol * float(np.linalg.norm(right))
+
+    def apply(P: Matrix) -> Matrix:
+        image: Matrix = root * ((K @ (root * P)) @ L) + ridge * P
+        return image
+
     D = np.zeros_like(Y) if C0 is None else divided(C0, root)
     R = right if C0 is None else right - root * ((K @ (root * D)) @ L) - ridge * D
     # the diagonal of the system: large where a cell weighs much
     scale = ridge + root**2 * np.outer(np.diag(K), np.diag(L))
-    P, old, n_iter = np.zeros_like(Y), 1.0, 0
-    while float(np.linalg.norm(R)) > target and n_iter < _LIMIT and not expired():
-        Z = R / scale
-        new = float(np.vdot(R, Z))
-        P = Z + (new / old) * P if n_iter else Z
-        Q = root * ((K @ (root * P)) @ L) + ridge * P
-        curvature = float(np.vdot(P, Q))
-        if not curvature > 0.5 * ridge * float(np.vdot(P, P)):
-            break  # at least r‖P‖² for a semidefinite K, up to rounding
-        step = new / curvature
-        D = D + step * P
-        R = R - step * Q
-        old, n_iter = new, n_iter + 1
+    n_iter = conjugate_gradients(apply, D, R, ridge, target, _LIMIT, scale)
     return root * D, n_iter
 
 

@@ -7,50 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Index, Matrix, Vector
-from kernelweave.kernels_core.checks import POSITIVE, check_array
-
-
-def leave_one_out(
-    K: npt.ArrayLike, Y: npt.ArrayLike, ridge: float, L: npt.ArrayLike | None = None
-) -> Matrix:
-    """Return yᵢ − f₋ᵢ(xᵢ), f₋ᵢ being fitted without sample i at the same kernel and ridge.
-
-    In the eigenvectors of L outputs are ridge problems of their own, with kernels ρK, and the error
-    at sample i is uᵢ over the i-th diagonal entry of (ρK + rI)⁻¹, u being the coefficients of all
-    samples.
-
-    Parameters
-    ----------
-    K : array-like of shape (n_samples, n_samples)
-        Gram matrix, symmetric positive semidefinite.
-    Y : array-like of shape (n_samples, n_outputs)
-        Targets.
-    ridge : float
-        r > 0: λ times the number of samples.
-    L : array-like of shape (n_outputs, n_outputs), optional
-        Output kernel; the identity by default.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs)
-        Errors.
-
-    Examples
-    --------
-    >>> from kernelweave.vv_rkhs import leave_one_out
-    >>> leave_one_out([[1.0, 0.5], [0.5, 1.0]], [[2.0], [4.0]], 1.0)
-    array([[1. ],
-           [3.5]])
-    """
-    K, Y = check_array("K", K, 2, square=True), check_array("Y", Y, 2)
-    POSITIVE.check("ridge", ridge)
-    if len(K) != len(Y):
-        raise ValueError(f"K and Y must have as many rows, got {len(K)} and {len(Y)}")
-    return LeaveOneOut(K).errors(Y, ridge, L)
+from kernelweave.kernels_core.checks import check_array
 
 
 class LeaveOneOut:
     """One Gram matrix, decomposed once for many ridges and output kernels.
+
+    In the eigenvectors of L outputs are ridge problems of their own, with kernels ρK, and the error
+    at sample i is uᵢ over the i-th diagonal entry of (ρK + rI)⁻¹, u being the coefficients of all
+    samples.
 
     `K` of shape (n_samples, n_samples): symmetric positive semidefinite.
     """
@@ -61,7 +26,11 @@ class LeaveOneOut:
         self.squares = self.vectors**2
 
     def errors(self, Y: Matrix, ridge: float, L: npt.ArrayLike | None = None) -> Matrix:
-        """Return errors at left-out samples, shape (n_samples, n_outputs)."""
+        """Return yᵢ − f₋ᵢ(xᵢ), f₋ᵢ being fitted without sample i, shape (n_samples, n_outputs).
+
+        `Y` of shape (n_samples, n_outputs): targets; `ridge`: λ times the number of samples; `L` of
+        shape (n_outputs, n_outputs): output kernel, the identity by default.
+        """
         rho, V = np.ones(1), None  # one column serves all outputs
         if L is not None:
             L = check_array("L", L, 2, square=True)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeGuard, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import RealArray, Vector
-from kernelweave.kernels_core.checks import check_array, number
+from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.psd_cone.projection import lq_norm, project_lq_ball
 
 PENALTIES = ("lp", "elastic-net", "group")
@@ -267,7 +267,8 @@ def ball_update(norms: Vector, p: float) -> Vector:
 class SquaredLpNorm:
     """Ω(f) = (Σ ‖fⱼ‖ᵖ)^{2/p}: ω is 0 on {η ≥ 0, Σ ηⱼ^q ≤ 1}, q = p/(2 − p) (V, (8)).
 
-    ω*(w) = ‖w‖_{q′} with 1/q + 1/q′ = 1.
+    ω*(w) = ‖w‖_{q′} with 1/q + 1/q′ = 1. V's update (10) has the exponent of `ball_update` and a
+    normalisation that is right at p = 1 only.
 
     Parameters
     ----------
@@ -343,43 +344,3 @@ def as_penalty(
             f"{', '.join(METHODS)}, got {penalty!r}"
         )
     return penalty
-
-
-def update_weights(
-    alpha: npt.ArrayLike, *, p: float = 1.0, penalty: Penalty | None = None
-) -> Vector:
-    """Return the weights η that minimise Σ αⱼ²/ηⱼ + ω(η).
-
-    For the squared ℓp norm ηⱼ = αⱼ^{2−p} / (Σᵢ αᵢᵖ)^{(2−p)/p}; V's (10) has the same exponent and
-    a normalisation that is right at p = 1 only.
-
-    Parameters
-    ----------
-    alpha : array-like of shape (n_kernels,)
-        Norms αⱼ = ‖fⱼ‖ = ηⱼ √tr(Cᵀ Kⱼ C L) at the previous weights, >= 0.
-    p : float, default=1.0
-        Exponent of the squared ℓp norm, in [1, 2]; ignored where ``penalty`` is given.
-    penalty : Penalty, optional
-        Any other regulariser.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        The weights.
-
-    Raises
-    ------
-    ValueError
-        If α is negative or not finite, or p is outside [1, 2].
-
-    Examples
-    --------
-    >>> from kernelweave.vv_rkhs import update_weights
-    >>> update_weights([1.0, 3.0], p=1.0)
-    array([0.25, 0.75])
-    """
-    norms = check_array("alpha", alpha, 1)
-    if (norms < 0).any():
-        raise ValueError(f"alpha must be a vector of finite numbers >= 0, got {alpha!r}")
-    chosen = SquaredLpNorm(p) if penalty is None else penalty
-    return chosen.update(norms)

@@ -8,7 +8,7 @@ from .estimators import (
     SimpleMKLClassifier,
     SimpleMKLRegressor,
 )
-from .proportional import AverageWeights, ProportionalWeights, average_weights
+from .proportional import AverageWeights, ProportionalWeights
 from .simplemkl import Simplex
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Simplex",
     "__version__",
     "alignment_weights",
-    "average_weights",
     "easymkl_weights",
 ]
 __version__: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
 from kernelweave.kernels_core.checks import POSITIVE, one_of
 from kernelweave.kernels_core.estimators.kernel import (
@@ -34,7 +35,7 @@ from kernelweave.qp_smo import SVC, SVR
 
 from .alignment import AlignmentWeights
 from .easymkl import EasyMKLWeights
-from .proportional import AverageWeights, ProportionalWeights, average_weights
+from .proportional import AverageWeights, ProportionalWeights
 from .simplemkl import Simplex
 
 _AT_RULE = (
@@ -99,7 +100,7 @@ class _Averaged(PrecomputedGrams):
     def average(self) -> FloatArray:
         """Return Σ Kⱼ/q, shape (n, n)."""
         stack = GramStack(self.grams, check=False)
-        return stack.combine(average_weights(self.n_kernels))
+        return stack.combine(np.full(self.n_kernels, 1.0 / self.n_kernels))
 
     def prove(self, grams: RealArray) -> None:
         """Refuse where the average is unsound: no other is used, the proof needs no more."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
-from kernelweave.kernels_core.checks import COUNT, SHARE, integer
+from kernelweave.kernels_core.checks import SHARE, integer
 from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.grams import LowRankStack
 from kernelweave.kernels_core.parameters import Value, parameter
@@ -21,42 +21,12 @@ FOLDS = integer(2)
 _TOL = 1e-6
 
 
-def average_weights(n_kernels: int) -> FloatArray:
-    """Return βⱼ = 1/q.
+class AverageWeights(Value):
+    """The one point {β : βⱼ = 1/q}.
 
-    Parameters
-    ----------
-    n_kernels : int
-        q ≥ 1.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        Equal weights.
-
-    Raises
-    ------
-    ValueError
-        If q is not an integer of at least 1.
-
-    Notes
-    -----
     The baseline of Bertsimas, Iglesias and Johnson 2025, section 2.2; Lewis, Jebara and Noble,
     "Support vector machine learning from heterogeneous data", Bioinformatics 2006, show how hard
     it is to beat.
-
-    Examples
-    --------
-    >>> from kernelweave.baselines import average_weights
-    >>> average_weights(4)
-    array([0.25, 0.25, 0.25, 0.25])
-    """
-    COUNT.check("n_kernels", n_kernels)
-    return np.full(n_kernels, 1.0 / n_kernels)
-
-
-class AverageWeights(Value):
-    """The one point {β : βⱼ = 1/q}.
 
     Examples
     --------
@@ -77,7 +47,7 @@ class AverageWeights(Value):
         learner: Learner | None = None,
     ) -> FloatArray:
         """Return equal weights, one per Gram matrix; nothing else is used."""
-        return average_weights(len(grams))
+        return np.full(len(grams), 1.0 / len(grams))
 
 
 def proportional_weights(pi: FloatArray, threshold: float = 0.0) -> FloatArray:

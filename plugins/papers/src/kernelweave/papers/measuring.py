@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from kernelweave.workbench.scoring.scores import of_independent
@@ -15,6 +16,24 @@ from numpy.typing import ArrayLike
 CLASSES = "classification"
 TASKS = (CLASSES, "regression")
 T = TypeVar("T")
+
+
+class Method(NamedTuple):
+    """A method of a comparison: the module that it needs, CPU seconds of a cell, what runs it."""
+
+    needs: str
+    seconds: float
+    run: Callable[..., Any]
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its module is there."""
+        return find_spec(self.needs) is not None
+
+    def shown(self, figures: Sequence[Any]) -> list[Any]:
+        """Return figures, or in their place that they are not there yet, or will not be."""
+        missing = None if self.is_installed else "not installed"
+        return [missing if each is None else each for each in figures]
 
 
 def timed(work: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -303,6 +304,37 @@ class _Columns:
         return done
 
 
+def conjugate_gradients(
+    apply: Callable[[Matrix], Matrix],
+    X: Matrix,
+    R: Matrix,
+    ridge: float,
+    target: float,
+    max_iter: int,
+    scale: Matrix | None = None,
+) -> int:
+    """Improve X until the norm of its residual is at most ``target``; return the iterations.
+
+    `apply`: a map of at least r times the identity, r = ``ridge``; `X`, `R`: where it starts and
+    the residual there, both changed in place; `scale`: a diagonal near that of the map.
+    """
+    P, old, n_iter = np.zeros_like(X), 1.0, 0
+    while float(np.linalg.norm(R)) > target and n_iter < max_iter and not expired():
+        Z = R if scale is None else R / scale
+        new = float(np.vdot(R, Z))
+        P *= new / old
+        P += Z
+        Q = apply(P)
+        curvature = float(np.vdot(P, Q))
+        if not curvature > 0.5 * ridge * float(np.vdot(P, P)):
+            break  # at least r‖P‖² for a semidefinite K, up to rounding
+        step = new / curvature
+        X += step * P
+        R -= step * Q
+        old, n_iter = new, n_iter + 1
+    return n_iter
+
+
 def solve_sylvester_cg(
     K: Matrix | FactoredGram,
     L: Matrix,
@@ -324,24 +356,15 @@ def solve_sylvester_cg(
     """
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0)
     target = tol * float(np.linalg.norm(Y))
+
+    def apply(P: Matrix) -> Matrix:
+        image: Matrix = (K @ P) @ L
+        image += ridge * P
+        return image
+
     C = np.zeros_like(Y) if C0 is None else np.array(C0, dtype=np.float64)
     R = Y.copy() if C0 is None else Y - (K @ C) @ L - ridge * C
-    P = np.zeros_like(Y)
-    old, n_iter = 1.0, 0
-    while float(np.linalg.norm(R)) > target and n_iter < max_iter and not expired():
-        new = float(np.vdot(R, R))
-        P *= new / old
-        P += R
-        Q = (K @ P) @ L
-        Q += ridge * P
-        curvature = float(np.vdot(P, Q))
-        if not curvature > 0.5 * ridge * float(np.vdot(P, P)):
-            break  # at least r‖P‖² for a semidefinite K, up to rounding
-        step = new / curvature
-        C += step * P
-        R -= step * Q
-        old = new
-        n_iter += 1
+    n_iter = conjugate_gradients(apply, C, R, ridge, target, max_iter)
     n_columns = (n_iter + (C0 is not None)) * Y.shape[1]
     # the updated residual drifts from the true one by rounding, hence the slack of 1 %
     return finish(

@@ -7,10 +7,8 @@ users of other packages would take, and which edges of small systems pass a test
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache, partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +16,7 @@ from kernelweave.granger import GrangerGraph, lasso_var, lorenz96, random_networ
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import folds, notes, values
-from ..measuring import mean, plus_minus, timed, within
+from ..measuring import Method, mean, plus_minus, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 
 if TYPE_CHECKING:
@@ -112,14 +110,6 @@ _ON_RIVALS = notes(
 )
 
 
-class GraphRival(NamedTuple):
-    """A method: the module it needs, CPU seconds of a graph, weights[i, j] of j on i from X."""
-
-    needs: str
-    seconds: float
-    graph: Callable[[FloatArray], FloatArray]
-
-
 def _ours(X: FloatArray, pairs: bool = True) -> FloatArray:
     return GrangerGraph(pairs=pairs).fit(X).graph_
 
@@ -161,15 +151,16 @@ def _lasso(X: FloatArray) -> FloatArray:
 
 
 _GRAPH = "kernelweave.granger"
+# each returns weights[i, j] of j on i from a series
 METHODS = {
-    "GrangerGraph": GraphRival(_GRAPH, 5.0, _ours),
-    "GrangerGraph(pairs=False)": GraphRival(_GRAPH, 3.0, partial(_ours, pairs=False)),
-    "PCMCI, ParCorr": GraphRival("tigramite", 1.0, _pcmci),
-    "PCMCI, CMIknn": GraphRival("tigramite", 6.0, partial(_pcmci, linear=False)),
-    "VAR, F test": GraphRival("statsmodels", 0.2, _f_tests),
-    "VAR of each pair, F test": GraphRival("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
-    "random forest": GraphRival("sklearn", 8.0, _forest),
-    "lasso VAR": GraphRival(_GRAPH, 1.0, _lasso),
+    "GrangerGraph": Method(_GRAPH, 5.0, _ours),
+    "GrangerGraph(pairs=False)": Method(_GRAPH, 3.0, partial(_ours, pairs=False)),
+    "PCMCI, ParCorr": Method("tigramite", 1.0, _pcmci),
+    "PCMCI, CMIknn": Method("tigramite", 6.0, partial(_pcmci, linear=False)),
+    "VAR, F test": Method("statsmodels", 0.2, _f_tests),
+    "VAR of each pair, F test": Method("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
+    "random forest": Method("sklearn", 8.0, _forest),
+    "lasso VAR": Method(_GRAPH, 1.0, _lasso),
 }
 
 
@@ -179,14 +170,14 @@ def measure_rival(
     """Return the AUROC of a method on one system, and its CPU seconds."""
     _warm(method)
     X, truth = lorenz96(n_nodes, n_times, forcing=forcing, dt=dt, random_state=seed)
-    graph, seconds = timed(lambda: METHODS[method].graph(X), time.process_time)
+    graph, seconds = timed(lambda: METHODS[method].run(X), time.process_time)
     return {"auroc": score_graph(graph, truth).auroc, "seconds": seconds}
 
 
 @cache
 def _warm(method: str) -> None:
     """Let a method compile or load its code before it is timed."""
-    METHODS[method].graph(lorenz96(4, 60, noise=0.5, random_state=0)[0])
+    METHODS[method].run(lorenz96(4, 60, noise=0.5, random_state=0)[0])
 
 
 def rivals(request: Request) -> Plan:
@@ -203,13 +194,9 @@ def rivals(request: Request) -> Plan:
         for system, about in LORENZ.items()
         for seed in range(n_seeds)
         for method, rival in METHODS.items()
-        if _installed(rival)
+        if rival.is_installed
     ]
     return Plan(cells, _present_rivals)
-
-
-def _installed(rival: GraphRival) -> bool:
-    return find_spec(rival.needs) is not None
 
 
 def _present_rivals(found: Results) -> list[Sheet]:
@@ -221,10 +208,8 @@ def _present_rivals(found: Results) -> list[Sheet]:
         for system in LORENZ:
             each = within(found, system, method).values()
             areas = [one["auroc"] for one in each]
-            if areas:
-                row += [mean(areas), min(areas), mean(one["seconds"] for one in each)]
-            else:
-                row += ([None] if _installed(rival) else ["not installed"]) * 3
+            figures = mean(areas), min(areas, default=None), mean(one["seconds"] for one in each)
+            row += rival.shown(figures)
         rows.append(row)
     title = "Lorenz-96 by several methods: AUROC, mean over seeds and the least, and CPU seconds"
     return [Sheet(title, heads, rows, _ON_RIVALS)]

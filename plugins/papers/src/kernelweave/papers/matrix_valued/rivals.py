@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
-from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..data import Samples, notes, read
-from ..measuring import mean, spread, timed, within
+from ..measuring import Method, mean, spread, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 
 _GAS_TURBINE, _OUTPUTS = "gas_turbine.csv.gz", ["target", "co", "nox"]
@@ -28,14 +26,6 @@ _NOTES = notes(
     n_trees=_N_TREES,
     n_boosts=_N_BOOSTS,
 )
-
-
-class OutputRival(NamedTuple):
-    """A method: the module it needs, CPU seconds at 500 rows, predictions from X, Y and X_test."""
-
-    needs: str
-    seconds: float
-    predict: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 def _ours(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
@@ -99,13 +89,14 @@ def _boosted(X: FloatArray, Y: FloatArray, X_test: FloatArray) -> FloatArray:
     return np.asarray(model.fit(X, Y).predict(X_test))
 
 
+# each predicts from X, Y and new X; seconds at 500 rows
 METHODS = {
-    "ours": OutputRival("kernelweave.vv_rkhs", 1.5, _ours),
-    "kernel ridge": OutputRival("sklearn", 2.0, _kernel_ridge),
-    "himalaya": OutputRival("himalaya", 10.0, _himalaya),
-    "random forest": OutputRival("sklearn", 2.0, _trees("RandomForestRegressor")),
-    "extra trees": OutputRival("sklearn", 1.0, _trees("ExtraTreesRegressor")),
-    "CatBoost": OutputRival("catboost", 10.0, _boosted),
+    "ours": Method("kernelweave.vv_rkhs", 1.5, _ours),
+    "kernel ridge": Method("sklearn", 2.0, _kernel_ridge),
+    "himalaya": Method("himalaya", 10.0, _himalaya),
+    "random forest": Method("sklearn", 2.0, _trees("RandomForestRegressor")),
+    "extra trees": Method("sklearn", 1.0, _trees("ExtraTreesRegressor")),
+    "CatBoost": Method("catboost", 10.0, _boosted),
 }
 
 
@@ -142,7 +133,7 @@ def measure(method: str, name: str, path: str, rows: int, seed: int) -> dict[str
 
     X, Y = samples(name, path, rows + _N_TEST, seed)
     X, Y = (StandardScaler().fit(each[:rows]).transform(each) for each in (X, Y))
-    predict = METHODS[method].predict
+    predict = METHODS[method].run
     predict(X[:60], Y[:60], X[:60])  # compiles and loads what is not to be timed
     found, seconds = timed(lambda: predict(X[:rows], Y[:rows], X[rows:]), time.process_time)
     return {"score": float(r2_score(Y[rows:], found)), "seconds": seconds}
@@ -164,7 +155,7 @@ def table(request: Request) -> Plan:
         for seed in range(n_draws)
         for name in SETS
         for method, rival in METHODS.items()
-        if find_spec(rival.needs) is not None
+        if rival.is_installed
     ]
     return Plan(cells, lambda found: _present(found, sizes))
 
@@ -176,18 +167,16 @@ def _present(found: Results, sizes: list[int]) -> list[Sheet]:
         for name in SETS:
             for size in sizes:
                 cells = [within(found, name, size, method).values() for method in METHODS]
-                shown = [
-                    _text([each[key] for each in of_one], digits)
-                    if of_one
-                    else (None if find_spec(rival.needs) else "not installed")
-                    for of_one, rival in zip(cells, METHODS.values(), strict=True)
-                ]
-                rows.append([name, size, *shown])
+                rows.append([name, size])
+                for of_one, method in zip(cells, METHODS.values(), strict=True):
+                    rows[-1] += method.shown([_text([each[key] for each in of_one], digits)])
         sheets.append(Sheet(f"Several outputs: {title}", ("set", "rows", *METHODS), rows, _NOTES))
     return sheets
 
 
-def _text(values: list[float], digits: int) -> str:
-    deviation = spread(values)
-    text = f"{mean(values):.{digits}f}"
+def _text(values: list[float], digits: int) -> str | None:
+    middle, deviation = mean(values), spread(values)
+    if middle is None:
+        return None
+    text = f"{middle:.{digits}f}"
     return text if deviation is None else f"{text} ± {deviation:.{digits}f}"
