@@ -172,9 +172,7 @@ def _projections() -> list[Function]:
 
 def _of_matrices() -> list[Function]:
     from kernelweave import granger, vv_rkhs
-    from kernelweave.kernels_core import RBF
 
-    Z = np.array([[1.0, 0.5], [0.25, -1.0], [0.5, 0.5]])
     square = np.array([[2.0, 0.5], [0.5, 1.0]])
     series = np.random.default_rng(0).standard_normal((12, 3))
     return [
@@ -184,20 +182,6 @@ def _of_matrices() -> list[Function]:
             (),
             ("L", "B"),
             {"tau": (0.0, math.inf)},
-        ),
-        Function(
-            vv_rkhs.low_rank_factor,
-            {"kernel": RBF(1.0), "X": Z},
-            (),
-            ("X",),
-            {"tol": (0.0, 1.0, math.inf), "max_rank": (0, 1.5)},
-        ),
-        Function(
-            vv_rkhs.random_fourier_factor,
-            {"X": Z, "gamma": 1.0, "n_features": 4, "random_state": 0},
-            (),
-            ("X",),
-            {"gamma": (0.0, math.inf), "n_features": (0, 1.5)},
         ),
         Function(granger.lagged_samples, {"X": series, "lags": 1}, (), ("X",), {"lags": (0, 1.5)}),
         Function(

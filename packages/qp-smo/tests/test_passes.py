@@ -37,7 +37,7 @@ def run(K, p, epsilon, lower, upper, tol, n_steps):
     frozen.flags.writeable = False
     u, g = np.zeros(p.size), p.copy()
     up, down, score = np.empty((3, p.size))
-    smo.set_offsets(u, lower, upper, up, down, epsilon)
+    up[:], down[:] = smo.offsets(u, lower, upper, epsilon)
     diag = np.diagonal(K).astype(float)
     done, top, bottom, stalled = _njit_smo.smo_steps(
         frozen,
@@ -165,7 +165,7 @@ def test_offsets_of_all_samples_are_those_that_a_step_writes():
     lower, upper = np.full(6, -2.0), np.full(6, 2.0)
     lower[2], upper[3] = 0.0, 0.0
     all_up, all_down, up, down = np.empty((4, 6))
-    smo.set_offsets(u, lower, upper, all_up, all_down, 0.25)
+    all_up[:], all_down[:] = smo.offsets(u, lower, upper, 0.25)
     for k in range(6):
         _njit_smo._set_offsets.py_func(k, u, lower, upper, up, down, 0.25)
     np.testing.assert_array_equal(all_up, up)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import RBF, Laplacian, Linear, Problem, config_context, solve
+from kernelweave.kernels_core import RBF, Linear, Problem, config_context, solve
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.vv_rkhs import (
     GaussianGrid,
@@ -15,8 +15,6 @@ from kernelweave.vv_rkhs import (
     PrecomputedFamily,
     SeparableKernels,
     VectorLeastSquares,
-    low_rank_factor,
-    random_fourier_factor,
 )
 from kernelweave.vv_rkhs.objective import work_bytes
 
@@ -67,37 +65,18 @@ def test_grid_fit_is_the_fit_of_its_kernels(data: tuple[np.ndarray, np.ndarray])
     np.testing.assert_allclose(ours.fit(X[twice], Y[twice]).predict(X), whole, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "tol", "most"),
-    [(RBF(gamma=0.5).on([0]), 1e-10, 30), (Linear(), 1e-12, 3), (Laplacian(gamma=0.1), 1e-3, 600)],
-    ids=repr,
-)
-def test_factor_keeps_the_matrix(
-    data: tuple[np.ndarray, np.ndarray], kernel: object, tol: float, most: int
-) -> None:
-    X = data[0]
-    K = kernel(X)  # type: ignore[operator]
-    Z = low_rank_factor(kernel, X, tol=tol)
-    rest = K - Z @ Z.T
-    assert Z.shape[1] <= most
-    assert np.trace(rest) <= 1.001 * tol * np.trace(K) + 1e-10
-    assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(K)
-    assert low_rank_factor(kernel, X, max_rank=2).shape == (600, 2)
-
-
-def test_random_features_average_to_the_kernel() -> None:
-    X = np.random.default_rng(0).standard_normal((20, 3))
-    Z = random_fourier_factor(X, 0.3, 200_000, random_state=0)
-    np.testing.assert_allclose(Z @ Z.T, RBF(gamma=0.3)(X), atol=0.02)
-
-
 def test_factored_fit_agrees_with_the_dense_one(data: tuple[np.ndarray, np.ndarray]) -> None:
     X, Y = data
     kernels = [RBF(gamma=0.5).on([c]) for c in range(3)] + [Linear()]
     learner, constraint = VectorLeastSquares(0.01), SeparableKernels(learn_output=False)
     positions = np.arange(600.0)[:, None]
-    factors = PrecomputedFamily(factors=[low_rank_factor(k, X, tol=1e-13) for k in kernels])
-    dense = PrecomputedFamily(np.stack([k(X) for k in kernels]))
+    grams = np.stack([k(X) for k in kernels])
+    parts = []
+    for K in grams:
+        values, vectors = np.linalg.eigh(K)
+        kept = values > 1e-13 * values.sum()
+        parts.append(vectors[:, kept] * np.sqrt(values[kept]))
+    factors, dense = PrecomputedFamily(factors=parts), PrecomputedFamily(grams)
     found, exact = (
         solve(Problem(family, learner, constraint, positions, Y.T), tol=1e-7, algorithm="vv-spg")
         for family in (factors, dense)
@@ -126,10 +105,6 @@ def test_budgets_are_checked_before_the_work(data: tuple[np.ndarray, np.ndarray]
     kernels = [RBF(gamma=g).on([c]) for c in range(3) for g in (0.1, 1.0)]
     with pytest.raises(MemoryBudgetError):
         MatrixValuedKernelRegressor(kernels, memory_limit=1.2e7).fit(X, Y)
-    with config_context(memory_limit=1e5), pytest.raises(MemoryBudgetError, match="factor of rank"):
-        low_rank_factor(Laplacian(gamma=5.0), X, tol=1e-6)
-    with config_context(memory_limit=1e5), pytest.raises(MemoryBudgetError, match="500 random"):
-        random_fourier_factor(X, 1.0, 500)
 
 
 def test_work_counts_beside_the_stack(data: tuple[np.ndarray, np.ndarray]) -> None:
@@ -176,8 +151,3 @@ def test_work_takes_no_more_than_was_asked_for(l: int, n: int, algorithm: str) -
 def test_bad_grids_are_refused(gamma: float, n_widths: int) -> None:
     with pytest.raises(ValueError, match="must be"):
         GaussianGrid(gamma, n_widths).fit_grams(np.ones((2, 1)))
-
-
-def test_bad_tolerance_is_refused() -> None:
-    with pytest.raises(ValueError, match="tol must be a finite number > 0 and < 1"):
-        low_rank_factor(Linear(), np.ones((2, 1)), tol=0.0)

@@ -12,7 +12,6 @@ from kernelweave.vv_rkhs import (
     FactoredGram,
     NystromFactors,
     SpectrumEstimate,
-    random_fourier_factor,
     solve_sylvester,
 )
 from kernelweave.vv_rkhs.sylvester.auto import choose_method
@@ -23,6 +22,7 @@ from kernelweave.vv_rkhs.sylvester.direct import (
 )
 from kernelweave.vv_rkhs.sylvester.iterative import solve_sylvester_cg, solve_sylvester_columns
 from scipy.linalg import LinAlgError
+from sklearn.kernel_approximation import RBFSampler
 
 FEW_LARGE = SpectrumEstimate(n_samples=1500, largest=1000.0, mean=1.0, spread=26.0)
 
@@ -130,7 +130,7 @@ def test_eigendecompositions_are_refined() -> None:
 @pytest.mark.parametrize("ridge", [1e-10, 1e-12, 1e-14])
 def test_factors_with_a_tiny_ridge_do_not_blow_up(ridge: float) -> None:
     t = np.linspace(0.0, 1.0, 200)[:, None]
-    Z, L = random_fourier_factor(t, 5.0, 100, 0), np.diag([0.2, 2.0])
+    Z, L = RBFSampler(gamma=5.0, random_state=0).fit_transform(t), np.diag([0.2, 2.0])
     Y = np.hstack([np.sin(6.0 * t), np.cos(9.0 * t)])
     direct = solve_sylvester_low_rank(Z, L, Y, ridge)
     chosen = solve_sylvester(FactoredGram(Z), L, Y, ridge)
@@ -140,7 +140,8 @@ def test_factors_with_a_tiny_ridge_do_not_blow_up(ridge: float) -> None:
 
 
 def test_woodbury_is_refined_only_as_long_as_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    Z = random_fourier_factor(np.linspace(0.0, 1.0, 200)[:, None], 5.0, 100, 0)
+    t = np.linspace(0.0, 1.0, 200)[:, None]
+    Z = RBFSampler(gamma=5.0, random_state=0).fit_transform(t)
     Y = np.sin(np.arange(200.0) / 30.0)[:, None]
     helped, hurt = (solve_sylvester_low_rank(Z, np.eye(1), Y, r) for r in (1e-8, 1e-14))
     monkeypatch.setattr("kernelweave.vv_rkhs.sylvester.direct._REFINEMENTS", 0)

@@ -22,17 +22,16 @@ _COMPACT_BELOW = 0.7
 _TINY = 1e-300
 
 
-def set_offsets(
-    u: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    up: FloatArray,
-    down: FloatArray,
-    epsilon: float,
-) -> None:
-    """Write both offset arrays: once a solve, so it is not compiled."""
-    up[:] = np.where(u >= upper, -np.inf, np.where(u >= 0.0, -epsilon, epsilon))
-    down[:] = np.where(u <= lower, np.inf, np.where(u > 0.0, -epsilon, epsilon))
+def offsets(
+    u: FloatArray, lower: FloatArray, upper: FloatArray, epsilon: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return what the gradient's entry lacks to the rates at which each sample may go up and down.
+
+    Infinite at a bound.
+    """
+    up = np.where(u >= upper, -np.inf, np.where(u >= 0.0, -epsilon, epsilon))
+    down = np.where(u <= lower, np.inf, np.where(u > 0.0, -epsilon, epsilon))
+    return up, down
 
 
 @dataclass
@@ -52,10 +51,8 @@ class Workspace:
     index: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        self.up = np.empty_like(self.u)
-        self.down = np.empty_like(self.u)
+        self.up, self.down = offsets(self.u, self.lower, self.upper, self.epsilon)
         self.score = np.empty_like(self.u)
-        set_offsets(self.u, self.lower, self.upper, self.up, self.down, self.epsilon)
 
     def step(self, tol: float, tau: float, n_steps: int) -> tuple[int, float, float, bool]:
         """Take compiled steps."""
@@ -172,7 +169,7 @@ def _restore(problem: BoxProblem, full: Workspace, active: Workspace) -> int:
     full.u[active.index] = active.u
     values = function_values(problem, full.u)
     np.subtract(problem.p, values.f, out=full.g)
-    set_offsets(full.u, full.lower, full.upper, full.up, full.down, full.epsilon)
+    full.up, full.down = offsets(full.u, full.lower, full.upper, full.epsilon)
     return values.n_rows
 
 

@@ -109,29 +109,21 @@ class _Point:
         )
 
 
-def solve_hinge(
-    K: FloatArray, noise: FloatArray, y: FloatArray, active: Mask | None = None
-) -> tuple[FloatArray, float, Factorisation, int]:
-    """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku.
-
-    - `K` of shape (n, n): positive semidefinite
-    - `noise` of shape (n,): R, positive
-    - `y` of shape (n,): ±1, both present
-    - `active` of shape (n,): samples expected to have a loss, to start from
-
-    Returns `u` of shape (n,): feasible dual point: Σu = 0 exactly, u∘y ≥ 0; `b`: intercept;
-    `factor`: of the last active set; `n_iter`: linear systems solved.
-    """
-    return _newton(partial(_ridge_on, K, noise, y), noise, y, active)
-
-
 def _newton(
     ridge_on: Callable[[Mask], tuple[F, _Point]],
     noise: FloatArray,
     y: FloatArray,
     active: Mask | None = None,
 ) -> tuple[FloatArray, float, F, int]:
-    """Return u, b, the factorisation of the last ridge solve, and the number of such solves."""
+    """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku, by ridge solves.
+
+    - `ridge_on`: solves the ridge problem on some samples
+    - `noise`, `y` of shape (n,): R, positive, and ±1, both present
+    - `active` of shape (n,): samples expected to have a loss, to start from
+
+    Returns u of shape (n,), feasible: Σu = 0 exactly, u∘y ≥ 0; b; the factorisation of the last
+    active set; the number of ridge solves.
+    """
     n = len(y)
     mask = np.ones(n, dtype=bool) if active is None or not active.any() else active
     point = _Point(np.zeros(n), np.zeros(n), 0.0)
@@ -271,7 +263,8 @@ class SquaredHingeSVC(SquaredLoss):
         n_iter = 0
         for t, y in enumerate(rows):
             guess = None if active is None else active[t]
-            u[t], b[t], factor, steps = solve_hinge(kernel.K, noise, y, guess)
+            solve = partial(_ridge_on, kernel.K, noise, y)
+            u[t], b[t], factor, steps = _newton(solve, noise, y, guess)
             factors.append(factor)
             n_iter += steps
         return certify(kernel, noise, rows, u, b, hinge=True, n_iter=n_iter, factors=tuple(factors))

@@ -17,7 +17,7 @@ from kernelweave.kernels_core.grams import KernelArray, UnstoredKernel
 from .bounds import FeasiblePoint, FunctionValues, dual_value, kkt_violation
 from .point import product, starting_point, to_grid
 from .problem import BoxProblem, Budget
-from .smo import smo
+from .smo import offsets, smo
 
 # Attempts to make the point exactly feasible within the tolerance: each costs one product with
 # all of K, and after that many only rounding keeps the violation above the tolerance.
@@ -75,10 +75,9 @@ class StoredBlock:
 
 def rates(problem: BoxProblem, u: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rates at which each sample may go up and down, infinite at a bound."""
-    g, eps = problem.p - f, problem.epsilon
-    up = np.where(u >= problem.upper, -np.inf, g + np.where(u >= 0.0, -eps, eps))
-    down = np.where(u <= problem.lower, np.inf, g + np.where(u > 0.0, -eps, eps))
-    return up, down
+    up, down = offsets(u, problem.lower, problem.upper, problem.epsilon)
+    gradient = problem.p - f
+    return gradient + up, gradient + down
 
 
 def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -> Index:

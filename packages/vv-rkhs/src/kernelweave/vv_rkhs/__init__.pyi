@@ -1,6 +1,6 @@
 from .constraint import FrobeniusOutputKernels, SeparableKernel, SeparableKernels, VectorSolution
 from .estimators import MatrixValuedKernelClassifier, MatrixValuedKernelRegressor
-from .family import PrecomputedFamily, low_rank_factor, random_fourier_factor
+from .family import PrecomputedFamily
 from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
 from .output import OutputSubproblem, closed_form_output_kernel
@@ -41,10 +41,8 @@ __all__ = [
     "VectorSolution",
     "__version__",
     "closed_form_output_kernel",
-    "low_rank_factor",
     "rademacher_average",
     "rademacher_bound",
-    "random_fourier_factor",
     "solve_sylvester",
 ]
 __version__: str

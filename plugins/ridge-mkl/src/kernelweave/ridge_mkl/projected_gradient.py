@@ -15,7 +15,6 @@ from kernelweave.kernels_core.arrays import FloatArray
 
 from .descent import ARMIJO, Descent, DescentState
 from .oracle import Evaluation
-from .sets import LqBall, Orthant
 from .settings import (
     DescentSettings,
     GeneralizedMKL,
@@ -102,17 +101,6 @@ class SpectralProjectedGradientSearch(Descent):
         return None
 
 
-def gradient_step(
-    mu: FloatArray, gradient: FloatArray, eta: float, constraint: LqBall | Orthant
-) -> FloatArray:
-    """Return the projection of μ − η(∇r − αᵀHₖα) onto the set (Algorithm 1, lines 7 and 8).
-
-    `mu`, `gradient` of shape (p,): weights and gradient of F + r; `eta`: η; `constraint`: the set.
-    Returns shape (p,): the next weights.
-    """
-    return np.asarray(constraint.project(mu - eta * gradient))
-
-
 class GeneralizedMKLSearch(Descent):
     """``krr-gmkl``: Algorithm 1, corrected, with backtracking."""
 
@@ -125,9 +113,11 @@ class GeneralizedMKLSearch(Descent):
 
     def advance(self, state: DescentState) -> DescentState:
         """Return the next state: one projected step that lowers the objective."""
+        project = self.constraint.project
         at, eta = self.backtrack(
             state,
-            lambda eta: gradient_step(state.at.mu, state.at.gradient, eta, self.constraint),
+            # Algorithm 1, lines 7 and 8
+            lambda eta: np.asarray(project(state.at.mu - eta * state.at.gradient)),
             shrink=0.8,
             step_size=state.step_size,
         )

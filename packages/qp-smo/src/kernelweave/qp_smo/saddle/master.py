@@ -17,7 +17,7 @@ from scipy.optimize import lsq_linear
 from ._njit_master import centre
 from .cuts import CutPool, lower_bound_from
 from .nested import NestedPenalty
-from .nested_path import NestedPath
+from .nested_path import NestedPath, first_top
 from .penalties import WeightPenalty
 
 # Newton steps in all; a path that needs more is held by rounding.
@@ -118,15 +118,9 @@ def start(kappa: FloatArray, half: FloatArray, penalty: WeightPenalty) -> Path:
         room = penalty.capacity - float(z[free].sum())
     values = kappa - half @ beta
     sigma = 0.1 * max(float(np.abs(kappa).max()), 1e-12)
-    t = float(values.max()) + sigma
-    for _ in range(6):
-        # Newton's method for Σ σ/(t − values) = 1, as a concave equation: it comes from the left
-        push = 1.0 / (t - values)
-        total = float(push.sum())
-        t += (sigma * total - 1.0) * total / float(push @ push)
-    return Path(
-        kappa, half, penalty, free, np.concatenate([t - values, beta, z, over, [room]]), sigma
-    )
+    slacks = first_top(values, sigma) - values
+    inside = np.concatenate([slacks, beta, z, over, [room]])
+    return Path(kappa, half, penalty, free, inside, sigma)
 
 
 def follow(

@@ -20,6 +20,17 @@ _CENTRED, _FULL = 0.25, 0.0625
 _LIFT = 1e-14
 
 
+def first_top(values: FloatArray, sigma: float) -> float:
+    """Return the t above all values with Σ σ/(t − values) = 1: the best at the barrier σ."""
+    t = float(values.max()) + sigma
+    for _ in range(6):
+        # Newton's method, as a concave equation: it comes from the left
+        push = 1.0 / (t - values)
+        total = float(push.sum())
+        t += (sigma * total - 1.0) * total / float(push @ push)
+    return t
+
+
 class NestedPath:
     """A point near the central path, as `kernelweave.qp_smo.saddle.master.Path` is.
 
@@ -46,12 +57,7 @@ class NestedPath:
         self._beta, self._z = np.full(q, 1.0 / q), share[self._view]
         self.sigma = 0.1 * max(float(np.abs(kappa).max()), 1e-12)
         values = kappa - half @ self._beta
-        self._t = float(values.max()) + self.sigma
-        for _ in range(6):
-            # Newton's method for Σ σ/(t − values) = 1, as a concave equation: from the left
-            push = 1.0 / (self._t - values)
-            total = float(push.sum())
-            self._t += (self.sigma * total - 1.0) * total / float(push @ push)
+        self._t = first_top(values, self.sigma)
         self.inside = self._insides(self._t, self._beta, self._z, self._w)
         self._multipliers: FloatArray = 1.0 / self.inside[: kappa.size]
 
