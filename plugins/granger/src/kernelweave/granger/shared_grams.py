@@ -97,7 +97,8 @@ def shared(grams: RealArray) -> SharedKernels:
     `grams` of shape (n_kernels, n_samples, n_samples): contiguous, float64 or float32.
     """
     return SharedKernels(
-        *grams.shape[:2],
+        len(grams),
+        grams.shape[1],
         grams.dtype,
         grams.nbytes,
         lambda weights, _: combined(grams, weights),
