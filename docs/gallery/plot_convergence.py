@@ -3,8 +3,8 @@ Gap against iterations
 ======================
 
 Every iteration of every algorithm ends with two proved bounds on the optimum. Their relative
-distance is what ``tol`` is compared with, and what is drawn here for the two algorithms that
-learn tessellated kernels: Frank-Wolfe adds one rank-one matrix at a time, the low-rank method
+distance, the gap, is compared with ``tol``. Here it is plotted for two algorithms that
+learn tessellated kernels: Frank-Wolfe adds one rank-one matrix at a time, and the low-rank method
 takes second-order steps on a factor of the matrix.
 """
 
@@ -27,8 +27,8 @@ runs = {
 }
 
 # %%
-# An iteration of one is not an iteration of the other, so the right panel counts what costs
-# most: how often the support vector machine was solved.
+# Iterations of the two are not comparable, so the right panel shows the number of solves of the
+# support vector machine, which take most of the time.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 styles = {"tkl-frank-wolfe": {"color": "#D55E00"}, "tkl-low-rank": {"color": "#0072B2"}}
@@ -44,6 +44,6 @@ figure.suptitle(
 plt.show()
 
 # %%
-# Both intervals hold the same optimum, so they overlap.
+# Both intervals contain the same optimum, so they overlap.
 
 [f"{run.lower_bound:.6f} to {run.upper_bound:.6f}" for run in runs.values()]

@@ -1,10 +1,11 @@
 """
-What a model does: effects of columns and pairs
-===============================================
+Effects of columns and pairs
+============================
 
 Friedman's function of five columns, 10 sin(π·a·b) + 20(c − ½)² + 10d + 5e, three columns of noise
-and one of words. The kernel is chosen by the evidence; the curves are averages of its predictions
-with bands of two posterior standard deviations, the maps what two columns do beyond each alone.
+and one of text. The curves are averages of the predictions of an evidence model, with bands of
+two posterior standard deviations. The maps are interactions: effects of two columns beyond those
+of each.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,7 @@ plt.suptitle(
 plt.show()
 
 # %%
-# What each column is worth: the R² that held-out rows lose when its values are shuffled. Columns of
-# noise have 0 within their standard errors.
+# The importance of each column is the drop of the cross-validated R² when its values are
+# shuffled. It is 0 within its standard error for the columns of noise.
 
 pd.DataFrame(model.importance_).set_index("column").round(3)

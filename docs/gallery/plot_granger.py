@@ -2,9 +2,9 @@
 Who drives whom: a Granger graph
 ================================
 
-Eight variables of the Lorenz-96 system, each driven by itself and three neighbours. The kernel
-learned for every variable puts weight on the histories that help to predict it; a lasso sees
-the same data for comparison.
+Each of the eight variables of the Lorenz-96 system is driven by itself and three neighbours. The
+kernel learned for each variable puts weight on the histories that help to predict it. A lasso is
+fitted to the same data for comparison.
 """
 
 import matplotlib.pyplot as plt
@@ -42,9 +42,10 @@ plt.show()
 [f"{result.gap:.1e}" for result in model.results_]
 
 # %%
-# Weights rank; a decision needs a test. Refits with histories moved in time say what weight chance
-# gives, and the picture shows the edges that pass: colours for the sign of the effect, widths for
-# weights, and the fill of a node for how much it drives itself. Beside it the strongest effect.
+# Weights rank edges, but a decision needs a test. Refits with histories shifted in time show
+# which weights arise by chance. The picture shows the edges that pass: the colour is the sign of
+# the effect, the width is the weight, and the fill of a node shows how much it drives itself. On
+# the right is the strongest effect.
 
 X, truth = random_network(5, 150, random_state=8)
 tested = GrangerGraph(

@@ -2,9 +2,9 @@
 Kernels along a path
 ====================
 
-Eight kernels, at most three of them in use, and a penalty λ on their weights that grows from
-nearly nothing to so much that the three share equally. All points of the path use the same Gram
-matrices and the same cuts, so the whole takes fewer solves than its fits one by one.
+At most three of eight kernels are used, and the penalty λ on their weights grows from almost zero
+to a value at which the three weights are equal. All points of the path share Gram matrices and
+cuts, so that the path takes fewer solves than separate fits.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ path = path_of(lams)
 one_by_one = sum(path_of([lam]).n_svm_solves for lam in lams)
 
 # %%
-# Which kernels are chosen, and with which weights, at every λ. The weights sum to one.
+# The selected kernels and their weights for each λ. The weights sum to one.
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 weights = np.array([point.weights for point in path.points])
@@ -44,8 +44,8 @@ ax.set_title(
 plt.show()
 
 # %%
-# Each point has bounds of its own: the objective found, and how far the best choice of three
-# kernels can be below it.
+# Each point has its own bounds: the objective, and how much lower that of the best three kernels
+# can be.
 
 for p in path.points[::2]:
     print(f"lambda {p.lam:<9g} {p.upper_bound:8.2f}  gap {p.gap:.1e}")

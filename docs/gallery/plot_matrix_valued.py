@@ -2,8 +2,9 @@
 Targets that move together
 ==========================
 
-Six signals over the same inputs: three are noisy copies of one wave, two of its negative, one is on
-its own. A matrix-valued kernel learns which go together from the data, and lends strength across.
+Six signals over the same inputs: three are noisy copies of one wave, two of its negative, and one
+is different. A matrix-valued kernel learns from the data which are related, and uses it to
+predict all.
 """
 
 import warnings
@@ -26,8 +27,9 @@ warnings.simplefilter("ignore", ConvergenceWarning)  # weights and L together: n
 together = MatrixValuedKernelRegressor(kernels, lam=0.02, learn_output=True).fit(x, Y)
 
 # %%
-# On the left the learned output kernel as correlations, on the right one of the signals. Numbers
-# are root mean squared distances from the truth, which neither model has seen, over all six.
+# Left: the learned output kernel as correlations. Right: one of the signals. The numbers are root
+# mean squared errors over all six, compared with the noise-free signals, which neither model has
+# seen.
 
 
 def miss(model):
@@ -51,5 +53,5 @@ right.plot(
 )
 right.plot(x, together.predict(x)[:, 0], color="#D55E00", label=f"together: {miss(together):.3f}")
 right.legend(frameon=False, fontsize=8)
-right.set(xlabel="x", title=f"output 0; together {1 - miss(together) / miss(apart):.0%} nearer")
+right.set(xlabel="x", title=f"output 0; error {1 - miss(together) / miss(apart):.0%} smaller")
 plt.show()

@@ -2,9 +2,9 @@
 Kernel weights under a squared loss
 ===================================
 
-Ridge regression on twelve Gaussian kernels, one a width, whose weights are learned in balls of
-different norms. A small exponent chooses few kernels, a large one spreads the weight; each fit
-ends with a proof that its weights are the best of their ball.
+Ridge regression on twelve Gaussian kernels of different widths, whose weights are learned in balls
+of different norms. A small exponent selects few kernels, a large one distributes the weight. Each
+fit proves that no other weights in the ball have a lower objective.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,8 @@ norms = [1.0, 1.5, 2.0, 4.0]
 fits = [RidgeMKLRegressor(kernels, lam=0.5, q=q, center=0.0).fit(X, y) for q in norms]
 
 # %%
-# The target has a slow and a fast wave: the weights find a wide and a narrow kernel.
+# The target is the sum of a slow and a fast wave, and the weights select a wide and a narrow
+# kernel.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 looks = zip(fits, norms, "ovs^", ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True)
@@ -42,6 +43,6 @@ right.set(xlabel="x", title="the fit with q = 1")
 plt.show()
 
 # %%
-# The proved relative gaps.
+# The relative gaps:
 
 [f"q = {q:g}: {fit.certificate_.gap:.1e}" for q, fit in zip(norms, fits, strict=True)]

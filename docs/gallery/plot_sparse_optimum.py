@@ -28,8 +28,8 @@ STYLES = [
 ]
 
 # %%
-# The alternating method from a random pair of kernels, and from the relaxation. It warns that it
-# proves no optimum; ``certify`` asks how far the first is from the best pair.
+# The alternating method starts from a random pair of kernels, and from the relaxation. It warns
+# that it does not prove the optimum; ``certify`` bounds how far the first is from the best pair.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 alternating = SparseMKLClassifier(**setting, algorithm="smkl-best-response", random_state=0)
@@ -39,7 +39,7 @@ proof = certify(random)
 f"the random start ends at {proof.upper_bound:.2f}; no pair is below {proof.lower_bound:.2f}"
 
 # %%
-# The global search, the default, proves its weights to the gap that is asked for.
+# The global search, the default, proves the optimum to the requested gap.
 
 best = SparseMKLClassifier(**setting).fit(X, y)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
@@ -58,8 +58,8 @@ figure.suptitle(
 plt.show()
 
 # %%
-# Objective, proved relative gap, accuracy on data that was not seen. A smaller objective need not
-# predict better: the settings decide that, and they are what cross-validation is for.
+# Objective, relative gap, and test accuracy. A lower objective does not always predict better: that
+# depends on the settings, which are selected by cross-validation.
 
 rows = {"random pair": random, "relaxation": relaxed, "global": best}
 for name, m in rows.items():

@@ -2,10 +2,10 @@
 What a learned kernel looks like
 ================================
 
-A Gaussian kernel sees a round neighbourhood of the same width everywhere. A tessellated kernel that
-was learned has the shape that its data asked for: here edges along the columns, for classes that
-meet in steps. Both are drawn as seen from one point, with the decision surfaces below: one rounds
-the corners off, the other keeps them.
+A Gaussian kernel has a round neighbourhood of the same width everywhere. A learned tessellated
+kernel adapts to the data: here it has edges along the columns, because the boundary of the
+classes has steps. Both are drawn as k(point, ·), with the decision surfaces below: the Gaussian
+kernel rounds the corners off, the tessellated one keeps them.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ gaussian = GridSearchCV(SVC(), {"C": C, "gamma": [1.0, 10.0, 100.0]}, cv=3).fit(
 learned = GridSearchCV(TessellatedKernelClassifier(tol=1e-2), {"C": C}, cv=3).fit(X, y)
 
 # %%
-# Above k(point, ·), below the decision values; the black line is where they are zero.
+# Top: k(point, ·). Bottom: decision values, which are zero on the black line.
 
 figure, axes = plt.subplots(2, 2, figsize=(8.6, 7.4), layout="constrained")
 point = np.array([[0.5, 0.5]])

@@ -2,9 +2,10 @@
 Forty views, of which three matter
 ==================================
 
-Forty sensors of three channels each; a machine fails when three of its parts leave their working
-points. Methods that see 120 columns at once hardly learn it. One kernel a view, and at most three
-of them, does, and the three are proved to be the best three for the training rows.
+A machine has forty sensors of three channels each, and fails when three of its parts leave their
+working points. Methods that use all 120 columns at once hardly learn this. With one kernel per
+view and at most three views it is learned, with a proof that no other three fit the training rows
+better.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +38,7 @@ methods = {
 rows = [100, 150, 200, 300, 400]
 
 # %%
-# Each method learns from more and more rows and is judged on the same thousand others.
+# Each method is fitted to increasing numbers of rows, and tested on the same thousand others.
 
 scores = {name: [] for name in methods}
 weights = {}
@@ -62,12 +63,12 @@ figure.suptitle(f"Learned from 300 rows: {ours:.1%} right, boosted trees {others
 plt.show()
 
 # %%
-# Accuracy at 300 rows, and how many views each of the two keeps.
+# Accuracy with 300 training rows, and the number of views that two of the methods keep.
 
 for name, course in scores.items():
     print(f"{name:<20} {course[rows.index(300)]:.3f}")
 
 # %%
-# The list of SimpleMKL holds the three and many more.
+# SimpleMKL keeps the three true views and many others.
 
 {name: int(np.sum(found > 1e-3)) for name, found in weights.items()}
