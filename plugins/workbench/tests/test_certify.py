@@ -135,6 +135,27 @@ def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -
     assert "proved relative gap" not in text
 
 
+def test_a_stationary_point_is_not_called_an_optimum(run: Callable, tmp_path: Path) -> None:
+    pytest.importorskip("kernelweave.evidence")
+    data, model, page = tmp_path / "waves.csv", tmp_path / "mkl.kw", tmp_path / "mkl.html"
+    state = np.random.default_rng(0)
+    X = state.normal(size=(60, 2)).round(3)
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * state.normal(size=60)
+    lines = [f"{a},{b},{c:.4f}" for (a, b), c in zip(X, y, strict=True)]
+    data.write_text("\n".join(["a,b,y", *lines]))
+    given = ("--target", "y")
+    fitted = run("fit", data, *given, "--model", "evidence-mkl", "--no-compare", "--out", model)
+    certified = run("certify", model, data, *given)
+    assert run("report", model, "--out", page).status == 0
+    found = json.loads(run("certify", model, data, *given, "--json").out)
+    assert found["again_log_evidence"] == pytest.approx(found["log_evidence"], rel=1e-3)
+    for said in (fitted.out, certified.out, page.read_text()):
+        words = " ".join(said.split())
+        assert "a stationary point of the evidence, not its global maximum" in words
+        assert "proved" not in words
+        assert "proven" not in words
+
+
 def test_least_squares_learns_classes_under_the_name_of_its_algorithm(run: Callable) -> None:
     pytest.importorskip("kernelweave.ridge_mkl")
     tokens = (

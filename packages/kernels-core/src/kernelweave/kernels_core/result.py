@@ -248,8 +248,9 @@ class Result:
     remark : str
         Why it came to a stop, where the algorithm knows better than ``status``.
     premise : str
-        What the bounds are of, where the family says that this is not its kernel to the last digit:
-        an integral that is a sum over nodes, with an error that is estimated.
+        What the bounds are of, where the family says that this is not the problem itself: an
+        integral that is a sum over nodes, with an error that is estimated, or a convex problem that
+        touches another at a point.
     """
 
     value: float

@@ -16,7 +16,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from .errors import CommandError
 from .machines import kernel_machine
-from .model_catalog import fit_model
+from .model_catalog import fit_model, model_title
 from .models import Model
 from .progress import fit_bar
 from .scoring.held_out import HeldOut, held_out_by
@@ -71,7 +71,8 @@ def certify_model(
     the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
     the evidence kernel, which has no such bound, the held-out scores of both fits and
     ``predictions_differ``, at rows that neither saw: by what share of the target's spread, or
-    in what share of labels. Raises CommandError if the data are not those of the fit.
+    in what share of labels. For evidence MKL, whose bounds show a stationary point, the log
+    evidence by both of its algorithms. Raises CommandError if the data are not those of the fit.
     """
     _refuse_other_data(model, X, y)
     if proof is not None and certifier(model.header.algorithm) != _BEST["sparse-simplex"]:
@@ -85,11 +86,14 @@ def certify_model(
     again = clone(model.estimator)
     changed = {} if max_iter is None else {"max_iter": max_iter}
     kernel_machine(again).set_params(max_time=max_time, **changed)
-    if model.header.algorithm != "evidence":
+    is_evidence = model.header.algorithm == "evidence"
+    if not is_evidence and not hasattr(model.machine, "log_evidence_"):
         return _bounded(model, again, X, y, algorithm, tol, proof)
     if algorithm is not None:
-        raise CommandError(f"--algorithm {algorithm} does not apply to the evidence kernel")
-    return _repeated(model, again, X, y)
+        raise CommandError(
+            f"--algorithm {algorithm} does not apply to the {model_title(model.header.model)}"
+        )
+    return (_repeated if is_evidence else _other_way)(model, again, X, y)
 
 
 def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
@@ -127,6 +131,27 @@ def _repeated(
         "slope": float(np.nanmax(model.machine.certificate_.slopes)),
         "algorithm": "evidence",
         "status": again.result_.status.label,
+    }
+
+
+def _other_way(
+    model: Model, again: BaseEstimator, X: pd.DataFrame, y: npt.NDArray[Any]
+) -> dict[str, object]:
+    """Learn the weights of the evidence again by its other algorithm, and say where that ends."""
+    machine, known = kernel_machine(again), model.machine
+    other = next(each for each in ("lbfgs", "majorize") if each != known.algorithm)
+    machine.set_params(algorithm=other)
+    weight = _weights_of(model, y)
+    with fit_bar(f"learning the weights again by {other}"):
+        fit_model(again, X, y, weight)
+    machine = kernel_machine(again)
+    return {
+        "log_evidence": known.log_evidence_,
+        "again_log_evidence": machine.log_evidence_,
+        "gap": known.result_.gap,
+        "premise": known.result_.premise,
+        "algorithm": other,
+        "status": machine.result_.status.label,
     }
 
 
@@ -205,6 +230,7 @@ def _bounded(
         "lower_bound": lower,
         "upper_bound": upper,
         "excess": relative_gap(lower, old.upper_bound),
+        "premise": result.premise,
         "algorithm": name,
         "n_iter": result.n_iter,
         "seconds": result.seconds,

@@ -51,6 +51,7 @@ class _Family(NamedTuple):
 _CLASSES = ("classification",)
 _FAMILIES = {
     "evidence": _Family("evidence kernel", "evidence", "EvidenceKernel"),
+    "evidence-mkl": _Family("evidence MKL", "evidence", "EvidenceMKL"),
     # it maps each column to a box itself
     "tkl": _Family("tessellated kernel", "spectahedron", "TessellatedKernel", scaled=False),
     "sparse": _Family("sparse MKL", "mkl_sparse", "SparseMKL"),

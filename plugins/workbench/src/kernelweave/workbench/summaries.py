@@ -68,6 +68,7 @@ def summary(model: Model) -> dict[str, Any]:
         "lower_bound": result.lower_bound,
         "upper_bound": result.upper_bound,
         "gap": result.gap,
+        "premise": result.premise,
         "tol": settings.get("tol"),
         "status": result.status.label,
         "message": result.status.value,
@@ -159,15 +160,18 @@ def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
 def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows that say how good the learned kernel is for its objective.
 
-    `found`: a `summary`. Iterations, bounds, gap, status.
+    `found`: a `summary`. Iterations, bounds, what they are of where that is not the problem itself,
+    gap, status.
     """
     asked = "" if found["tol"] is None else f" (asked for {found['tol']:g})"
+    premise = found.get("premise")
     return {
         "iterations": f"{found['n_iter']}",
         "lower bound": f"{found['lower_bound']:.8g}",
         "upper bound": f"{found['upper_bound']:.8g}",
         "relative gap": f"{found['gap']:.2e}{asked}",
         "status": found["message"],
+        **({"premise": premise} if premise else {}),
     }
 
 
@@ -270,6 +274,8 @@ def _proved(found: Mapping[str, Any]) -> str:
             "This is an estimate, not a proof: the predictor is optimal for the chosen kernel, "
             f"but the kernel {kernel}."
         )
+    if premise := found.get("premise"):
+        return f"This is an estimate, not a proof: {premise}."
     if not found["gap"] < float("inf"):
         return "This algorithm has no lower bound, so the distance to the optimum is not known."
     lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"

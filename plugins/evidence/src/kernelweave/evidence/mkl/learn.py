@@ -49,6 +49,11 @@ class NoisyFamily:
 
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
+    premise: ClassVar[str] = (
+        "the bounds are of the convex problem that touches the negative log evidence at these "
+        "weights; where they meet, the weights are a stationary point of the evidence, not its "
+        "global maximum"
+    )
     stored: FittedDictionary | PrecomputedDictionary
     share: FloatArray
 

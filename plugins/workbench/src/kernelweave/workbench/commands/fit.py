@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 
 
 ModelName = Literal[
-    "evidence", "tkl", "sparse", "ridge", "gmkl", "average", "cka", "easy", "pwmk", "simple"
-]
+    "evidence", "evidence-mkl", "tkl", "sparse", "ridge", "gmkl", "average", "cka", "easy", "pwmk",
+    "simple",
+]  # fmt: skip
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
 _OTHERS = Parameter(group=Group("Model parameters", sort_key=1))
@@ -129,8 +130,9 @@ def fit_command(
     seed : int
         Random seed: the same command writes the same file.
     model : str
-        Model to fit: evidence (the default), tkl (tessellated kernel, with bounds on the optimum),
-        sparse (few of many kernels), ridge, gmkl (SVM counterpart of ridge, classification only),
+        Model to fit: evidence (the default), evidence-mkl (weights of given kernels by the
+        evidence), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many
+        kernels), ridge, gmkl (SVM counterpart of ridge, classification only),
         average, cka, easy, pwmk, simple.
     algorithm : str
         Algorithm that learns the kernel, see `kernelweave list`. It determines the model.

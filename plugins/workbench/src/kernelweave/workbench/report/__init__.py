@@ -116,7 +116,7 @@ def _facts(
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))
     facts.append(("training rows", f"{about['n_samples']}"))
-    if about["gap"] < float("inf") and not about["is_rule"]:
+    if about["gap"] < float("inf") and not about["is_rule"] and not about["premise"]:
         facts.append(("proved relative gap", f"{about['gap']:.1e}"))
     return facts
 

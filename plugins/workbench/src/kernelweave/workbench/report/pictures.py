@@ -284,9 +284,12 @@ def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Pictu
     """
     made, machine = [], model.machine
     if len(machine.result_.history) >= 2:
+        said = "The optimum is proved to be within the grey band"
+        if premise := machine.result_.premise:
+            said = premise[0].upper() + premise[1:]
         text = (
-            f"The optimum is proved to be within the grey band. After {machine.result_.n_iter} "
-            f"iterations the relative gap is {machine.result_.gap:.1e}."
+            f"{said}. After {machine.result_.n_iter} iterations the relative gap is "
+            f"{machine.result_.gap:.1e}."
         )
         made.append(picture("Convergence", text, partial(_draw_course, machine), height=4.2))
     P = getattr(machine, "P_", None)
