@@ -105,14 +105,15 @@ def check() -> float:
     from kernelweave_check import check as checked
 
     lines = (
-        '{"format":"kernelweave-proof 1","n_rows":1,"n_kernels":1,"k0":1,"lambda":"0",'
-        '"epsilon":"0","lower":"0","upper":"0"}',
+        '{"format":"kernelweave-proof 1","set":"sparse","n_rows":1,"n_kernels":1,"k0":1,'
+        '"views":[0],"n_views":1,"lambda":"0","degree":1,"epsilon":"0","intercept":1,'
+        '"lower":"0","upper":"0"}',
         '{"task":{"linear":{"exponent":0,"values":[1]},"low":{"exponent":0,"values":[0]},'
-        '"high":{"exponent":0,"values":[1]}}}',
-        '{"kernel":{"exponent":0,"width":1,"rows":["9"]}}',
+        '"high":{"exponent":0,"values":[1]},"curvature":{"exponent":0,"values":[0]}}}',
+        '{"kernel":{"exponent":0,"rows":[[1]]}}',
         '{"weights":{"exponent":0,"values":[1]},"points":[{"exponent":0,"values":[0]}],'
         '"offsets":["1"]}',
-        '{"factor":{"exponent":0,"width":1,"rows":["9"]}}',
+        '{"factor":{"exponent":0,"rows":[[1]]}}',
         '{"cut":[{"exponent":0,"values":[0]}]}',
         '{"cuts":[0],"weights":[1],"tau":"0"}',
     )

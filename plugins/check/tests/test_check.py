@@ -19,8 +19,7 @@ def numbers(*values: int, exponent: int = 0) -> dict[str, Any]:
 
 
 def triangle(*rows: list[int]) -> dict[str, Any]:
-    texts = ["".join(f"{each + 8:x}" for each in row) for row in rows]
-    return {"exponent": 0, "width": 1, "rows": texts}
+    return {"exponent": 0, "rows": list(rows)}
 
 
 def by_hand() -> list[dict[str, Any]]:
@@ -28,9 +27,11 @@ def by_hand() -> list[dict[str, Any]]:
 
     u = (−t, t) gives 2t − ½·4t²: 1/2 at t = 1/2 for both kernels, and the penalty 1: 3/2.
     """
-    head = {"format": kernelweave_check.FORMAT, "n_rows": 2, "n_kernels": 2, "k0": 1}
-    head |= {"lambda": "1", "epsilon": "0", "lower": "1.5", "upper": "1.5"}
+    head = {"format": kernelweave_check.FORMAT, "set": "sparse", "n_rows": 2, "n_kernels": 2}
+    head |= {"k0": 1, "lambda": "1", "views": [0, 0], "n_views": 1, "degree": 1, "intercept": 1}
+    head |= {"epsilon": "0", "lower": "1.5", "upper": "1.5"}
     task = {"linear": numbers(-1, 1), "low": numbers(-1, 0), "high": numbers(0, 1)}
+    task |= {"curvature": numbers(0, 0)}
     reach = {"weights": numbers(1, 0), "points": [numbers(-1, 1, exponent=-1)], "offsets": ["0"]}
     leaf = {"cuts": [0], "weights": [1], "tau": "-1.5"}
     return [
@@ -47,6 +48,52 @@ def by_hand() -> list[dict[str, Any]]:
     ]
 
 
+def powers_by_hand() -> list[dict[str, Any]]:
+    """Ridge on the same points with ρ = 2, kernels xy and I, weights that sum to 1.
+
+    u = (−t, t) gives 2t − 2t² − ½·4t²: 1/4 at t = 1/4 for the first kernel, more for the second.
+    """
+    head = {"format": kernelweave_check.FORMAT, "set": "powers", "n_rows": 2, "n_kernels": 2}
+    head |= {"norm": "1", "radius": "1", "center": numbers(0, 0), "beta": "0", "degree": 1}
+    head |= {"intercept": 1, "epsilon": "0", "lower": "0.25", "upper": "0.25"}
+    free = {"exponent": 0, "values": [None, None]}
+    task = {"linear": numbers(-1, 1), "low": free, "high": free, "curvature": numbers(2, 2)}
+    u = numbers(-1, 1, exponent=-2)
+    return [
+        head,
+        {"task": task},
+        {"kernel": triangle([1], [-1, 1])},
+        {"kernel": triangle([1], [0, 1])},
+        {"weights": numbers(1, 0), "points": [u], "offsets": ["0"]},
+        {"factor": triangle([1], [-1, 0])},
+        {"cut": [u]},
+        {"roots": numbers(1, 1)},
+    ]
+
+
+def integrals_by_hand() -> list[dict[str, Any]]:
+    """Samples 1/4 and 3/4 in [0, 1], degree 0, C = 1: 1, by P = [1, −1; −1, 1] and u = (−1, 1).
+
+    With them k(x, y) = ∫ ±1 dz = 1 − 2|x − y|, and D = ½[1, −1; −1, 1].
+    """
+    head = {"format": kernelweave_check.FORMAT, "set": "integrals", "n_rows": 2, "n_kernels": 1}
+    head |= {"degree": 0, "z_degree": 0, "min_eig": "0", "exponent": -2, "box": [[0], [4]]}
+    head |= {"intercept": 1, "epsilon": "0", "lower": "0.99999999", "upper": "1"}
+    task = {"linear": numbers(-1, 1), "low": numbers(-1, 0), "high": numbers(0, 1)}
+    task |= {"curvature": numbers(0, 0)}
+    u = numbers(-1, 1)
+    return [
+        head,
+        {"task": task},
+        {"sample": [1]},
+        {"sample": [3]},
+        {"columns": [numbers(1, -1)], "points": [u], "offsets": ["0"]},
+        {"cut": [u]},
+        # the factor of I − D is √½(1, 0; 1, 0)
+        {"largest": "1", "factor": {"exponent": -30, "rows": [[759250125], [759250125, 0]]}},
+    ]
+
+
 def written(tmp_path: Path, rows: list[Any]) -> Path:
     path = tmp_path / "proof.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
@@ -59,37 +106,52 @@ def test_a_proof_by_hand(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     assert (found.lower, found.upper, found.n_leaves) == (1.5, 1.5, 2)
     monkeypatch.setattr(sys, "argv", ["kernelweave-check", str(path)])
     main()
-    assert "Proved: the optimum for 2 rows and 2 kernels" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Proved (format kernelweave-proof 1, set sparse, n_rows 2, n_kernels 2, k0 1" in said
+    assert "lies between 1.5 and 1.5" in said
+    found = check(written(tmp_path, powers_by_hand()))
+    assert (found.lower, found.upper, found.n_leaves) == (0.25, 0.25, 1)
+    found = check(written(tmp_path, integrals_by_hand()))
+    assert (found.side, found.upper) == (2, 1)
 
 
 @pytest.mark.parametrize(
     ("line", "change", "message"),
     [
-        (0, {"lower": "1.5000001"}, "the tree proves 1.5, not 1.5000001"),
-        (0, {"upper": "1.4999999"}, "the weights reach 1.5, not 1.4999999"),
-        (0, {"lambda": "0.99"}, "the tree proves"),
-        (0, {"lambda": "-1"}, "must not be negative"),
-        (0, {"lambda": "1e9999"}, "must be a number as text"),
+        (0, {"lower": "1.5000001"}, "the cuts prove 1.5, not 1.5000001"),
+        (0, {"upper": "1.4999999"}, "the kernel reaches 1.5, not 1.4999999"),
+        (0, {"lambda": "0.99"}, "the cuts prove"),
+        (0, {"lambda": "-1"}, "no set of kernels"),
+        (0, {"lambda": "1e9999"}, "must be a text"),
         (0, {"k0": 0}, "k0 must be a whole number"),
-        (0, {"n_rows": 3}, "must be a list of 3 entries"),
+        (0, {"k0": True}, "k0 must be a whole number"),
+        (0, {"k0": 1.0}, "invalid literal"),
+        (0, {"views": [0, 1], "n_views": 2}, "the cuts prove"),
+        (0, {"n_rows": 3}, "must have 3 whole numbers"),
         (0, {"format": "kernelweave-proof 0"}, "this is no proof file"),
+        (0, {"set": "other"}, "the set must be"),
+        (0, {"epsilon": "-1"}, "no set of kernels"),
+        (1, {"task": {}}, "linear"),
         (2, {"kernel": triangle([1], [-1, 2])}, "reach"),
-        (2, {"kernel": {"exponent": 0, "width": 1, "rows": ["9", "g9"]}}, "digits, 0 to f"),
+        (2, {"kernel": {"exponent": 0, "rows": [[1], ["1", 0]]}}, "whole numbers"),
+        (2, {"kernel": {"exponent": 0, "rows": [[1], [-1, None]]}}, "whole numbers"),
+        (2, {"kernel": {"exponent": 0, "rows": [[1, 0], [-1, 1]]}}, "rows of 1 to 2"),
         (4, {"weights": numbers(1, 1)}, "sum to 1"),
-        (4, {"weights": numbers(1, 1, exponent=-1)}, "more weights than allowed"),
+        (4, {"weights": numbers(1, 1, exponent=-1)}, "fewer may be positive"),
         (4, {"weights": numbers(2, -1)}, "must not be negative"),
         (4, {"offsets": ["1"]}, "reach"),
+        (4, {"points": []}, "zip"),
         (5, {"factor": triangle([1], [1, 0])}, "reach"),
         (6, {"cut": [numbers(-1, 2, exponent=-1)]}, "must sum to 0"),
         (6, {"cut": [numbers(-2, 2)]}, "not within the box"),
         (6, {"cut": [numbers(1, -1)]}, "not within the box"),
         (7, {"branch": 2}, "branch must be a whole number from 0 to 1"),
         (8, {"branch": 0}, "kernel 0 cannot be branched on here"),
-        (8, {"cuts": [1]}, "a cut must be a whole number from 0 to 0"),
-        (8, {"weights": [0]}, "must not all be 0"),
-        (8, {"weights": [-1]}, "a weight must be a whole number"),
-        (8, {"tau": "-1.4"}, "the tree proves"),
-        (9, {"tau": "-1.6"}, "the tree proves"),
+        (8, {"cuts": [1]}, "out of range"),
+        (8, {"weights": [0]}, "a weight of a leaf"),
+        (8, {"weights": [-1]}, "a weight of a leaf"),
+        (8, {"tau": "-1.4"}, "the cuts prove"),
+        (9, {"tau": "-1.6"}, "the cuts prove"),
     ],
 )
 def test_what_does_not_hold_is_refused(
@@ -97,6 +159,77 @@ def test_what_does_not_hold_is_refused(
 ) -> None:
     rows = by_hand()
     rows[line] = {**rows[line], **change} if line != 8 or "branch" not in change else change
+    with pytest.raises(ProofError, match=message):
+        check(written(tmp_path, rows))
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "message"),
+    [
+        (0, {"lower": "0.2500001"}, "the cuts prove 0.25, not"),
+        (0, {"upper": "0.2499999"}, "the kernel reaches 0.25, not"),
+        (0, {"norm": "2"}, "the cuts prove"),
+        (0, {"norm": "1/2"}, "no set of kernels"),
+        (0, {"degree": 2}, "no set of kernels"),
+        (0, {"radius": "0.5"}, "the kernel reaches"),
+        (0, {"radius": "1.5"}, "the cuts prove"),
+        (0, {"center": numbers(1, 0)}, "NoneType"),
+        (0, {"center": numbers(-1, 0)}, "no set of kernels"),
+        (0, {"beta": "0.05"}, "the kernel reaches"),
+        (0, {"beta": "-1"}, "no set of kernels"),
+        (2, {"kernel": triangle([2], [-2, 2])}, "NoneType"),
+        (3, {"kernel": triangle([4], [0, 4])}, "the cuts prove"),
+        (4, {"weights": numbers(0, 1)}, "the kernel reaches"),
+        (4, {"weights": numbers(1, 1)}, "not in the ball"),
+        (4, {"weights": numbers(2, -1)}, "must not be negative"),
+        (5, {"factor": triangle([2], [-1, 0])}, "NoneType"),
+        (6, {"cut": [numbers(-1, 1, exponent=-1)]}, "the cuts prove"),
+        (6, {"cut": [numbers(-1, 2, exponent=-2)]}, "must sum to 0"),
+        (7, {"roots": numbers(1, 0)}, "must be positive"),
+        (7, {"roots": numbers(1)}, "must have 2 whole numbers"),
+    ],
+)
+def test_powers_that_do_not_hold_are_refused(
+    tmp_path: Path, line: int, change: dict[str, Any], message: str
+) -> None:
+    rows = powers_by_hand()
+    rows[line] |= change
+    with pytest.raises(ProofError, match=message):
+        check(written(tmp_path, rows))
+
+
+def test_without_an_intercept_there_is_no_offset(tmp_path: Path) -> None:
+    rows = powers_by_hand()
+    rows[0]["intercept"], rows[4]["offsets"] = 0, ["1"]
+    with pytest.raises(ProofError, match="the offset must be 0"):
+        check(written(tmp_path, rows))
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "message"),
+    [
+        (0, {"lower": "1.0000001"}, "the cuts prove"),
+        (0, {"upper": "0.9999999"}, "the kernel reaches 1.0, not"),
+        (0, {"box": [[2], [4]]}, "outside the box"),
+        (0, {"box": [[4], [4]]}, "no set of kernels"),
+        (0, {"min_eig": "0.5"}, "the trace of P"),
+        (0, {"z_degree": -1}, "z_degree must be"),
+        (2, {"sample": [2]}, "the kernel reaches"),
+        (2, {"sample": [0]}, "the kernel reaches"),
+        (2, {"sample": [1, 1]}, "longer"),
+        (4, {"columns": [numbers(1, 1)]}, "the kernel reaches"),
+        (4, {"columns": [numbers(2, -1)]}, "the trace of P"),
+        (5, {"cut": [numbers(-2, 2)]}, "not within the box"),
+        (5, {"cut": [numbers(-1, 1, exponent=-1)]}, "the cuts prove"),
+        (6, {"largest": "1.1"}, "the cuts prove"),
+        (6, {"factor": {"exponent": 0, "rows": [[1], [1, 0]]}}, "the cuts prove"),
+    ],
+)
+def test_integrals_that_do_not_hold_are_refused(
+    tmp_path: Path, line: int, change: dict[str, Any], message: str
+) -> None:
+    rows = integrals_by_hand()
+    rows[line] |= change
     with pytest.raises(ProofError, match=message):
         check(written(tmp_path, rows))
 
@@ -110,7 +243,7 @@ def test_no_line_can_be_left_out(tmp_path: Path, missing: int) -> None:
 
 
 def test_nothing_may_follow(tmp_path: Path) -> None:
-    with pytest.raises(ProofError, match="nothing may follow the tree"):
+    with pytest.raises(ProofError, match="nothing may follow the proof"):
         check(written(tmp_path, [*by_hand(), {}]))
 
 

@@ -1,121 +1,51 @@
-"""Check a proof file of KernelWeave with whole numbers and fractions, and nothing else.
+"""Check a proof file of KernelWeave with whole numbers and fractions: nothing is rounded.
 
-A proof file says: over weights β ≥ 0 with Σβ = 1, at most k₀ of them positive (with views: at most
-k₀ in each of at most g views), the minimum of
+A file says that the minimum over a set of kernel matrices K of
 
-    F(β) = Σₜ max {pₜᵀu − ε‖u‖₁ − ½uᵀK(β)u : lowₜ ≤ u ≤ highₜ, Σu = 0} + λ‖β‖²,   K(β) = Σⱼ βⱼKⱼ
+    Σₜ max {pₜᵀu − ε‖u‖₁ − ½Σᵢ ρₜᵢuᵢ² − ½uᵀKu : lowₜ ≤ u ≤ highₜ, Σu = 0} + what K costs
 
-lies between two numbers, and that the weights in the file reach the upper one. With one kernel and
-λ = 0 it is the dual of a support vector machine. All is recomputed here, and nothing is rounded.
-
-Why the lower number holds. A feasible u (a *cut*) gives F(β) ≥ κ − Σⱼ βⱼ hⱼ + λ‖β‖² with
-κ = pᵀu − ε‖u‖₁ and hⱼ = ½uᵀKⱼu, and so does every mean of cuts. A tree of branches, "with kernel j"
-and "without kernel j", covers all supports S; in each leaf, for any number τ,
-
-    min over β on S of λ‖β‖² − hᵀβ ≥ −τ − Σ_{j ∈ S} max(hⱼ − τ, 0)²/4λ   (λ = 0: ≥ −max hⱼ),
-
-and the S of the leaf for which this is least holds the largest terms: no other is looked at.
-
-Why the upper number holds. If K(β) + δI is positive semidefinite, then for any v and b
-
-    max {pᵀu − ε‖u‖₁ − ½uᵀK(β)u} ≤ ½vᵀf + Σᵢ maxᵤ {u(pᵢ − fᵢ − b) − ε|u| + ½δu²}
-
-with f = (K(β) + δI)v and u = lowᵢ, 0 or highᵢ, since each part is convex. The file gives a lower
-triangular L; δ is the largest row sum of |K(β) − LLᵀ|, which no eigenvalue of that matrix exceeds.
+(support vector machines; ridge regression, which may lack Σu = 0) lies between two numbers, and
+that the kernel in the file reaches the upper one. The sets:
+    sparse     K = Σ βⱼKⱼ, β ≥ 0, Σβ = 1, ≤ k₀ of them positive in each of ≤ g views; costs λ‖β‖²
+    powers     K = (Σ μⱼKⱼ)^∘d entry by entry, μ = c + Λt, t ≥ 0, Σ tⱼ^q ≤ 1, 1 ≤ d ≤ q; or
+               without this limit, at the cost βΣ tⱼ^q
+    integrals  k(x, y) = ∫ N(z, x)ᵀ P N(z, y) dz over a box, N = [Z·I(z ≥ x), Z·(1 − I(z ≥ x))],
+               Z all monomials in x and z of a degree, P ⪰ ηI and tr P = its side
+The upper number. If K + δI is positive semidefinite, then for any v and b a maximum is at most
+½vᵀf + Σᵢ maxᵤ {u(pᵢ − fᵢ − b) − ε|u| + ½(δ − ρᵢ)u²} with f = (K + δI)v. The file gives a lower
+triangular L; δ is the largest row sum of |K − LLᵀ|, which no eigenvalue of that matrix exceeds.
+The lower number. A feasible u (a *cut*) gives at least κ − ½uᵀKu, κ the terms without K. Sparse:
+branches "with kernel j" and "without" cover all supports S; in each leaf a mean of cuts, of which
+hⱼ = ½uᵀKⱼu, and any τ give λ‖β‖² − hᵀβ ≥ −τ − Σ_{j ∈ S} max(hⱼ − τ, 0)²/4λ. Powers: ½uᵀKu is at
+most a polynomial in μ with no negative coefficient, concave in tⱼ^q as d ≤ q, and so below its
+tangent at any t > 0. Integrals: uᵀKu = ⟨P, D⟩ ≤ (1 − η) tr P λₘₐₓ(D) + η tr D, D = Σ uₖuₗ∫NNᵀ.
 """
 
 import hashlib
 import json
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import chain
+from functools import reduce
+from itertools import chain, combinations_with_replacement, product
 from operator import mul
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace as Problem
+from typing import Any
 
-__all__ = ["ProofError", "Verdict", "check"]
+__all__ = ["ProofError", "check"]
 FORMAT = "kernelweave-proof 1"
+NUMBER = r"-?\d{1,2000}(\.\d{1,2000})?(e[+-]?\d{1,3})?|\d{1,3}/[1-9]\d{0,2}"
+UNREADABLE = (LookupError, ArithmeticError, ValueError, TypeError, RuntimeError, StopIteration)
 Row = dict[str, Any]
-Some = set[int]
-DIGITS = set("0123456789abcdef")
-NUMBER = r"-?\d{1,2000}(\.\d{1,2000})?(e[+-]?\d{1,3})?"
+Numbers = list[Fraction]
+# A lower triangle, or the half of a symmetric matrix: rows of whole numbers, and their unit.
+Matrix = tuple[list[list[int]], Fraction]
 
 
 class ProofError(ValueError):
     """A line of a proof file that does not hold, or that cannot be read."""
-
-
-class Vector(NamedTuple):
-    """Numbers ``values[i] · 2^exponent``."""
-
-    values: list[int]
-    exponent: int
-
-    def at(self, i: int) -> Fraction:
-        """Return entry i."""
-        return self.values[i] * Fraction(2) ** self.exponent
-
-
-class Matrix(NamedTuple):
-    """A lower triangle, or the half of a symmetric matrix: ``rows[i][j] · 2^exponent``, j ≤ i."""
-
-    rows: list[list[int]]
-    exponent: int
-
-
-class BoxTask(NamedTuple):
-    """One maximum over u: the vector p and the two ends of the box, low ≤ 0 ≤ high."""
-
-    linear: Vector
-    low: Vector
-    high: Vector
-
-
-@dataclass
-class Stated:
-    """What a proof is about, with κ and all hⱼ of each cut that was read."""
-
-    n: int
-    q: int
-    k0: int
-    lam: Fraction
-    epsilon: Fraction
-    views: list[int]
-    n_views: int
-    tasks: list[BoxTask] = field(default_factory=list)
-    kernels: list[Matrix] = field(default_factory=list)
-    cuts: list[tuple[Fraction, list[Fraction]]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What was proved: the optimum lies in [lower, upper], as fractions without rounding.
-
-    Attributes
-    ----------
-    problem, lower, upper, n_leaves, sha256
-    """
-
-    problem: Stated
-    lower: Fraction
-    upper: Fraction
-    n_leaves: int
-    sha256: str
-
-    def __str__(self) -> str:
-        of, low, high = self.problem, self.lower, self.upper
-        views = f" in each of {of.n_views} views" if len(set(of.views)) > 1 else ""
-        gap = float((high - low) / max(abs(high), abs(low), Fraction(1, 10**99)))
-        return (
-            f"Proved: the optimum for {of.n} rows and {of.q} kernels, at most {of.k0} of them"
-            f"{views}, lies between {float(low):.12g} and {float(high):.12g}, which the weights in "
-            f"the file reach (relative gap {gap:.1e}; {len(of.cuts)} cuts, {self.n_leaves} "
-            f"leaves). Not proved: that its data, SHA-256 {self.sha256}, are yours."
-        )
 
 
 def need(holds: bool, why: str) -> None:
@@ -124,251 +54,321 @@ def need(holds: bool, why: str) -> None:
         raise ProofError(why)
 
 
-def whole(value: Any, name: str, least: int = 0, most: int = 10**30) -> int:
-    """Return a whole number within limits."""
-    sound = type(value) is int and least <= value <= most
+def whole(row: Row, name: str, least: int, most: int) -> int:
+    """Return a whole number of a line, within limits."""
+    sound = type(found := row[name]) is int and least <= found <= most
     need(sound, f"{name} must be a whole number from {least} to {most}")
-    return int(value)
+    return int(found)
 
 
-def fraction(value: Any, name: str) -> Fraction:
+def fraction(text: Any, name: str) -> Fraction:
     """Return a fraction or decimal that is written as text."""
-    sound = isinstance(value, str) and re.fullmatch(NUMBER, value)
-    need(bool(sound), f"{name} must be a number as text, such as '0.5' or '1e-9'")
-    return Fraction(value)
+    need(re.fullmatch(NUMBER, text) is not None, f"{name} must be a text such as '0.5' or '1e-9'")
+    return Fraction(text)
 
 
-def entries_of(row: Row, name: str, n: int | None) -> list[Any]:
-    """Return the list of a line under a name, of n entries."""
-    entries: Any = row.get(name)
-    sound = isinstance(entries, list) and n in (None, len(entries))
-    need(sound, f"{name} must be a list" + (f" of {n} entries" if n else ""))
-    return list(entries)
+def numbers(row: Row, n: int, name: str) -> list[Any]:
+    """Return n numbers ``values[i] · 2^exponent``; None stays."""
+    unit, values = Fraction(2) ** whole(row, "exponent", -5000, 5000), row["values"]
+    sound = len(values) == n and {*map(type, values)} <= {int, type(None)}
+    need(sound, f"{name} must have {n} whole numbers")
+    return [None if each is None else each * unit for each in values]
 
 
-def parts(row: Any, name: str, n: int) -> tuple[list[Any], int]:
-    """Return the n entries of ``values`` or ``rows`` and their exponent, from -5000 to 5000."""
-    need(isinstance(row, dict), f"{name} must be an object")
-    entries = entries_of(row, "rows" if "rows" in row else "values", n)
-    return entries, whole(row.get("exponent"), "exponent", -5000, 5000)
+def triangle(row: Row, n: int, name: str) -> Matrix:
+    """Return the matrix ``rows[i][j] · 2^exponent``, j ≤ i."""
+    unit, rows = Fraction(2) ** whole(row, "exponent", -5000, 5000), row["rows"]
+    sound = {*map(type, chain(*rows))} == {int} and [*map(len, rows)] == [*range(1, n + 1)]
+    need(sound, f"{name} must have rows of 1 to {n} whole numbers")
+    return rows, unit
 
 
-def vector(row: Any, n: int, name: str) -> Vector:
-    """Return n whole numbers with a common exponent."""
-    values, exponent = parts(row, name, n)
-    need(all(type(each) is int for each in values), f"{name} must hold whole numbers")
-    return Vector(values, exponent)
+def in_units(values: Numbers) -> tuple[list[int], Fraction]:
+    """Return numbers as multiples of a unit, and the unit."""
+    parts = reduce(lambda found, each: found * (each * found).denominator, values, 1)
+    return [int(each * parts) for each in values], Fraction(1, parts)
 
 
-def matrix(row: Any, n: int, name: str) -> Matrix:
-    """Return a triangle; an entry plus half the range takes ``width`` hexadecimal digits."""
-    rows, exponent = parts(row, name, n)
-    width = whole(row.get("width"), "width", 1, 1000)
-    half, found = 16**width // 2, []
-    for i, text in enumerate(rows):
-        sound = isinstance(text, str) and len(text) == (i + 1) * width and set(text) <= DIGITS
-        need(sound, f"row {i} of {name} must have {i + 1} entries of {width} digits, 0 to f")
-        places = range(0, len(text), width)
-        found.append([int(text[at : at + width], 16) - half for at in places])
-    return Matrix(found, exponent)
+def quadratic_form(kernels: list[Matrix], v: Numbers) -> Fraction:
+    """Return vᵀ(K₁ ∘ K₂ ∘ …)v of symmetric matrices."""
+    (entries, unit), total = in_units(v), 0
+    for i in filter(entries.__getitem__, range(len(entries))):
+        row = reduce(lambda a, b: list(map(mul, a, b)), (K[0][i] for K in kernels))
+        total += entries[i] * (2 * sum(map(mul, row, entries)) - row[i] * entries[i])
+    return Fraction(total * unit * unit * reduce(mul, (K[1] for K in kernels)))
 
 
-def product(K: Matrix, v: Vector) -> list[Fraction]:
-    """Return Kv of a symmetric matrix."""
-    values = [sum(map(mul, row, v.values)) for row in K.rows]
-    for row, entry in zip(K.rows, v.values, strict=True):
-        if entry:
-            for j in range(len(row) - 1):
-                values[j] += row[j] * entry
-    scale = Fraction(2) ** (K.exponent + v.exponent)
-    return [each * scale for each in values]
-
-
-def quadratic_form(K: Matrix, v: Vector) -> Fraction:
-    """Return vᵀKv of a symmetric matrix."""
-    total = 0
-    for i, row in enumerate(K.rows):
-        if v.values[i]:
-            total += v.values[i] * (2 * sum(map(mul, row, v.values)) - row[i] * v.values[i])
-    return total * Fraction(2) ** (K.exponent + 2 * v.exponent)
-
-
-def read_cut(problem: Stated, row: Row) -> None:
-    """Add a cut: check that its points are feasible, compute κ and hⱼ."""
-    points = entries_of(row, "cut", len(problem.tasks))
-    kappa, forms = Fraction(0), [Fraction(0)] * problem.q
-    for point, task in zip(points, problem.tasks, strict=True):
-        u = vector(point, problem.n, "the cut")
-        need(sum(u.values) == 0, "the entries of the cut must sum to 0")
-        for i in filter(u.values.__getitem__, range(problem.n)):
-            inside = task.low.at(i) <= u.at(i) <= task.high.at(i)
-            need(inside, f"entry {i} of the cut is not within the box")
-            kappa += task.linear.at(i) * u.at(i) - problem.epsilon * abs(u.at(i))
-        forms = [h + quadratic_form(K, u) / 2 for h, K in zip(forms, problem.kernels, strict=True)]
-    problem.cuts.append((kappa, forms))
-
-
-def leaf_bound(problem: Stated, row: Row, required: Some, excluded: Some) -> list[Fraction]:
-    """Return what a mean of cuts proves of a branch; nothing where the branch has no support."""
-    cuts = entries_of(row, "cuts", None)
-    weights = entries_of(row, "weights", len(cuts))
-    total = sum(whole(weight, "a weight") for weight in weights)
-    need(total > 0, "the weights of a leaf must not all be 0")
-    kappa, h = Fraction(0), [Fraction(0)] * problem.q
-    for i, weight in zip(cuts, weights, strict=True):
-        value, forms = problem.cuts[whole(i, "a cut", 0, len(problem.cuts) - 1)]
-        kappa += value * weight / total
-        h = [a + b * weight / total for a, b in zip(h, forms, strict=True)]
-    allowed = set(range(problem.q)) - excluded
-    if not is_possible(problem, required, allowed):
-        return []
-    if problem.lam == 0:
-        return [kappa - max(h[j] for j in allowed)]
-    tau = fraction(row.get("tau"), "tau")
-    squares = [max(each - tau, Fraction(0)) ** 2 for each in h]
-    most = largest_sum(problem, squares, required, allowed)
-    return [kappa - tau - most / (4 * problem.lam)]
-
-
-def is_possible(problem: Stated, required: set[int], allowed: set[int]) -> bool:
-    """Whether some support holds all required kernels and only allowed ones."""
-    counts = Counter(problem.views[j] for j in required)
-    few = len(counts) <= problem.n_views and max(counts.values(), default=0) <= problem.k0
-    return few and bool(allowed)
-
-
-def largest_sum(problem: Stated, gains: list[Fraction], required: Some, allowed: Some) -> Fraction:
-    """Return the largest sum of nonnegative gains over the supports of a branch."""
-    held, others = list[Fraction](), list[Fraction]()
-    for view in set(problem.views):
-        own = [gains[j] for j in required if problem.views[j] == view]
-        free = [gains[j] for j in allowed - required if problem.views[j] == view]
-        best = sum(own + sorted(free, reverse=True)[: problem.k0 - len(own)], Fraction(0))
-        (held if own else others).append(best)
-    left = problem.n_views - len(held)
-    return sum(held + sorted(others, reverse=True)[:left], Fraction(0))
-
-
-def tree_bound(problem: Stated, rows: Iterator[Row]) -> tuple[Fraction, int]:
-    """Return the least bound of all leaves and their number; a stack holds what is to come."""
-    bounds: list[list[Fraction]] = []
-    left: list[tuple[set[int], set[int]]] = [(set(), set())]
-    while left:
-        required, excluded = left.pop()
-        row = next(rows)
-        if "branch" in row:
-            j = whole(row["branch"], "branch", 0, problem.q - 1)
-            need(j not in required | excluded, f"kernel {j} cannot be branched on here")
-            left += [(required, excluded | {j}), (required | {j}, excluded)]
-        else:
-            bounds.append(leaf_bound(problem, row, required, excluded))
-    need(any(bounds), "no branch has a support")
-    return min(chain(*bounds)), len(bounds)
-
-
-def weighted(problem: Stated, weights: Vector) -> Matrix:
-    """Return K(β)."""
-    used = [(w, K) for w, K in zip(weights.values, problem.kernels, strict=True) if w]
-    low = min(K.exponent for _, K in used)
-    factors = [w << (K.exponent - low) for w, K in used]
-    rows = []
-    for some in zip(*(K.rows for _, K in used), strict=True):
-        rows.append([sum(map(mul, factors, entries)) for entries in zip(*some, strict=True)])
-    return Matrix(rows, low + weights.exponent)
+def combined(of: Problem, weights: Numbers) -> Matrix:
+    """Return (Σ μⱼKⱼ)^∘d."""
+    used = [(w * K[1], K[0]) for w, K in zip(weights, of.kernels, strict=True) if w]
+    (factors, unit), parts = in_units([w for w, _ in used]), [rows for _, rows in used]
+    every = (zip(*some, strict=True) for some in zip(*parts, strict=True))
+    found = [[sum(map(mul, factors, each)) ** of.degree for each in some] for some in every]
+    return found, unit**of.degree
 
 
 def semidefinite_shift(K: Matrix, L: Matrix) -> Fraction:
     """Return the largest row sum of |K − LLᵀ|: K plus that times the identity is semidefinite."""
-    low, sums = min(K.exponent, 2 * L.exponent), [0] * len(K.rows)
-    up, down = K.exponent - low, 2 * L.exponent - low
-    for i, (row, left) in enumerate(zip(K.rows, L.rows, strict=True)):
+    ratio, sums = L[1] ** 2 / K[1], [0] * len(K[0])
+    for i, (row, left) in enumerate(zip(K[0], L[0], strict=True)):
         for j in range(i + 1):
-            off = abs((row[j] << up) - (sum(map(mul, L.rows[j], left)) << down))
+            off = abs(row[j] * ratio.denominator - ratio.numerator * sum(map(mul, L[0][j], left)))
             sums[i] += off
-            if j < i:
-                sums[j] += off
-    return max(sums) * Fraction(2) ** low
+            sums[j] += off if j < i else 0
+    return max(sums) * K[1] / ratio.denominator
 
 
-def upper_bound(problem: Stated, row: Row, factor: Row) -> Fraction:
-    """Return a number that the objective at the weights does not exceed."""
-    weights = vector(row.get("weights"), problem.q, "weights")
-    beta = [weights.at(j) for j in range(problem.q)]
-    need(min(beta) >= 0 and sum(beta) == 1, "weights must not be negative and sum to 1")
-    support = {j for j, each in enumerate(beta) if each}
-    need(is_possible(problem, support, support), "there are more weights than allowed")
-    K = weighted(problem, weights)
-    delta = semidefinite_shift(K, matrix(factor.get("factor"), problem.n, "the factor"))
-    points, offsets = (entries_of(row, name, len(problem.tasks)) for name in ("points", "offsets"))
-    total = problem.lam * sum((each * each for each in beta), Fraction(0))
-    for point, offset, task in zip(points, offsets, problem.tasks, strict=True):
-        v, b = vector(point, problem.n, "the point"), fraction(offset, "the offset")
-        for i, value in enumerate(product(K, v)):
-            f = value + delta * v.at(i)
-            rest, low, high = task.linear.at(i) - f - b, task.low.at(i), task.high.at(i)
-            up = high * (rest - problem.epsilon + delta * high / 2)
-            down = low * (rest + problem.epsilon + delta * low / 2)
-            total += v.at(i) * f / 2 + max(up, down, Fraction(0))
-    return total
-
-
-def read_problem(row: Row) -> Stated:
+def read_problem(row: Row) -> Problem:
     """Return the problem of the first line."""
-    need(row.get("format") == FORMAT, f"this is no proof file: its format must be {FORMAT!r}")
-    n, q, k0 = (whole(row.get(name), name, 1) for name in ("n_rows", "n_kernels", "k0"))
-    lam, epsilon = (fraction(row.get(name), name) for name in ("lambda", "epsilon"))
-    need(lam >= 0 and epsilon >= 0, "lambda and epsilon must not be negative")
-    n_views = whole(row.get("n_views", 1), "n_views", 1)
-    views = entries_of(row, "views", q) if "views" in row else [0] * q
-    return Stated(n, q, k0, lam, epsilon, [whole(each, "a view") for each in views], n_views)
+    need(row["format"] == FORMAT, f"this is no proof file: its format must be {FORMAT!r}")
+    n, q = (whole(row, name, 1, 10**9) for name in ("n_rows", "n_kernels"))
+    of = Problem(
+        n=n, q=q, kind=row["set"], tasks=[], kernels=[], samples=[], cuts=[], low=(), high=()
+    )
+    of.degree, of.intercept = whole(row, "degree", 0, 9), whole(row, "intercept", 0, 1)
+    of.epsilon = fraction(row["epsilon"], "epsilon")
+    if of.kind == "sparse":
+        of.k0, of.n_views = (whole(row, name, 1, q) for name in ("k0", "n_views"))
+        of.lam, of.views = fraction(row["lambda"], "lambda"), row["views"]
+        sound = of.degree == 1 and len(of.views) == q and of.lam >= 0
+    elif of.kind == "powers":
+        of.norm, of.root = (norm := fraction(row["norm"], "norm")).as_integer_ratio()
+        of.radius, of.beta = (fraction(row[name], name) for name in ("radius", "beta"))
+        of.center = numbers(row["center"], q, "the center")
+        sound = of.degree <= norm <= of.norm < 999 and min(of.radius, of.beta, *of.center) >= 0
+    else:
+        need(of.kind == "integrals", "the set must be 'sparse', 'powers' or 'integrals'")
+        (of.low, of.high), of.unit = row["box"], Fraction(2) ** whole(row, "exponent", -5000, 0)
+        of.least, most = fraction(row["min_eig"], "min_eig"), whole(row, "z_degree", 0, 9)
+        sides = [b - a for a, b in zip(of.low, of.high, strict=True)]
+        sound = len(sides) == q and min(sides) > 0 <= of.least <= 1
+        of.monomials = []  # of degree or less: -1 stands for 1
+        for each in combinations_with_replacement(range(-1, 2 * q), of.degree):
+            xs, zs = tuple(j for j in each if 0 <= j < q), tuple(j - q for j in each if j >= q)
+            of.monomials += [(xs, zs)] if len(zs) <= most else []
+        of.side = 2 * len(of.monomials)
+    need(sound and of.epsilon >= 0, f"no set of kernels has these parameters: {row}")
+    return of
 
 
-def read_task(row: Any, n: int) -> BoxTask:
-    """Return a task; its box must hold 0."""
-    need(isinstance(row, dict), "a task must be an object")
-    task = BoxTask(*(vector(row.get(name), n, name) for name in BoxTask._fields))
-    need(max(task.low.values) <= 0 <= min(task.high.values), "the box of a task must hold 0")
-    return task
+def read_cut(of: Problem, row: Row) -> None:
+    """Add a cut: check that its points are feasible, compute κ and ½uᵀ(Kᵢ ∘ …)u of d kernels."""
+    points, kappa, forms = [numbers(each, of.n, "the cut") for each in row["cut"]], Fraction(0), {}
+    for u, task in zip(points, of.tasks, strict=True):
+        need(not of.intercept or sum(u) == 0, "the entries of the cut must sum to 0")
+        for i, (each, p, low, high, rho) in enumerate(zip(u, *task, strict=True)):
+            inside = (low is None or low <= each) and (high is None or each <= high)
+            need(inside, f"entry {i} of the cut is not within the box")
+            kappa += p * each - of.epsilon * abs(each) - rho * each * each / 2
+    for some in combinations_with_replacement(range(len(of.kernels)), of.degree or 1):
+        total = sum(quadratic_form([of.kernels[j] for j in some], u) for u in points)
+        forms[some] = Fraction(total) / 2
+    of.cuts.append((kappa, points, forms))
+
+
+def largest_sum(of: Problem, gains: Numbers, required: set[int], allowed: set[int]) -> Numbers:
+    """Return the largest sum of nonnegative gains over the supports of a branch, if it has any."""
+    held, others = Numbers(), Numbers()
+    for view in set(of.views):
+        own = [gains[j] for j in required if of.views[j] == view]
+        free = [gains[j] for j in allowed - required if of.views[j] == view]
+        if len(own) > of.k0:
+            return []
+        best = sum(own + sorted(free, reverse=True)[: of.k0 - len(own)], Fraction(0))
+        (held if own else others).append(best)
+    left = of.n_views - len(held)
+    best = sum(held + sorted(others, reverse=True)[: max(left, 0)], Fraction(0))
+    return [best] if left >= 0 and allowed else []
+
+
+def tree_bound(of: Problem, rows: Iterator[Row]) -> Numbers:
+    """Return what means of cuts prove of all leaves; a stack holds what is to come."""
+    bounds, left = Numbers(), [(set[int](), set[int]())]
+    while left:
+        (required, excluded), row = left.pop(), next(rows)
+        if "branch" in row:
+            j = whole(row, "branch", 0, of.q - 1)
+            need(j not in required | excluded, f"kernel {j} cannot be branched on here")
+            left += [(required, excluded | {j}), (required | {j}, excluded)]
+            continue
+        need(min(row["weights"]) >= 0 < sum(row["weights"]), "a weight of a leaf is negative")
+        kappa, h, tau = Fraction(0), [Fraction(0)] * of.q, fraction(row["tau"], "tau")
+        for i, weight in zip(row["cuts"], row["weights"], strict=True):
+            (value, _, forms), share = of.cuts[i], Fraction(weight, sum(row["weights"]))
+            kappa += value * share
+            h = [a + b * share for a, b in zip(h, forms.values(), strict=True)]
+        squares = [max(each - tau, Fraction(0)) ** 2 for each in h]
+        for most in largest_sum(of, squares, required, set(range(of.q)) - excluded):
+            need(most == 0 or of.lam > 0, "without lambda no form may be above tau")
+            bounds.append(kappa - tau - (most / (4 * of.lam) if most else 0))
+    return bounds
+
+
+def tangent_bound(of: Problem, row: Row) -> Fraction:
+    """Return what a cut proves of powers of sums, by the tangent at t = roots^root in t^q."""
+    d, a, b, (kappa, _, forms) = of.degree, of.norm, of.root, of.cuts[0]
+    roots, slopes = numbers(row["roots"], of.q, "the roots"), Numbers()
+    need(min(roots) > 0, "the roots of a tangent must be positive")
+    mu = [c + of.radius * each**b for c, each in zip(of.center, roots, strict=True)]
+    for k, root in enumerate(roots):
+        w = Fraction(0)
+        for some in product(range(of.q), repeat=d - 1):
+            form = d * max(forms[tuple(sorted((k, *some)))], 0)
+            w += reduce(mul, (mu[j] for j in some), form)
+        slopes.append(of.radius * b * w * root ** (b - a) / a)
+        kappa -= w * mu[k] / d - slopes[k] * root**a
+    need(not of.beta or max(slopes) <= of.beta, "a slope of the tangent is above beta")
+    return Fraction(kappa - (0 if of.beta else max(slopes)))
+
+
+def integrals(of: Problem, lows: Iterable[list[int]], u: list[int]) -> dict[Any, Any]:
+    """Return Σₗ uₗ x_l^δ ∫ z^γ dz over z above lowₗ in the box, for all δ and γ that are asked."""
+    found = {(ys, tuple(sorted(zs + ws))): 0 for _, zs in of.monomials for ys, ws in of.monomials}
+    for y, low, weight in zip(of.samples, lows, u, strict=True):
+        volume = reduce(mul, (b - a for a, b in zip(low, of.high, strict=True)), weight)
+        for ys, zs in found if weight else ():
+            value = reduce(mul, (y[j] for j in ys), volume)
+            for j in set(zs):
+                e = zs.count(j)
+                value *= sum(low[j] ** i * of.high[j] ** (e - i) for i in range(e + 1))
+            found[ys, zs] += value
+    for (ys, zs), value in found.items():
+        parts = reduce(mul, (zs.count(j) + 1 for j in set(zs)), 1)
+        found[ys, zs] = value * of.unit ** (of.q + len(ys) + len(zs)) / parts
+    return found
+
+
+def moments(of: Problem, u: Numbers, wanted: Iterable[int]) -> Iterator[dict[Any, Fraction]]:
+    """Yield the entries of Σₗ uₗ ∫ N(z, xₖ) N(z, xₗ)ᵀ dz for each wanted k."""
+    (entries, scale), h = in_units(u), of.side // 2
+    everywhere, above_y = (integrals(of, z, entries) for z in ([of.low] * of.n, of.samples))
+    for x in (of.samples[k] for k in wanted):
+        both = integrals(of, (list(map(max, x, y)) for y in of.samples), entries)
+        above_x, M = integrals(of, [x] * of.n, entries), {}
+        for i, (xs, zs) in enumerate(of.monomials):
+            power = reduce(mul, (x[j] * of.unit for j in xs), scale)
+            for j, (ys, ws) in enumerate(of.monomials):
+                at = ys, tuple(sorted(zs + ws))
+                g, t, s = both[at], above_x[at] - both[at], above_y[at] - both[at]
+                M[i, j], M[i, h + j], M[h + i, j] = power * g, power * t, power * s
+                M[h + i, h + j] = power * (everywhere[at] - g - t - s)
+        yield M
+
+
+def spectral_bound(of: Problem, row: Row) -> Fraction:
+    """Return what a cut proves of integrals, by the largest eigenvalue of its moments."""
+    kappa, points, _ = of.cuts[0]
+    D = {(i, j): Fraction(0) for i in range(of.side) for j in range(i + 1)}
+    for u in points:
+        used = [k for k in range(of.n) if u[k]]
+        for k, M in zip(used, moments(of, u, used), strict=True):
+            D = {at: value + u[k] * M[at] for at, value in D.items()}
+    largest = fraction(row["largest"], "largest")
+    flat, unit = in_units([largest * (i == j) - value for (i, j), value in D.items()])
+    rest = [flat[i * (i + 1) // 2 :][: i + 1] for i in range(of.side)], unit
+    largest += semidefinite_shift(rest, triangle(row["factor"], of.side, "the factor"))
+    worst = (1 - of.least) * of.side * largest + of.least * sum(D[i, i] for i in range(of.side))
+    return Fraction(kappa - worst / 2)
+
+
+def highest(of: Problem, task: Any, i: int, rest: Fraction, delta: Fraction) -> Fraction:
+    """Return the largest u·rest − ε|u| + ½(δ − ρᵢ)u² for u in the box of entry i."""
+    bend, found = task[3][i] - delta, Fraction(0)
+    for end, slope in ((task[1][i], -rest - of.epsilon), (task[2][i], rest - of.epsilon)):
+        size = max(slope, Fraction(0)) / bend if bend > 0 else abs(end)
+        size = size if end is None else min(size, abs(end))
+        found = max(found, size * slope - bend * size * size / 2)
+    return found
+
+
+def upper_bound(of: Problem, row: Row, rows: Iterator[Row]) -> Fraction:
+    """Return a number that the objective at the kernel of the file does not exceed."""
+    delta = total = Fraction(0)
+    if of.kind == "integrals":
+        U = [numbers(each, of.side, "a column") for each in row["columns"]]
+        need(sum(x * x for u in U for x in u) <= (1 - of.least) * of.side, "the trace of P")
+        P = {(i, j): of.least * (i == j) for i, j in product(range(of.side), repeat=2)}
+        P = {(i, j): value + sum(u[i] * u[j] for u in U) for (i, j), value in P.items()}
+    else:
+        weights = numbers(row["weights"], of.q, "the weights")
+        need(min(weights) >= 0, "weights must not be negative")
+        if of.kind == "sparse":
+            support = {j for j in range(of.q) if weights[j]}
+            total = of.lam * sum(each * each for each in weights)
+            few = largest_sum(of, weights, support, support) != []
+            need(few and sum(weights) == 1, "weights: they must sum to 1, or fewer may be positive")
+        else:
+            size = sum(each**of.norm for each in weights)
+            need(size <= 1 or of.beta > 0, "the weights are not in the ball")
+            total = size * of.beta
+            weights = [c + of.radius * t**of.root for c, t in zip(of.center, weights, strict=True)]
+        K = combined(of, weights)
+        delta = semidefinite_shift(K, triangle(next(rows)["factor"], of.n, "the factor"))
+        full = [row + [K[0][j][i] for j in range(i + 1, of.n)] for i, row in enumerate(K[0])]
+    for point, offset, task in zip(row["points"], row["offsets"], of.tasks, strict=True):
+        v, b = numbers(point, of.n, "the point"), fraction(offset, "the offset")
+        need(of.intercept or b == 0, "without an intercept the offset must be 0")
+        entries, unit = in_units(v)
+        if of.kind == "integrals":
+            Kv = [sum(P[at] * x for at, x in M.items()) for M in moments(of, v, range(of.n))]
+        else:
+            Kv = [sum(map(mul, each, entries)) * unit * K[1] for each in full]
+        for i, value in enumerate(Kv):
+            f = value + delta * v[i]
+            total += v[i] * f / 2 + highest(of, task, i, task[0][i] - f - b, delta)
+    return Fraction(total)
 
 
 def read_rows(lines: Iterator[str], seen: Row) -> Iterator[Row]:
     """Yield the lines of a file as objects."""
     for line in lines:
         seen["line"] += 1
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            raise ProofError("this line is no JSON") from None
-        need(isinstance(row, dict), "a line must be an object")
-        if "task" in row or "kernel" in row:
+        row = json.loads(line, parse_float=int, parse_constant=int)
+        if {"task", "kernel", "sample"} & set(row):
             seen["data"].update(line.encode())
         yield row
 
 
-def check_rows(rows: Iterator[Row], seen: Row) -> Verdict:
+def check_rows(rows: Iterator[Row], seen: Row) -> Problem:
     """Return what the lines of a proof prove."""
-    problem = read_problem(head := next(rows))
-    lower, upper = (fraction(head.get(name), name) for name in ("lower", "upper"))
-    row = next(rows)
-    while "task" in row:
-        problem.tasks.append(read_task(row["task"], problem.n))
+    of = read_problem(head := next(rows))
+    of.lower, of.upper = (fraction(head.pop(name), name) for name in ("lower", "upper"))
+    while "task" in (row := next(rows)):
+        # p, the ends of a box that holds 0, of which None is infinite, and ρ
+        parts = [numbers(row["task"][k], of.n, k) for k in ("linear", "low", "high", "curvature")]
+        held = all((low or 0) <= 0 <= (high or 0) for low, high in zip(*parts[1:3], strict=True))
+        need(held and min(parts[3]) >= 0, "a box that misses 0, or a curvature below 0")
+        of.tasks.append(parts)
+    while "kernel" in row or "sample" in row:
+        of.kernels += [triangle(row["kernel"], of.n, "the kernel")] if "kernel" in row else []
+        of.samples += [row["sample"]] if "sample" in row else []
         row = next(rows)
-    while "kernel" in row:
-        problem.kernels.append(matrix(row["kernel"], problem.n, "the kernel"))
-        row = next(rows)
-    need(len(problem.kernels) == problem.q and problem.tasks != [], "tasks or kernels are missing")
-    reached = upper_bound(problem, row, next(rows))
-    need(reached <= upper, f"the weights reach {float(reached):.15g}, not {float(upper):.15g}")
-    row = next(rows)
-    while "cut" in row:
-        read_cut(problem, row)
-        row = next(rows)
-    proved, n_leaves = tree_bound(problem, chain([row], rows))
-    need(proved >= lower, f"the tree proves {float(proved):.15g}, not {float(lower):.15g}")
-    return Verdict(problem, lower, upper, n_leaves, seen["data"].hexdigest())
+    boxed = (
+        (a, x, b) for each in of.samples for a, x, b in zip(of.low, each, of.high, strict=True)
+    )
+    need(all(a <= x <= b for a, x, b in boxed), "a sample is outside the box")
+    need(len(of.kernels) == of.q or len(of.samples) == of.n, "kernels or samples are missing")
+    reached = upper_bound(of, row, rows)
+    need(reached <= of.upper, f"the kernel reaches {float(reached)}, not {float(of.upper)}")
+    while "cut" in (row := next(rows)):
+        read_cut(of, row)
+    if of.kind == "sparse":
+        proved = tree_bound(of, chain([row], rows))
+    else:
+        proved = [(tangent_bound if of.kind == "powers" else spectral_bound)(of, row)]
+    need(min(proved) >= of.lower, f"the cuts prove {float(min(proved))}, not {float(of.lower)}")
+    about = ", ".join(f"{k} {v}" for k, v in head.items() if isinstance(v, int | str))
+    gap = float((of.upper - of.lower) / max(abs(of.upper), abs(of.lower), Fraction(1, 10**99)))
+    of.n_leaves, sha256 = len(proved), seen["data"].hexdigest()
+    of.said = (
+        f"Proved ({about}): the optimum lies between {float(of.lower):.12g} and "
+        f"{float(of.upper):.12g}, which the kernel in the file reaches (relative gap {gap:.1e}). "
+        f"Not proved: that its data, SHA-256 {sha256}, are yours."
+    )
+    return of
 
 
-def check(path: str | Path) -> Verdict:
+def check(path: str | Path) -> Problem:
     """Return what a proof file proves; raise ProofError, which names the line that fails.
 
     Parameters
@@ -377,14 +377,14 @@ def check(path: str | Path) -> Verdict:
 
     Returns
     -------
-    Verdict
+    SimpleNamespace of the problem, ``lower`` and ``upper`` as fractions, and the sentence ``said``
     """
     seen = {"line": 0, "data": hashlib.sha256()}
     with Path(path).open(encoding="ascii") as lines:
         try:
             found = check_rows(read_rows(lines, seen), seen)
-            need(next(lines, None) is None, "nothing may follow the tree")
-        except (ProofError, StopIteration, UnicodeDecodeError) as error:
+            need(next(lines, None) is None, "nothing may follow the proof")
+        except UNREADABLE as error:
             why = str(error) or "the file ends too early"
             raise ProofError(f"Not proved. Line {seen['line']} of {path}: {why}.") from None
     return found
@@ -395,6 +395,6 @@ def main() -> None:
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit("usage: kernelweave-check FILE, which `kernelweave certify --proof FILE` wrote")
     try:
-        sys.stdout.write(f"{check(sys.argv[1])}\n")
+        sys.stdout.write(f"{check(sys.argv[1]).said}\n")
     except (ProofError, OSError) as error:
         sys.exit(str(error))

@@ -1,5 +1,6 @@
 from .learners import SVC, SVR
 from .problem import DualSolution
+from .proof import Proof, UnprovedError
 from .saddle.cuts import CutPool
 from .saddle.penalties import KSupport, NoPenalty, RidgePenalty
 from .saddle.solver import KernelWeights, solve_kernel_weights
@@ -14,9 +15,11 @@ __all__ = [
     "KSupport",
     "KernelWeights",
     "NoPenalty",
+    "Proof",
     "Ridge",
     "RidgePenalty",
     "SquaredHingeSVC",
+    "UnprovedError",
     "solve_kernel_weights",
     "solve_svc",
     "solve_svr",

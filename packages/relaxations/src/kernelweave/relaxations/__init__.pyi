@@ -2,7 +2,7 @@ from .bounds import Bound, lower_bound
 from .branch_and_bound import GlobalOptimum, solve_global
 from .certify import certify, prove
 from .model import misdp
-from .proof import Proof, UnprovedError, prove_sparse
+from .proof import prove_sparse
 from .search import SupportSearch
 from .settings import BranchAndBound, SemidefiniteProgram
 
@@ -10,10 +10,8 @@ __all__ = [
     "Bound",
     "BranchAndBound",
     "GlobalOptimum",
-    "Proof",
     "SemidefiniteProgram",
     "SupportSearch",
-    "UnprovedError",
     "__version__",
     "certify",
     "lower_bound",

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from kernelweave.kernels_core.result import Certificate, check_bounds
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from kernelweave.mkl_sparse.algorithm import oracle_of
+from kernelweave.qp_smo import Proof
 
 from .branch_and_bound import solve_global
-from .proof import Proof, prove_sparse
+from .proof import prove_sparse
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

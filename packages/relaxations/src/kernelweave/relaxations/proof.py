@@ -1,23 +1,30 @@
-"""Proof files: the numbers from which others can check an optimum without this library."""
+"""Proof files of sparse optima: a tree over supports whose leaves are closed by dual points."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_limits, check_sample_weight
 from kernelweave.kernels_core.clock import expired, time_limit
-from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.grams import GramStack, Stack, as_stack
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo.learners import BoxLearner
-from kernelweave.qp_smo.problem import BoxProblem
+from kernelweave.qp_smo.proof import (
+    SLACK,
+    BoxTasks,
+    Line,
+    Proof,
+    UnprovedError,
+    decimal,
+    factor,
+    on_grid,
+    proof_of,
+    triangle,
+    vector,
+)
 from kernelweave.qp_smo.saddle import (
     CutPool,
     MasterSolution,
@@ -31,45 +38,12 @@ from numpy.typing import ArrayLike
 
 from .branch_and_bound import GlobalOptimum, solve_global
 
-# Bits of an entry of a Gram matrix and of its factor, with the sign: four to a hexadecimal digit.
-_GRAM_BITS, _FACTOR_BITS = 48, 60
 # Bits of the weights of kernels and of the multipliers of cuts, which sum to a power of two.
 _WEIGHT_BITS = 40
 # Multipliers below this share of their sum are left out.
 _NOTHING = 1e-12
-# Allowance for the difference between a bound as computed here and its exact value in the checker.
-_SLACK = 1e-10
 # Maximum number of cuts that are taken over from the search; leaves add cuts if they need more.
 _MOST_CUTS = 1000
-
-
-class UnprovedError(RuntimeError):
-    """The proof cannot be closed to the gap that was asked for."""
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The lines of a proof file, and what they claim.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The optimum of the problem in the file lies between them.
-    n_cuts, n_leaves : int
-        Dual points, and branches that they close.
-    lines : tuple of str
-        One JSON object each.
-    """
-
-    lower: float
-    upper: float
-    n_cuts: int
-    n_leaves: int
-    lines: tuple[str, ...] = field(repr=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write the file that ``kernelweave-check`` reads."""
-        Path(path).write_text("\n".join(self.lines) + "\n", encoding="ascii")
 
 
 def prove_sparse(
@@ -136,12 +110,12 @@ def prove_sparse(
     """
     check_limits(tol, 1, max_time)
     stack = as_stack(grams, check=check)
-    rounded = [_on_grid(np.asarray(K, dtype=np.float64)) for K in stack.matrices]
+    rounded = [on_grid(np.asarray(K, dtype=np.float64)) for K in stack.matrices]
     exact = GramStack([np.ldexp(K, e) for K, e in rounded], check=False)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))
     weight = check_sample_weight(sample_weight, exact.n_samples)
     chosen = as_learner(C, learner)
-    boxes = [chosen.problem(exact.matrices[0], row, weight) for row in targets]
+    tasks = BoxTasks.of(chosen, targets, weight)
     with time_limit(max_time):
         if optimum is None:
             optimum = solve_global(
@@ -158,39 +132,20 @@ def prove_sparse(
             )
         oracle = SaddleOracle(exact, targets, chosen, weight, _pool_on(exact, optimum.pool, chosen))
         root = SparseSimplex(k0, lam, views, n_views).relaxed(len(exact))
-        upper = _prove_upper_bound(oracle, root, boxes, optimum.weights, 1e-3 * tol)
+        upper = _prove_upper_bound(oracle, root, tasks, optimum.weights, 1e-3 * tol)
         target = upper.value - (1.0 - 1e-3) * tol * abs(upper.value)
         tree = _Tree(oracle, root, target)
         tree.close(root)
-    lower = float(tree.lower - _SLACK * abs(tree.lower))
-    head: dict[str, Any] = {
-        "format": "kernelweave-proof 1",
-        "n_rows": exact.n_samples,
-        "n_kernels": len(exact),
+    parameters = {
         "k0": int(k0),
-        "lambda": _decimal(lam),
-        "epsilon": _decimal(getattr(chosen, "epsilon", 0.0)),
-        "lower": _decimal(lower),
-        "upper": _decimal(upper.value),
+        "lambda": decimal(lam),
+        "views": root.view.tolist() if isinstance(root, NestedPenalty) else [0] * len(exact),
+        "n_views": root.n_views if isinstance(root, NestedPenalty) else 1,
     }
-    if isinstance(root, NestedPenalty):
-        head |= {"views": root.view.tolist(), "n_views": root.n_views}
-    tasks = [
-        {"task": {"linear": _vector(b.p), "low": _vector(b.lower), "high": _vector(b.upper)}}
-        for b in boxes
-    ]
-    kernels = [{"kernel": _triangle(K, e, _GRAM_BITS)} for K, e in rounded]
-    rows = [head, *tasks, *kernels, *upper.rows, *tree.rows()]
-    lines = tuple(json.dumps(row, separators=(",", ":")) for row in rows)
-    return Proof(lower, upper.value, len(tree.used), tree.n_leaves, lines)
-
-
-def _on_grid(K: FloatArray) -> tuple[FloatArray, int]:
-    """Return a symmetric matrix as whole numbers times a power of two."""
-    exponent = math.frexp(float(np.abs(K).max()))[1] - (_GRAM_BITS - 2)
-    whole = np.rint(np.ldexp(K, -exponent))
-    lower = np.tril(whole)
-    return lower + np.tril(lower, -1).T, exponent
+    lines = [*({"kernel": triangle(K, e)} for K, e in rounded), *upper.rows, *tree.rows()]
+    sizes, bounds = (exact.n_samples, len(exact)), (float(tree.lower), upper.value)
+    counts = len(tree.used), tree.n_leaves
+    return proof_of("sparse", sizes, tasks, bounds, parameters, lines, counts)
 
 
 def _pool_on(stack: Stack, pool: CutPool, learner: BoxLearner) -> CutPool:
@@ -208,13 +163,13 @@ class _ProvedUpperBound:
     """An upper bound of the optimum, and the lines of a proof file that prove it."""
 
     value: float
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[Line, ...]
 
 
 def _prove_upper_bound(
     oracle: SaddleOracle,
     root: WeightPenalty,
-    boxes: list[BoxProblem],
+    tasks: BoxTasks,
     weights: FloatArray,
     tol: float,
 ) -> _ProvedUpperBound:
@@ -224,57 +179,11 @@ def _prove_upper_bound(
     first = oracle.evaluate(beta, np.inf)
     found = oracle.evaluate(beta, tol * abs(first.upper_bound))
     K = oracle.grams.combine(beta)
-    L, exponent = _factor(K)
-    delta = _residual(K, L, exponent)
-    penalty = root.lam * float(beta @ beta)
-    solution = found.solution
-    value = penalty + _primal(boxes, solution, K, delta)
-    rows = (
-        {
-            "weights": {"exponent": -_WEIGHT_BITS, "values": [int(each) for each in whole]},
-            "points": [_vector(u) for u in solution.dual_coef],
-            "offsets": [_decimal(b) for b in solution.intercept],
-        },
-        {"factor": _triangle(L, exponent, _FACTOR_BITS)},
-    )
-    return _ProvedUpperBound(value + _SLACK * abs(value), rows)
-
-
-def _primal(boxes: list[BoxProblem], solution: Solution, K: FloatArray, delta: float) -> float:
-    """Return the primal value at a dual point for K + δI, and what δ costs."""
-    total = 0.0
-    for box, u, b in zip(boxes, solution.dual_coef, solution.intercept, strict=True):
-        f = K @ u + delta * u
-        rest = box.p - f - b
-        up = box.upper * (rest - box.epsilon + 0.5 * delta * box.upper)
-        down = box.lower * (rest + box.epsilon + 0.5 * delta * box.lower)
-        total += 0.5 * float(u @ f) + float(np.maximum(np.maximum(up, down), 0.0).sum())
-    return total
-
-
-def _factor(K: FloatArray) -> tuple[FloatArray, int]:
-    """Return a lower triangular factor of K plus as little as it takes, as whole numbers."""
-    jitter = 0.0
-    for power in range(-16, 0):
-        try:
-            L = np.linalg.cholesky(K + jitter * np.eye(len(K)))
-            break
-        except np.linalg.LinAlgError:
-            jitter = 10.0**power * max(float(np.trace(K)), 1e-300)
-    else:
-        raise UnprovedError("the kernel at the optimum is not positive semidefinite")
-    exponent = math.frexp(float(np.abs(L).max()))[1] - (_FACTOR_BITS - 2)
-    return np.rint(np.ldexp(L, -exponent)), exponent
-
-
-def _residual(K: FloatArray, L: FloatArray, exponent: int) -> float:
-    """Return the largest row sum of |K − LLᵀ| and what rounding may add to it.
-
-    In extended precision: the difference is of the size of a rounding in double precision.
-    """
-    wide = L.astype(np.longdouble)
-    off = np.abs(K - np.ldexp(wide @ wide.T, 2 * exponent)).sum(axis=1).max()
-    return float(off + 4.0 * len(K) ** 2 * np.finfo(np.longdouble).eps * np.abs(K).max())
+    line, delta = factor(K)
+    u = found.solution.dual_coef
+    value = root.lam * float(beta @ beta) + tasks.primal(found.solution, u @ K, delta)
+    kernel = {"weights": {"exponent": -_WEIGHT_BITS, "values": [int(each) for each in whole]}}
+    return _ProvedUpperBound(value, (tasks.upper_line(found.solution, kernel), line))
 
 
 @dataclass
@@ -287,7 +196,7 @@ class _Tree:
     lower: float = np.inf
     n_leaves: int = 0
     used: dict[int, int] = field(default_factory=dict)
-    branches: list[dict[str, Any]] = field(default_factory=list)
+    branches: list[Line] = field(default_factory=list)
 
     def close(self, penalty: WeightPenalty) -> None:
         """Close a branch: by a mean of cuts, by a new cut, or by branching on a kernel."""
@@ -339,16 +248,17 @@ class _Tree:
             {
                 "cuts": [self.used.setdefault(int(i), len(self.used)) for i in at],
                 "weights": [int(whole[i]) for i in at],
-                "tau": _decimal(h[top] - 2.0 * penalty.lam * beta[top]),
+                # without λ the proof needs a τ that no form exceeds
+                "tau": decimal(h[top] - 2.0 * penalty.lam * beta[top] + SLACK * abs(bound) / 4.0),
             }
         )
         self.n_leaves += 1
         self.lower = min(self.lower, bound)
         return True
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Line]:
         """Return the lines of the cuts that were used, then those of the tree."""
-        cuts = [{"cut": [_vector(u) for u in self.oracle.pool.dual_coef[i]]} for i in self.used]
+        cuts = [{"cut": [vector(u) for u in self.oracle.pool.dual_coef[i]]} for i in self.used]
         return [*cuts, *self.branches]
 
 
@@ -357,28 +267,3 @@ def _summing_to(shares: FloatArray, bits: int) -> FloatArray:
     whole = np.rint(np.ldexp(shares / shares.sum(), bits))
     whole[np.argmax(whole)] += 2.0**bits - whole.sum()
     return np.asarray(whole)
-
-
-def _vector(values: FloatArray) -> dict[str, Any]:
-    """Return numbers as whole ones with a common exponent: nothing is rounded."""
-    parts = [float(each).as_integer_ratio() for each in values]
-    exponent = max((den.bit_length() - 1 for _, den in parts), default=0)
-    whole = [num << (exponent - (den.bit_length() - 1)) for num, den in parts]
-    return {"exponent": -exponent, "values": whole}
-
-
-def _triangle(whole: FloatArray, exponent: int, bits: int) -> dict[str, Any]:
-    """Return the lower triangle of whole numbers in hexadecimal digits, each plus an offset."""
-    width, half = bits // 4, 1 << (bits - 1)
-    rows = [
-        "".join(f"{int(each) + half:0{width}x}" for each in row[: i + 1])
-        for i, row in enumerate(whole)
-    ]
-    return {"exponent": exponent, "width": width, "rows": rows}
-
-
-def _decimal(value: float) -> str:
-    """Return a decimal that is the float without rounding."""
-    from decimal import Decimal
-
-    return format(Decimal(float(value)), "f") if value else "0"

@@ -1,5 +1,6 @@
 from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
 from .model_selection import TessellatedKernelClassifierCV, TessellatedKernelRegressorCV
+from .proof import prove
 from .settings import (
     AcceleratedPrimalDual,
     FrankWolfe,
@@ -23,5 +24,6 @@ __all__ = [
     "TessellatedKernelRegressor",
     "TessellatedKernelRegressorCV",
     "__version__",
+    "prove",
 ]
 __version__: str

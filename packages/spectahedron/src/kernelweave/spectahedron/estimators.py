@@ -13,6 +13,7 @@ from kernelweave.kernels_core import (
     FamilyKernel,
     KernelWeaveWarning,
     PolynomialFamily,
+    Problem,
     TessellatedFamily,
     UnsupportedProblemError,
 )
@@ -149,6 +150,7 @@ class PositiveMatrixKernel(KernelEstimator):
 
     P_: FloatArray = fitted("ndarray of shape (n_P, n_P)", "The learned matrix.")
     C_: float = fitted("float", "The penalty in absolute units.")
+    problem_: Problem = fitted("Problem", "What was solved, of scaled features; `prove` reads it.")
 
     if TYPE_CHECKING:
         # where the next fit starts, set by a search and removed by the fit
@@ -168,7 +170,11 @@ class PositiveMatrixKernel(KernelEstimator):
             _settings_of(self, samples, family.n_P),
             scaling=scaling,
             kernel=partial(FamilyKernel, family=family, outside=self.outside),
-            attributes=lambda _, result: {"P_": result.parameters, "C_": float(learner.C)},
+            attributes=lambda problem, result: {
+                "P_": result.parameters,
+                "C_": float(learner.C),
+                "problem_": problem,
+            },
         )
 
 

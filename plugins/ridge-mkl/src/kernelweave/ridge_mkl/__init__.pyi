@@ -6,6 +6,7 @@ from .estimators import (
     RidgeMKLRegressorCV,
 )
 from .families import HadamardPower, PowerDictionary
+from .proof import prove
 from .rademacher import margin_bound, rademacher_bound
 from .sets import LqBall, Orthant
 from .settings import (
@@ -49,6 +50,7 @@ __all__ = [
     "TrustRegion",
     "__version__",
     "margin_bound",
+    "prove",
     "rademacher_bound",
 ]
 __version__: str

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from kernelweave.kernels_core import Problem, Result
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, STRENGTH, one_of
 from kernelweave.kernels_core.estimators.folds import (
     CHOICES,
@@ -27,7 +30,9 @@ from kernelweave.kernels_core.estimators.search import (
 )
 from kernelweave.kernels_core.estimators.weights import (
     WeightedKernels,
+    dictionary_of,
     fit_kernels,
+    is_precomputed,
     weight_attributes,
 )
 from kernelweave.kernels_core.exceptions import Message
@@ -86,6 +91,12 @@ class _LearnedWeights(WeightedKernels):
         rule=COUNT,
     )
 
+    problem_: Problem = fitted(
+        "Problem",
+        "What was solved; `prove` reads it. Its family computes the Gram matrices again, or refers "
+        "to the precomputed ones.",
+    )
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         name, degrees = name_of(self.algorithm), values_of(self, "degree")
@@ -128,8 +139,19 @@ def _formula_of(
         algorithm=estimator.algorithm,
         settings={} if n_starts is None else {"n_starts": n_starts},
         proofs=(lower, PROOFS[1]),
-        attributes=lambda _, result: weight_attributes(estimator, stored, result.parameters),
+        attributes=partial(_attributes_of, estimator, stored),
     )
+
+
+def _attributes_of(
+    estimator: _LearnedWeights, stored: Any, problem: Problem, result: Result
+) -> dict[str, Any]:
+    """Return the weights and the problem, whose Gram matrices are not kept but computed again."""
+    found = weight_attributes(estimator, stored, result.parameters)
+    if is_precomputed(estimator):
+        return {**found, "problem_": problem}
+    family = power_of(deepcopy(dictionary_of(estimator)), int(estimator.degree))
+    return {**found, "problem_": replace(problem, family=family)}
 
 
 def _begin_near(algorithm: str | Settings, model: BaseEstimator, before: BaseEstimator) -> None:

@@ -27,8 +27,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.base import BaseEstimator
 
-# sets of parameters to the algorithm that proves most about them
+# sets of parameters to the algorithm that proves most about them, and to what writes proof files
 _BEST = {"sparse-simplex": "smkl-global", "spectahedron": "tkl-low-rank"}
+_PROVERS = {
+    "sparse-simplex": "kernelweave.relaxations",
+    "spectahedron": "kernelweave.spectahedron",
+    "lq-ball": "kernelweave.ridge_mkl",
+    "orthant": "kernelweave.ridge_mkl",
+}
 # rounding of two solves of one problem
 _SLACK = 1e-9
 
@@ -65,7 +71,7 @@ def certify_model(
     - `tol`: relative gap of the second solve
     - `max_iter`: its iterations at most; by default as many as the model had
     - `max_time`: seconds at most
-    - `proof`: where to write a proof of the optimum of sparse weights
+    - `proof`: where to write a proof of the optimum, which needs no trust in this library
 
     Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
     the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
@@ -75,11 +81,11 @@ def certify_model(
     evidence by both of its algorithms. Raises CommandError if the data are not those of the fit.
     """
     _refuse_other_data(model, X, y)
-    if proof is not None and certifier(model.header.algorithm) != _BEST["sparse-simplex"]:
+    if proof is not None and _prover(model.header.algorithm) is None:
         raise CommandError(
-            f"--proof needs a model of sparse weights, and this one was fitted by "
-            f"{model.header.algorithm}: use fit --model sparse with kernelweave-relaxations "
-            "installed"
+            "--proof needs a model of sparse weights, of weights of ridge regression or of "
+            f"tessellated kernels, and this one was fitted by {model.header.algorithm}: use fit "
+            "--model sparse, ridge, gmkl or tkl"
         )
     from sklearn.base import clone
 
@@ -209,7 +215,8 @@ def _bounded(
     """Solve again and return the bounds beside the model's objective."""
     name = certifier(model.header.algorithm) if algorithm is None else algorithm
     machine = kernel_machine(again)
-    machine.set_params(algorithm=name, tol=tol)
+    # a file's own rounding takes a part of the gap
+    machine.set_params(algorithm=name, tol=tol if proof is None else 0.5 * tol)
     weight = _weights_of(model, y)
     with fit_bar(f"solving again by {name}"):
         fit_model(again, X, y, weight)
@@ -238,13 +245,28 @@ def _bounded(
     }
 
 
+def _prover(algorithm: str) -> str | None:
+    """Return the package that proves the optima of an algorithm's problems in files."""
+    if algorithm not in algorithms():
+        return None
+    sets = [constraint for _, _, constraint in accepted_triples(get_algorithm(algorithm))]
+    return next((_PROVERS[name] for name in sets if name in _PROVERS), None)
+
+
 def _write_proof(machine: BaseEstimator, tol: float, path: Path) -> None:
     """Write a proof of the optimum; raise CommandError where it cannot be closed."""
+    from importlib import import_module
+
+    from kernelweave.qp_smo import UnprovedError
+
+    package = _PROVERS[machine.problem_.constraint.name]
     try:
-        from kernelweave.relaxations import UnprovedError, prove
+        prove = import_module(package).prove
     except ImportError as error:
-        raise CommandError("--proof needs kernelweave-relaxations: pip install it") from error
+        needed = package.replace(".", "-").replace("_", "-")
+        raise CommandError(f"--proof needs {needed}: pip install it") from error
     try:
-        prove(machine, tol=tol, max_time=machine.max_time).save(path)
+        limit = {} if package == _PROVERS["lq-ball"] else {"max_time": machine.max_time}
+        prove(machine, tol=tol, **limit).save(path)
     except UnprovedError as error:
         raise CommandError(f"no proof was written: {error}") from error

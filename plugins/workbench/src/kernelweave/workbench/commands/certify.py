@@ -52,8 +52,8 @@ def certify_command(
     max_time : float
         Time limit in seconds; the bounds reached by then are valid too.
     proof : Path
-        File for a proof of the optimum of sparse weights, which `kernelweave-check` verifies
-        without this program.
+        File for a proof of the optimum, which `kernelweave-check` verifies without this program:
+        of sparse weights, of weights of ridge regression and of tessellated kernels.
     """
     from kernelweave.tables import choose_target, read_table, split_by_target
 
