@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 
 class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns a table as it is into numbers: those of `ColumnEncoder`, and an indicator a level.
+    """Converts a table to numbers: those of `ColumnEncoder`, and one-hot indicators of categories.
 
-    A column of two levels becomes one indicator, of the second; a word that training had not seen
-    has none, or a half where there is only one.
+    A column of two categories becomes one indicator, of the second. A category that was not in the
+    training rows has only zeros, or 0.5 if there is a single indicator.
 
-    `encoder_`: fitted; its ``report_`` says what was done with each column.
+    `encoder_`: fitted; its ``report_`` describes each column.
 
     Examples
     --------
@@ -31,9 +31,9 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Rows, y: object = None) -> TableMatrix:
-        """Learn what each column is.
+        """Learn the kind and the categories of each column.
 
-        `X` of shape (n_rows, n_columns): training rows; `y`: passed over. Returns `self`: fitted.
+        `X` of shape (n_rows, n_columns): training rows; `y`: ignored. Returns `self`: fitted.
         """
         self.encoder_ = ColumnEncoder().fit(X, estimator=self)
         return self
@@ -42,7 +42,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return rows as numbers.
 
         `X` of shape (n_rows, n_columns): rows with the columns of training. Returns shape (n_rows,
-        n_dimensions): without gaps.
+        n_dimensions), without missing values.
         """
         numeric, codes = self.encoder_.transform(X, estimator=self)
         levels = [each.levels for each in self.encoder_.dimensions_ if each.kind == "level"]
@@ -55,8 +55,8 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Return a name for each number: its column, a dot, and a count.
 
-        `input_features`: passed over: the columns of training are known. Returns shape
-        (n_dimensions,): E.g. ``"town.0"``, ``"town.1"`` for the levels of a column.
+        `input_features`: ignored, as the columns of training are known. Returns shape
+        (n_dimensions,), such as ``"town.0"``, ``"town.1"`` for the categories of a column.
         """
         seen: Counter[str] = Counter()
         names = []

@@ -124,15 +124,15 @@ def weighted_median(values: FloatArray, weight: FloatArray) -> float:
 
 
 class Encoded(NamedTuple):
-    """Rows of a table as numbers and as codes of levels.
+    """Rows of a table as numbers and as codes of categories.
 
     Attributes
     ----------
     numeric : ndarray of shape (n_rows, n_numeric)
-        Numbers, date parts and indicators of gaps, without gaps of their own; C-contiguous.
+        Numbers, date parts and indicators of missing values; C-contiguous.
     codes : ndarray of shape (n_rows, n_levels_columns)
-        Which level of its column each row has, from 0; a level that training had not seen has the
-        number of levels as its code.
+        The category of each row, from 0; a category that was not in the training rows has the
+        number of categories as its code.
 
     Examples
     --------
@@ -211,12 +211,12 @@ class Dimension:
     source : str
         Name of the column in the user's table.
     kind : {"number", "gap", "level", "date part", "text"}
-        What the dimension holds: "gap" is 1 where the column has none and 0 elsewhere, "text" a
-        component of a column of texts.
+        "level" has codes of categories, "gap" is 1 if the value is missing and 0 otherwise, "text"
+        is a component of a column of texts.
     levels : tuple of str, default=()
-        Labels of the levels, in the order of their codes; empty for numbers.
+        Labels of the categories, in the order of their codes; empty for numbers.
     frequencies : ndarray of shape (n_levels,), default=empty
-        Share of the training rows that has each level; empty for numbers.
+        Share of the training rows in each category; empty for numbers.
 
     Examples
     --------

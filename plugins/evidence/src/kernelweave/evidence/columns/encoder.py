@@ -1,4 +1,4 @@
-"""From a table as it is to numbers and codes of levels."""
+"""Converts the columns of a table to numbers and codes of categories."""
 
 from __future__ import annotations
 
@@ -30,31 +30,32 @@ _FREQUENCY = Rule(
 
 
 class ColumnEncoder:
-    """Turns a table as it is into numbers without gaps and codes of levels.
+    """Converts a table to numbers without missing values and codes of categories.
 
-    Numbers stay as they are; a gap becomes the median of the training rows, and where training had
-    gaps an indicator says where. Words, booleans and categories become one column of codes each, a
-    gap being a level. Dates become year, month, day, hour, weekday and days since 1970. Constant,
-    repeated and identifier-like columns are left out. ``report_`` says what was done with each.
+    Missing numbers become the median of the training rows, with an indicator if there were missing
+    values in training. Categories and booleans become one column of codes each; a missing value is
+    a category. Free text becomes numeric components. Dates become year, month, day, hour, weekday
+    and days since 1970. Constant, repeated and identifier-like columns are ignored. ``report_``
+    describes each column.
 
     Parameters
     ----------
     max_levels : int, default=256
-        Most levels of a column of words; the rarest words share one.
+        Maximum number of categories per column; the rarest are merged.
     min_frequency : int or float, default=2
-        Words seen in fewer training rows, or as a float in a smaller share of them, share a level.
+        Categories in fewer training rows, or as a float in a smaller share of them, are merged.
     kinds : dict, default=None
-        What columns are, by name, where they are not what they seem: "number", "category",
-        "text", "date" or "ignore".
+        The kinds of columns by name, if not as detected: "number", "category", "text", "date" or
+        "ignore".
 
     Attributes
     ----------
     dimensions_ : list of Dimension
-        What each column of ``numeric`` is, then what each column of ``codes`` is.
+        The meaning of each column of ``numeric``, then of each column of ``codes``.
     report_ : list of ColumnPlan
-        What each column of the table is, how it is read, and what is worth knowing.
+        The kind of each column of the table, how it is read, and a remark.
     names_ : tuple of str
-        The columns of the table; ``x0``, ``x1``, … where it has no names.
+        The columns of the table; ``x0``, ``x1``, … if it has no names.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class ColumnEncoder:
     def fit(
         self, X: Rows, sample_weight: FloatArray | None = None, *, estimator: object = None
     ) -> ColumnEncoder:
-        """Learn medians, levels and formats of dates from training rows.
+        """Learn medians, categories and formats of dates from training rows.
 
         Parameters
         ----------
@@ -93,7 +94,7 @@ class ColumnEncoder:
         sample_weight : ndarray of shape (n_rows,), optional
             Not negative; 2 counts a row twice, 0 leaves it out.
         estimator : scikit-learn estimator, optional
-            Gets ``n_features_in_`` and ``feature_names_in_``; messages speak in its name.
+            Gets ``n_features_in_`` and ``feature_names_in_``; its name is used in messages.
 
         Returns
         -------
@@ -105,7 +106,7 @@ class ColumnEncoder:
         ValueError
             If a number is infinite, no column can be used, or there are fewer than two rows.
         TypeError
-            If a value is no number, word, boolean, date or gap.
+            If a value is not a number, text, boolean, date or missing.
         """
         integer(2).check("max_levels", self.max_levels)
         _FREQUENCY.check("min_frequency", self.min_frequency)
