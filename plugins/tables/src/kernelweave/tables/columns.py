@@ -172,12 +172,13 @@ def label(value: object) -> str:
     return str(value).strip()
 
 
-def read_objects(values: Labels, name: str) -> Raw:
+def read_objects(values: Any, name: str) -> Raw:
     """Return a column of objects as numbers, words or dates.
 
-    `values` of shape (n_rows,): None, NaN, NaT and words for nothing, such as NA and ?, are gaps,
-    and times of day words, as 12:30; `name`: of the column, for messages. Words where numbers and
-    words are mixed. Raises TypeError if a value is none of these, naming the column and the row.
+    `values` of shape (n_rows,), an array of numpy or pandas: None, NaN, NaT and words for nothing,
+    such as NA and ?, are gaps, and times of day words, as 12:30; `name`: of the column, for
+    messages. Words where numbers and words are mixed. Raises TypeError if a value is none of these,
+    naming the column and the row.
     """
     import pandas as pd
 

@@ -68,13 +68,13 @@ def _read_frame(X: Any) -> RawTable:
         )
     if len(frame) == 0:
         raise ValueError("X has no rows: at least one is needed")
-    raws = tuple(map(_read_series, (frame[name] for name in frame.columns), columns))
+    raws = tuple(map(read_series, (frame[name] for name in frame.columns), columns))
     known = getattr(X, "attrs", None) or {}
     comma, kinds = known.get("comma") or comma_of(raws), known.get("kinds", {})
     return RawTable(tuple(columns), raws, named=True, comma=comma, kinds=kinds)
 
 
-def _read_series(series: Any, name: str) -> Raw:
+def read_series(series: Any, name: str) -> Raw:
     """Return a series of pandas or narwhals as a column.
 
     A partial dependence reads a table a hundred times, and a wrapper costs ten times a column: of
@@ -84,9 +84,10 @@ def _read_series(series: Any, name: str) -> Raw:
     import pandas as pd
 
     if isinstance(series, pd.Series):
-        if isinstance(series.dtype, np.dtype | pd.StringDtype):
-            is_text = isinstance(series.dtype, pd.StringDtype)
-            return read_values(series.to_numpy(object if is_text else None), name)
+        if isinstance(series.dtype, np.dtype):
+            return read_values(series.to_numpy(), name)
+        if isinstance(series.dtype, pd.StringDtype):
+            return read_objects(series.array, name)
         series = nw.from_native(series, series_only=True)
     dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):

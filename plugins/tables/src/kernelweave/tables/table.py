@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 
-from .columns import Words, are_codes, comma_of, is_missing, read_objects
+from .columns import Words, are_codes, comma_of, is_missing
 from .errors import CellError, TableError, did_you_mean
+from .frames import read_series
 from .plans import check_unit, first_reading
 from .written import WrittenNumbers
 
@@ -153,7 +154,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
         for name, column in cells.items():
             if _may_hold_texts(column):
                 try:
-                    raw = read_objects(column.to_numpy(object), str(name))
+                    raw = read_series(column, str(name))
                 except TypeError as error:
                     refused[str(name)] = str(error)
                 else:
