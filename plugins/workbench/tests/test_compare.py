@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib.machinery import ModuleSpec
@@ -369,6 +370,18 @@ def test_a_limit_is_told_where_the_block_keeps_what_it_has() -> None:
         suppress(KeyboardInterrupt),
     ):
         threading.Event().wait(20.0)
+
+
+def test_off_the_main_thread_a_limit_is_told_at_the_end() -> None:
+    ended = []
+
+    def wait() -> None:
+        with ended_after(0.01):
+            ended.append(threading.Event().wait(0.05))
+
+    with ThreadPoolExecutor() as pool, pytest.raises(TimeoutError, match=r"not done after 0\.01 s"):
+        pool.submit(wait).result()
+    assert ended == [False]
 
 
 def test_ctrl_c_is_not_taken_for_a_limit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -172,15 +173,22 @@ def cross_validate_models(
 
 @contextmanager
 def ended_after(seconds: float | None) -> Iterator[None]:
-    """End the block when so many seconds are over, as Ctrl-C would: on the main thread.
+    """End the block when so many seconds are over, as Ctrl-C would.
 
-    Compiled code ends at its next return to Python, a wait at once.
+    Compiled code ends at its next return to Python, a wait at once. Off the main thread, and on
+    systems without this alarm, the block runs to its end.
 
     `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over, also where the block
     ended well.
     """
     if seconds is None:
         yield
+        return
+    watch = clock.Stopwatch()
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        if watch.seconds > seconds:
+            raise TimeoutError(f"not done after {seconds:g} s")
         return
     over: list[int] = []
 
