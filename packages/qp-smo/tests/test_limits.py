@@ -15,6 +15,8 @@ import pytest
 from kernelweave.kernels_core import SolveStatus
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.qp_smo import SVC, solve_svc, solve_svr
+from kernelweave.qp_smo.problem import Budget, classification
+from kernelweave.qp_smo.smo import smo
 from svm_problems import rbf, real_targets, two_classes
 
 
@@ -48,6 +50,20 @@ def test_learners_report_instead_of_warning():
     assert solution.status is SolveStatus.MAX_TIME
     assert solution.status.message.startswith("the time limit")
     assert solution.lower_bound <= solution.upper_bound
+
+
+@pytest.mark.parametrize(("C", "status"), [(1e300, SolveStatus.ENDLESS), (2e4, None)])
+def test_steps_that_do_not_reach_their_bounds_end(C, status):
+    """Pairs move some 0.2 a step along a direction of no curvature: to 2e4, not to 1e300."""
+    K, y = endless(40, 5)
+    K.flags.writeable = False
+    run = smo(classification(K, y, np.full(40, C)), np.zeros(40), np.zeros(40), Budget(1e-3, 10**7))
+    if status is None:
+        assert run.status is SolveStatus.CONVERGED
+        assert np.abs(run.u).max() == C
+    else:
+        assert run.status is status
+        assert run.n_iter < 1_000_000
 
 
 def test_an_endless_solve_is_interrupted():

@@ -20,6 +20,9 @@ _CHUNK = 10_000_000
 _SMALLEST_COMPACTED = 200
 _COMPACT_BELOW = 0.7
 _TINY = 1e-300
+# Steps before which no run is called endless; it is where the coefficients move as far in the
+# second half of the steps as in the first, by nine tenths, and the violation does not halve.
+_MANY, _EVEN = 2**17, 0.9
 
 
 def offsets(
@@ -120,7 +123,9 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
 
     Fan, Chen, Lin, JMLR 2005, on n signed variables; samples at a bound that no violating pair
     contains are dropped by copying the active part of K, at most half of it. The run returns to
-    Python about every 10 ms, where the time limit and Ctrl-C are seen.
+    Python about every 10 ms, where the time limit and Ctrl-C are seen. Where K is singular and C
+    huge, pairs crawl along a direction of no curvature towards bounds that they would not reach
+    within ``max_iter``: such a run ends early.
 
     `u`, `f` of shape (n,): a point of the box with ``Σu = 0``, and ``Ku``; u is changed in place.
     """
@@ -133,6 +138,7 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
     run = SmoRun(u, f, 0, 0.0, SolveStatus.CONVERGED)
     work = full
     until_shrink = max(n, 500)
+    pace = _Pace(u.copy())
     while True:
         chunk = max(16, _CHUNK // (2 * work.u.size + 200))
         limit = min(chunk, until_shrink, budget.max_iter - run.n_iter)
@@ -141,7 +147,8 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
         run.rows += 2.0 * done * work.u.size / n
         until_shrink -= done
         finished = stalled or top - bottom <= budget.tol
-        over = run.n_iter >= budget.max_iter or budget.expired
+        endless = pace.is_endless(work, run.n_iter, budget.max_iter, top - bottom)
+        over = run.n_iter >= budget.max_iter or budget.expired or endless
         if (finished or over) and work is not full:
             run.rows += _restore(problem, full, work)
             work, until_shrink = full, max(n, 500)
@@ -151,6 +158,7 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
         if over:
             late = run.n_iter < budget.max_iter
             run.status = SolveStatus.MAX_TIME if late else SolveStatus.MAX_ITER
+            run.status = SolveStatus.ENDLESS if endless else run.status
             break
         if until_shrink <= 0:
             until_shrink = max(work.u.size, 500)
@@ -162,6 +170,32 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
                 work = smaller
     run.f = problem.p - full.g
     return run
+
+
+@dataclass
+class _Pace:
+    """How far coefficients have moved, looked at whenever the steps have doubled.
+
+    `start` of shape (n,): where they began; `steps`, `distance`, `violation`: at the last look.
+    """
+
+    start: FloatArray
+    steps: int = _MANY // 2
+    distance: float = 0.0
+    violation: float = np.inf
+
+    def is_endless(self, work: Workspace, n_iter: int, max_iter: int, violation: float) -> bool:
+        """Return whether they move evenly to bounds that ``max_iter`` steps do not reach."""
+        if n_iter < (self.steps if self.distance == 0.0 else 2 * self.steps):
+            return False
+        start = self.start if work.index is None else self.start[work.index]
+        moved = work.u - start
+        most = int(np.abs(moved).argmax())
+        pace, before = abs(float(moved[most])) / n_iter, self.distance / self.steps
+        is_even = self.distance > 0.0 and pace > _EVEN * before and violation > 0.5 * self.violation
+        end = work.upper[most] if moved[most] > 0.0 else work.lower[most]
+        self.steps, self.distance, self.violation = n_iter, pace * n_iter, violation
+        return bool(is_even and pace * max_iter < abs(end - start[most]))
 
 
 def _restore(problem: BoxProblem, full: Workspace, active: Workspace) -> int:

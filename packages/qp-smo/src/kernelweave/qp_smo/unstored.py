@@ -17,7 +17,7 @@ from kernelweave.kernels_core.grams import KernelArray, UnstoredKernel
 from .bounds import FeasiblePoint, FunctionValues, dual_value, kkt_violation
 from .point import product, starting_point, to_grid
 from .problem import BoxProblem, Budget
-from .smo import offsets, smo
+from .smo import SmoRun, offsets, smo
 
 # Attempts to make the point exactly feasible within the tolerance: each costs one product with
 # all of K, and after that many only rounding keeps the violation above the tolerance.
@@ -97,8 +97,8 @@ def choose_block(problem: BoxProblem, u: FloatArray, f: FloatArray, size: int) -
 
 def _solve_block(
     problem: BoxProblem, gram: StoredBlock, u: FloatArray, f: FloatArray, size: int, budget: Budget
-) -> tuple[Index, FloatArray, int]:
-    """Return a block, how its coefficients should change, and the steps it took."""
+) -> tuple[Index, FloatArray, SmoRun]:
+    """Return a block, how its coefficients should change, and the run of its steps."""
     K = gram.move(choose_block(problem, u, f, size))
     rows = gram.samples
     start = u[rows].copy()
@@ -112,7 +112,7 @@ def _solve_block(
         exact_kappa=False,
     )
     run = smo(part, start, inner, budget)
-    return rows, run.u - u[rows], run.n_iter
+    return rows, run.u - u[rows], run
 
 
 def make_feasible_unstored(problem: BoxProblem, u: FloatArray) -> FeasiblePoint:
@@ -153,7 +153,7 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
     n = problem.n_samples
     u = np.zeros(n) if start is None else starting_point(start, problem.lower, problem.upper)
     f = kernel.entries.product(u[None])[0] if u.any() else np.zeros(n)
-    gram, n_iter, n_blocks, n_feasible = StoredBlock(kernel), 0, 0, 0
+    gram, n_iter, n_blocks, n_feasible, endless = StoredBlock(kernel), 0, 0, 0, False
     while True:
         up, down = rates(problem, u, f)
         violation = float(up.max() - down.min())
@@ -168,20 +168,23 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
             continue
         tol = max(0.5 * budget.tol, _EASIER * violation)
         inner = Budget(tol, budget.max_iter - n_iter)
-        rows, change, steps = _solve_block(problem, gram, u, f, kernel.block_size, inner)
+        rows, change, run = _solve_block(problem, gram, u, f, kernel.block_size, inner)
         moved = np.zeros((1, n))
         moved[0, rows] = change
         u[rows] += change
         f += kernel.entries.product(moved)[0]
-        n_iter += steps
+        n_iter += run.n_iter
         n_blocks += 1
-        if not change.any():
+        endless = run.status is SolveStatus.ENDLESS
+        if endless or not change.any():
             feasible = make_feasible_unstored(problem, u)
             break
     if feasible.violation <= budget.tol:
         status = SolveStatus.CONVERGED
     elif budget.expired:
         status = SolveStatus.MAX_TIME
+    elif endless:
+        status = SolveStatus.ENDLESS
     else:
         limit = n_iter >= budget.max_iter
         status = SolveStatus.MAX_ITER if limit else SolveStatus.STALLED

@@ -39,6 +39,11 @@ class SolveStatus(StrEnum):
         "rounding errors hide any further progress: loosen tol, rescale the kernel to a diagonal "
         "near 1, or lower C",
     )
+    ENDLESS = (
+        "endless",
+        "the dual coefficients grow at an even pace, and max_iter iterations do not reach their "
+        "bounds: lower C",
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
