@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from kernelweave.baselines import AverageMKLClassifier
 from kernelweave.kernels_core import RBF, KernelDictionary, PrecomputedGrams
+from kernelweave.mkl_sparse import SparseMKLClassifier
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import TimeSeriesSplit
 
 KERNELS = [RBF(0.1), RBF(1.0)]
 
@@ -35,6 +38,23 @@ def test_they_are_as_good_as_those_of_scikit_learn() -> None:
     assert losses[0] < 0.62
     assert abs(losses[0] - losses[1]) < 0.01
     np.testing.assert_allclose(np.exp(own.predict_log_proba(X_new)), own.predict_proba(X_new))
+
+
+def test_the_folds_are_those_of_cv() -> None:
+    """A sigmoid of decision values on later rows, where ``cv`` holds such out."""
+    X, y, X_new, _ = noisy()
+    settings = {"kernels": KERNELS, "normalize": None, "k0": 1, "C": 1.0, "lam": 1e-3}
+    cv = TimeSeriesSplit(3)
+    own = SparseMKLClassifier(**settings, cv=cv, probability=True).fit(X[:90], y[:90])
+    parts = [(SparseMKLClassifier(**settings).fit(X[a], y[a]), b) for a, b in cv.split(X[:90])]
+    values = np.concatenate([part.decision_function(X[b]) for part, b in parts])
+    labels, spread = np.concatenate([y[b] for _, b in parts]), values.std()
+    oracle = LogisticRegression().fit(values[:, None] / spread, labels)
+    new = own.decision_function(X_new)[:, None] / spread
+    np.testing.assert_allclose(own.predict_proba(X_new), oracle.predict_proba(new), atol=1e-6)
+    alone = [(np.flatnonzero(y[:90] == 1), np.flatnonzero(y[:90] == 0))]
+    with pytest.raises(ValueError, match="fold 1 of cv has no row of class 0"):
+        SparseMKLClassifier(**settings, cv=alone, probability=True).fit(X[:90], y[:90])
 
 
 def test_the_unit_of_decision_values_means_nothing() -> None:

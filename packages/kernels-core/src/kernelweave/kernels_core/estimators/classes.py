@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, fields
@@ -27,6 +28,7 @@ from ..fit import FitResult
 from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
 from .base import Estimator
+from .folds import Fold, folds_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -248,8 +250,8 @@ def _is_asked(estimator: BaseEstimator) -> bool:
     if estimator.probability:
         return True
     raise AttributeError(
-        f"{type(estimator).__name__} learns probabilities where probability=True, which takes "
-        f"{_FOLDS} more fits"
+        f"{type(estimator).__name__} learns probabilities where probability=True, which takes a "
+        f"fit more for each fold, {_FOLDS} by default"
     )
 
 
@@ -258,7 +260,8 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     probability: bool = parameter(
         "Whether to learn `predict_proba`: a sigmoid of the decision values (a softmax for "
-        f"several classes), fitted to cross-validated ones, which takes {_FOLDS} more fits.",
+        "several classes), fitted to cross-validated ones, which takes another fit for each fold "
+        f"of ``cv``, {_FOLDS} without it.",
         default=False,
         rule=FLAG,
     )
@@ -378,23 +381,54 @@ def calibrate(
     places in the classes; `weight` likewise: sample weights, those of the classes included;
     `groups` likewise: what is held out together.
     """
-    rows = np.flatnonzero(weight > 0)
-    counts = np.bincount(codes[rows])
-    template = alone(estimator)
-    values = np.empty((len(codes), len(counts) if len(counts) > 2 else 1))
-    n_folds = min(_FOLDS, int(counts.min()))
-    splits = StratifiedKFold(n_folds).split(rows, codes[rows])
-    if groups is not None:
-        splits = _whole_groups(n_folds, codes[rows], groups[rows])
-    for learned, held_out in splits:
-        own, other = rows[learned], rows[held_out]
+    rows, template = np.flatnonzero(weight > 0), alone(estimator)
+    n_classes = len(estimator.classes_)
+    values, held_out = [], []
+    for learned, other in _calibration_folds(estimator, X, codes, weight, groups):
+        own, out = rows[learned], rows[other]
         with warnings.catch_warnings():
             # the fit on all rows has said it already
             warnings.simplefilter("ignore")
             part = clone(template).fit(take(X, own, own), codes[own], weight[own])
-            given = part.decision_function(take(X, other, own))
-        values[other] = given.reshape(len(other), -1)
-    return _sigmoid(values[rows], codes[rows], weight[rows])
+            given = part.decision_function(take(X, out, own))
+        values.append(given.reshape(len(out), -1))
+        held_out.append(out)
+    at = np.concatenate(held_out)
+    if len(np.unique(codes[at])) < n_classes:
+        raise ValueError(
+            "probability=True needs rows of every class among those that cv holds out: give other "
+            "folds, or set probability=False"
+        )
+    order = np.argsort(at, kind="stable")
+    at = at[order]
+    return _sigmoid(np.concatenate(values)[order], codes[at], weight[at])
+
+
+def _calibration_folds(
+    estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray, groups: Index | None
+) -> list[Fold]:
+    """Return the folds that ``cv`` says, or as many as there is room for, of the rows that count.
+
+    A fold learns from every class: ValueError where one cannot.
+    """
+    rows = np.flatnonzero(weight > 0)
+    cv, counts = getattr(estimator, "cv", None), np.bincount(codes[rows])
+    if cv is None or isinstance(cv, numbers.Integral):
+        n_folds = min(_FOLDS if cv is None else int(cv), int(counts.min()))
+        if groups is not None:
+            return _whole_groups(n_folds, codes[rows], groups[rows])
+        return list(StratifiedKFold(n_folds).split(rows, codes[rows]))
+    labels = estimator.classes_[codes]
+    folds = folds_of(cv, X, labels, weight, groups, classifier=True)
+    for k, (own, _) in enumerate(folds):
+        missing = np.flatnonzero(np.bincount(codes[rows[own]], minlength=len(counts)) == 0)
+        if len(missing):
+            raise ValueError(
+                f"probability=True learns from every class in each fold, and fold {k + 1} of cv "
+                f"has no row of class {estimator.classes_.tolist()[missing[0]]!r} to learn from: "
+                "give other folds, or set probability=False"
+            )
+    return folds
 
 
 def _whole_groups(n_folds: int, codes: Index, groups: Index) -> list[tuple[Index, Index]]:

@@ -7,6 +7,7 @@ fits begin at each other, is a function that the estimator hands to `score_setti
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -107,7 +108,7 @@ class CrossValidatedEstimator(KernelEstimator):
     cv: Folds = parameter(
         "The folds of cross-validation, as in scikit-learn: a number, a splitter or a list of "
         "splits. With ``groups``, a number of folds leaves out whole groups. Used only if a "
-        "parameter is chosen.",
+        "parameter is chosen, and for probabilities.",
         kind="int, splitter or iterable",
         default=5,
     )
@@ -236,6 +237,8 @@ def fold_fits(
             cut[fold] = [_cut(given, train, train), _cut(given, test, train)]
         own, new, *before = cut[fold]
         model = clone(part).set_params(**setting)
+        if getattr(model, "probability", False) and not _splits_any_rows(model.cv):
+            model.set_params(cv=_within(folds, train))
         if begin is not None and before:
             begin(model, before[0])
         with warnings.catch_warnings():
@@ -247,6 +250,17 @@ def fold_fits(
         return model, new
 
     return fit
+
+
+def _splits_any_rows(cv: Folds) -> bool:
+    """Return whether folds are those of any rows, not of the rows that they were made for."""
+    return cv is None or hasattr(cv, "split") or isinstance(cv, numbers.Integral)
+
+
+def _within(folds: Sequence[Fold], rows: Index) -> list[Fold]:
+    """Return the folds of some rows, as places among them, without those that hold none out."""
+    both = [[np.flatnonzero(np.isin(rows, part)) for part in fold] for fold in folds]
+    return [(own, other) for own, other in both if len(own) and len(other)]
 
 
 def part_of(estimator: CrossValidatedEstimator, **changed: object) -> BaseEstimator:
