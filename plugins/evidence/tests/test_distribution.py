@@ -114,8 +114,9 @@ def test_points_are_predictions_without_each_row_and_its_residual(regression: An
                     * predictor.varying_noise(*encoded)[:, 0]
                     / predictor.varying_noise.held_out[i, 0]
                 )
-            restored = part.mixture.target.restore((centre[k, :, 0] + step)[:, None], cut=False)
-            expected.append(np.clip(restored, *part.limits)[:, 0])
+            restore, at = part.mixture.target.restore, centre[k, :, :1]
+            reach, middle = restore(at + step[:, None], cut=False), restore(at)
+            expected.append(np.clip(reach, middle - part.margin, middle + part.margin)[:, 0])
     points = model.predict_distribution(X[:4]).points
     np.testing.assert_allclose(points, np.maximum(np.sort(expected, axis=0), 0.0), rtol=1e-9)
 

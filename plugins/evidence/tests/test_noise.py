@@ -107,6 +107,20 @@ def test_even_noise_costs_next_to_nothing() -> None:
     assert max(ratios) < 1.02
 
 
+def test_after_a_power_intervals_end_where_rows_left_out_did() -> None:
+    """Counts under a power of -1: deviations that vary stepped over its end, to 13 of at most 9."""
+    state = np.random.RandomState(0)
+    X = state.normal(size=(1600, 4))
+    state.normal(size=1600)
+    y = state.poisson(np.exp(0.7 * X[:, 0] - 1.0) * state.gamma(0.7, 1 / 0.7, size=1600)) * 1.0
+    model = EvidenceKernelRegressor(random_state=0).fit(X[:400], y[:400])
+    assert model._predictor.mixture.target.warps[0].power < -0.5
+    ends = [each.predict_interval(X[400:]) for each in (model, without_varying_noise(model))]
+    new, old = (interval_score(*each, y[400:]) for each in ends)
+    assert new < 1.01 * old
+    assert model.predict_quantiles(X[400:], [0.9]).max() <= y[:400].max()
+
+
 def test_the_slope_and_its_error_are_those_of_weighted_least_squares() -> None:
     """Huber and White's sandwich of the regression with an intercept, over groups of rows."""
     state = np.random.default_rng(0)

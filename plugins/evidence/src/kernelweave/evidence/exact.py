@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,13 +13,23 @@ from scipy.linalg import solve_triangular
 
 from .explaining.importance import FoldPredictor
 from .folds import Fold
-from .intervals import FoldResiduals, LeftOut, conformal, jackknife_endpoints, jackknife_plus
+from .intervals import (
+    FoldResiduals,
+    LeftOut,
+    Moments,
+    conformal,
+    jackknife_endpoints,
+    jackknife_plus,
+)
 from .learn import Learned
 from .mixture import Expansion, Mixture, blocks
 from .noise import VaryingNoise, learn_noise
 from .rows import Rows
 from .terms import Scales
 from .views import Points, Views
+
+# the confidence of the intervals that judge noise that varies after a power
+_LEVEL = 0.9
 
 
 @dataclass(frozen=True)
@@ -171,28 +181,25 @@ class ExactPredictor:
 
     def _held_out(self) -> FoldResiduals:
         """Return the rows that folds held out, with the predictor of all rows."""
-        scores, sizes = zip(*map(self._fold_residuals, self.folds), strict=True)
-        rows = np.concatenate([fold.held_out for fold in self.folds])
-        limits = np.full((2, len(self.rows.targets)), np.inf) * np.array([[-1.0], [1.0]])
-        if self.mixture.target.warps:
-            most, truth = np.concatenate(sizes).max(axis=0), self.rows.targets.T
-            limits = np.array([truth.min(axis=0) - most, truth.max(axis=0) + most])
-        return FoldResiduals(self.mixture, np.concatenate(scores), rows, limits)
+        found = [self._fold_moments(fold) for fold in self.folds]
+        scores = np.concatenate([_scores(each) for each in found])
+        rows = np.concatenate([each.rows for each in found])
+        margin = np.max([each.margin for each in found], axis=0)
+        return FoldResiduals(self.mixture, scores, rows, margin)
 
-    def _fold_residuals(self, fold: Fold) -> tuple[FloatArray, FloatArray]:
-        """Return residuals of rows held out, in their deviations, and their sizes in targets'."""
+    def _fold_moments(self, fold: Fold) -> Moments:
+        """Return predictions of the rows that a fold held out."""
         own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
-        points, truth = part.views.points(own.numeric, own.codes), own.targets.T
-        latent = part.latent(points)
-        scores = (part.target.standardise(truth) - latent) / _width(part, points)[:, None]
-        return scores, np.abs(truth - part.target.restore(latent))
+        points = part.views.points(own.numeric, own.codes)
+        target = part.target.of_rows(self.rows)
+        return Moments(fold.held_out, target, part.latent(points), _width(part, points))
 
     def held_by_the_last(self, confidence: float) -> tuple[float, int]:
         """Return which share of the last block intervals from the earlier ones hold, and its size.
 
         NaN where they are too few.
         """
-        *earlier, last = [np.abs(self._fold_residuals(fold)[0]) for fold in self.folds]
+        *earlier, last = [np.abs(_scores(self._fold_moments(each))) for each in self.folds]
         if not earlier:
             return np.nan, len(last)
         step = conformal(np.concatenate(earlier), confidence)
@@ -210,17 +217,48 @@ class ExactPredictor:
         n, seen = len(self.rows), np.concatenate([[], *held_out]).astype(np.intp)
         if not np.array_equal(np.sort(seen), np.arange(n)):
             return self, ""
-        scores = np.empty((n, len(self.rows.targets)))
-        for part in self.left_out(self.rows.groups):
+        scores, parts = np.empty((n, len(self.rows.targets))), self.left_out(self.rows.groups)
+        for part in parts:
             scores[part.rows] = part.scores
         splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
-        noise, missing = learn_noise(self.rows, splits, scores, random_state, n_jobs)
+        judge = self._judge_factors(parts, scores) if self.mixture.target.warps else None
+        noise, missing = learn_noise(self.rows, splits, scores, random_state, n_jobs, judge)
         return replace(self, varying_noise=noise), missing
+
+    def _judge_factors(
+        self, parts: Sequence[LeftOut | FoldResiduals], scores: FloatArray
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return what gives the mean interval score of each output by factors of deviations.
+
+        In units of the targets: after a power, above all one below 0, deviations that vary as they
+        should may end where hardly a target is. The factors have shape (n_rows, n_outputs).
+        """
+        found: list[Moments] = []
+        for part in parts:
+            if isinstance(part, LeftOut):
+                found.append(part.moments)
+            else:
+                found += [self._fold_moments(fold) for fold in self.folds]
+        mass = self.rows.mass
+
+        def judge(factors: FloatArray) -> FloatArray:
+            steps = conformal(np.abs(scores) / factors, _LEVEL) * factors
+            losses = np.empty_like(scores)
+            for each in found:
+                losses[each.rows] = each.interval_scores(steps[each.rows], _LEVEL)
+            return np.average(losses, axis=0, weights=mass)
+
+        return judge
 
 
 def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
     """Return predictions in the units of the targets."""
     return mixture.predict(mixture.views.points(numeric, codes))
+
+
+def _scores(found: Moments) -> FloatArray:
+    """Return residuals of rows in their deviations, shape (n, n_outputs)."""
+    return np.asarray((found.target.values.T[found.rows] - found.latent) / found.width[:, None])
 
 
 def _width(mixture: Mixture, points: Points) -> FloatArray:

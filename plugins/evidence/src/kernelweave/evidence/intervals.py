@@ -11,10 +11,53 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, inv
 
 from .mixture import Mixture
+from .rows import Standardised
 
 # of training rows (n_rows, n_outputs) and of new ones (n, n_outputs): what noise that varies
 # multiplies deviations by; ``None`` where it does not vary
 Factors = tuple[FloatArray, FloatArray] | None
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Rows predicted by what has not seen them.
+
+    `rows` of shape (n,): which; `target`: the units; `latent` of shape (n, n_outputs): standardised
+    predictions; `width` of shape (n,): standard deviations of new observations there.
+    """
+
+    rows: Index
+    target: Standardised
+    latent: FloatArray
+    width: FloatArray
+
+    @cached_property
+    def truth(self) -> FloatArray:
+        """The targets of the rows, shape (n, n_outputs)."""
+        return self.target.restore(self.target.values.T[self.rows], cut=False)
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """The largest residual of each output in units of the targets, infinite without a power.
+
+        The way back from a power turns a step further into any number.
+        """
+        if not self.target.warps:
+            return np.full(len(self.target.centre), np.inf)
+        return np.abs(self.truth - self.target.restore(self.latent)).max(axis=0)
+
+    def interval_scores(self, steps: FloatArray, confidence: float) -> FloatArray:
+        """Return what intervals of so many deviations lose (Winkler 1972), shape (n, n_outputs).
+
+        `steps` of shape (n, n_outputs): from the predictions to the ends.
+        """
+        middle, reach = self.target.restore(self.latent), steps * self.width[:, None]
+        low, high = (
+            np.clip(self.target.restore(end, cut=False), middle - self.margin, middle + self.margin)
+            for end in (self.latent - reach, self.latent + reach)
+        )
+        outside = np.maximum(low - self.truth, 0.0) + np.maximum(self.truth - high, 0.0)
+        return np.asarray(high - low + 2.0 / (1.0 - confidence) * outside)
 
 
 @dataclass(frozen=True)
@@ -74,21 +117,17 @@ class LeftOut:
         """Residuals in units of their standard deviations, shape (n_left_out, n_outputs)."""
         return np.asarray(self.residuals / np.sqrt(self.variances)[:, None])
 
-    @cached_property
-    def limits(self) -> FloatArray:
-        """Least and largest end of an interval, shape (2, n_outputs); infinite without a power.
-
-        The range of the targets, and the largest residual beyond it: the way back from a power
-        turns a step further into any number.
-        """
+    @property
+    def moments(self) -> Moments:
+        """Predictions of the rows that are left out."""
         target = self.mixture.target
-        if not target.warps:
-            free = np.full(len(target.centre), np.inf)
-            return np.array([-free, free])
-        truth = target.restore(target.values.T, cut=False)
-        left_out = target.restore(target.values.T[self.rows] - self.residuals)
-        margin = np.abs(truth[self.rows] - left_out).max(axis=0)
-        return np.array([truth.min(axis=0) - margin, truth.max(axis=0) + margin])
+        latent = target.values.T[self.rows] - self.residuals
+        return Moments(self.rows, target, latent, np.sqrt(self.variances))
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """How far from a prediction an interval may end: the `Moments.margin`."""
+        return self.moments.margin
 
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
@@ -114,13 +153,13 @@ class FoldResiduals:
     """Rows that folds held out, where these alone tell how new rows differ.
 
     `scores` of shape (n_held_out, n_outputs): residuals in their deviations; `rows` of shape
-    (n_held_out,); `limits` of shape (2, n_outputs).
+    (n_held_out,); `margin` of shape (n_outputs,): as `LeftOut.margin`.
     """
 
     mixture: Mixture
     scores: FloatArray
     rows: Index
-    limits: FloatArray
+    margin: FloatArray
 
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
@@ -152,8 +191,11 @@ def jackknife_endpoints(
     size = np.abs(steps)
     both = np.array([centre + steps] if signed else [centre - size, centre + size])
     target = part.mixture.target
+    if not target.warps:
+        return target.restore(both, cut=False)
+    middle = target.restore(centre.reshape(-1, both.shape[-1])).reshape(centre.shape)
     ends = target.restore(both.reshape(-1, both.shape[-1]), cut=False).reshape(both.shape)
-    return np.clip(ends, *part.limits)
+    return np.clip(ends, middle - part.margin, middle + part.margin)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -23,6 +23,8 @@ _FLOOR = 0.3
 # The slope that needs not be sure. It and the floor were chosen on 15 tables of 300 rows, two draws
 # each.
 _UNSURE = 0.4
+# of the slope, where held-out rows judge it
+_SHARES = (1.0, 0.5, 0.25, 0.0)
 # of a word, whose noise may be learned: rows left out in turn tell each other's residuals
 _FEWEST_ROWS = 6
 # where the curve of `_log_variance` is flatter, noise would choose
@@ -57,6 +59,7 @@ def learn_noise(
     scores: FloatArray,
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
+    judge: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[VaryingNoise | None, str]:
     """Fit the logarithms of squared scores as `learn` fits targets.
 
@@ -67,6 +70,8 @@ def learn_noise(
 
     - `splits`: training and held-out indices, each row held out once
     - `scores` of shape (n_rows, n_outputs): residuals of rows left out, in their deviations
+    - `judge`: of factors of rows left out, to the loss of each output; the slope is then the share
+      of it, between none and all, that loses least
 
     Returns ``None`` where noise does not vary, or not so that held-out rows show it; and what the
     time limit left undone, empty if nothing.
@@ -91,6 +96,12 @@ def learn_noise(
     least = np.finfo(np.float64).tiny
     sure = slope - 2.0 * error**2 / np.maximum(slope, least)
     slope = np.clip(sure, np.clip(slope, 0.0, _UNSURE), 1.0)
+    if judge is not None:
+        logs = 0.5 * slope * _log_variance(v)
+        losses = np.array([judge(np.exp(each * logs)) for each in _SHARES])
+        slope *= np.take(_SHARES, losses.argmin(axis=0))
+        if not slope.any():
+            return None, ""
     factors = np.exp(0.5 * slope * _log_variance(v))
     unit = np.sqrt(np.sum(share * squares / factors**2, axis=0))
     return VaryingNoise(learned.mixture, slope, unit, unit * factors), ""
