@@ -80,6 +80,22 @@ def test_the_error_is_that_of_draws_of_the_rows() -> None:
     assert error == pytest.approx(rest.std() / 20.0, rel=0.4)
 
 
+def test_the_error_of_a_perfect_score_is_half_of_the_rule_of_three() -> None:
+    codes = np.arange(40) % 2
+    rows = Rows(np.zeros((40, 1)), np.zeros((40, 0), dtype=np.int64), 2.0 * codes[None] - 1.0)
+    values, labels = 3.0 * rows.targets.T, np.array(["no", "yes"])
+    logits = np.hstack([-values, values])
+    score, error = Scoring("accuracy", labels).score(rows, logits)
+    assert (score, error) == (1.0, pytest.approx(1.5 / 40))
+    score, error = Scoring("roc_auc", labels).score(rows, logits)
+    # a row that is level with all 20 of the other class costs half of 1/20
+    assert (score, error) == (1.0, pytest.approx(1.5 / 40))
+    # ten groups: one of four wrong rows costs a tenth of the accuracy
+    assert Scoring("accuracy", labels).score(rows, logits, np.arange(40) // 4)[1] == (
+        pytest.approx(1.5 / 10)
+    )
+
+
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
 def test_groups_are_judged_by_it_too() -> None:
     X, y = patients(0, 30)

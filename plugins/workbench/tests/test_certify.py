@@ -66,6 +66,8 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
         "measure": {"regression": "R²", "classification": "accuracy"}[task],
         "held_out": {
             "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01,
+            "low": max(score - 0.02, 0.0 if task == "classification" else -1.0),
+            "high": min(score + 0.02, 1.0),
             "baseline": score - ahead, "rare_ranking": "",
         },
     }  # fmt: skip
@@ -82,7 +84,7 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
         # the error of the score is no error of the difference: 0.05 may be within two of the one
         ("classification", 0.6, 0.05, "about 0.600 (95 % interval 0.580 to 0.620). This"),
         ("classification", 0.0, -0.5, "about 0.000 (95 % interval 0.000 to 0.020), no better than"),
-        ("classification", 1.0, 0.5, "rows: above 0.980 (no error in cross-validation). This"),
+        ("classification", 1.0, 0.5, "above 0.980 (a perfect score in cross-validation). This"),
     ],
 )  # fmt: skip
 def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said: str) -> None:
@@ -100,6 +102,7 @@ def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said:
 )  # fmt: skip
 def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> None:
     tested = {"score": score, "error": 0.01, "rows": 40, "data": "new.csv"}
+    tested |= {"low": score - 0.02, "high": score + 0.02}
     found = known("regression", 0.9, 0.9, test=tested)
     assert found.startswith("On 40 rows of new.csv: ")
     assert said in found

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
 from .machines import unwrap_target_scaler
 from .models import Model
+from .models.header import Header
 from .scoring.comparison import Row, verdict
 from .scoring.held_out import HeldOut
 from .scoring.metrics import Metric, Ranking, also_scored, has_rare_class, ranking_of
@@ -78,21 +80,30 @@ def summary(model: Model) -> dict[str, Any]:
     rows = [Row.from_json(row) for row in header.comparison.get("rows", [])]
     found["verdict"] = verdict(header.comparison.get("ours", ""), rows, found["measure"], ranking)
     if held_out is not None:
-        scored = _scored(held_out, Metric(header.metric), ranking)
-        # of whole groups the model itself knows the error, which is larger than that over rows
-        over_groups = [row["error"] for row in header.new_rows[:1]]
-        found["held_out"] = scored | {"error": max([scored["error"], *over_groups])}
+        found["held_out"] = _scored(held_out, Metric(header.metric), ranking, header)
     return found | {"certificate": closing_sentences(found)}
 
 
-def _scored(held_out: HeldOut, metric: Metric, ranking: Ranking | None) -> dict[str, Any]:
+def _scored(
+    held_out: HeldOut, metric: Metric, ranking: Ranking | None, header: Header
+) -> dict[str, Any]:
     """Return the scores of rows held out, and how far they are above one answer for all."""
-    (value, error), ahead = metric.score(held_out), metric.lead(held_out, held_out.of_one_answer)
+    scored, ahead = metric.score(held_out), metric.lead(held_out, held_out.of_one_answer)
+    n, n_folds = len(held_out.truth), len(np.unique(held_out.fold))
+    n_parts = n if held_out.groups is None else len(np.unique(held_out.groups))
+    # of whole groups the model itself knows the error, which is larger than that over rows
+    for row in header.new_rows[:1]:
+        scored = scored._replace(error=max(scored.error, row["error"]))
+        n_parts = min(n_parts, row["n_groups"])
+    n_trained = max(header.n_samples - n / n_folds, 1)
+    low, high = metric.interval(scored, header.task, n_parts, n / n_trained)
     return {
-        "score": value,
-        "error": error,
+        "score": scored.value,
+        "error": scored.error,
+        "low": low,
+        "high": high,
         "rows": str(held_out),
-        "baseline": value - ahead.value,
+        "baseline": scored.value - ahead.value,
         "ahead": ahead.value,
         "ahead_error": ahead.error,
         "also": also_scored(held_out),
@@ -221,7 +232,7 @@ def _known_by_test(
     found: Mapping[str, Any], tested: Mapping[str, Any], scored: Mapping[str, Any] | None
 ) -> str:
     where = f"On {tested['rows']} rows of {tested['data']}"
-    said = f"{where}: {found['measure']} {_interval(found, tested)}"
+    said = f"{where}: {found['measure']} {_interval(tested)}"
     if scored is None:
         return f"{said}."
     away = Score(tested["score"] - scored["score"], math.hypot(tested["error"], scored["error"]))
@@ -253,15 +264,14 @@ def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
         row["name"] for row in found.get("new_rows", ())[:1] if row["name"] != "rows like these"
     ]
     on = f"{measure} on similar new rows" + "".join(f" ({kind})" for kind in kinds)
-    if found["measure"] == "accuracy" and scored["score"] == 1.0:
-        least = 1.0 - 2.0 * scored["error"]
-        return f"{on}: above {least:.3f} (no error in cross-validation)"
-    return f"{on}: about {_interval(found, scored)}"
+    if scored["score"] == scored["high"]:
+        above = f"above {scored['low']:.3f} (" if scored["error"] > 0.0 else "not known ("
+        return f"{on}: {above}a perfect score in cross-validation)"
+    return f"{on}: about {_interval(scored)}"
 
 
-def _interval(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
-    least = 0.0 if found["measure"].endswith("accuracy") else -math.inf
-    return Score(scored["score"], scored["error"]).interval(3, least)
+def _interval(scored: Mapping[str, Any]) -> str:
+    return Score(scored["score"], scored["error"]).with_interval(scored["low"], scored["high"])
 
 
 def _proved(found: Mapping[str, Any]) -> str:

@@ -350,8 +350,11 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
     try:
         found = evaluate(model, table, None)
         rows = found.held_out
-        value, error = Metric(model.header.metric).score(rows)
-        scores = {"score": value, "error": error, "also": also_scored(rows)}
+        metric = Metric(model.header.metric)
+        scored = metric.score(rows)
+        low, high = metric.interval(scored, rows.task, len(found.y))
+        scores = {**scored._asdict(), "low": low, "high": high, "also": also_scored(rows)}
+        scores["score"] = scores.pop("value")
     except (CommandError, ValueError, MemoryError) as refused:
         reason = console.spoken(refused).removeprefix(f"{table.source}: ")
         notes.append(f"--test {table.source} is not scored: {reason}")

@@ -82,6 +82,30 @@ class HeldOut:
         proba = np.tile(shares / shares.sum(), (n, 1))
         return replace(self, predicted=answer, proba=proba, decision=None)
 
+    @property
+    def answered_wrongly(self) -> HeldOut:
+        """The mean, or the class that each row is least likely to have."""
+        if self.task == "regression":
+            return self.of_one_answer
+        proba, decision = self.proba, self.decision
+        if proba is not None:
+            proba = 1.0 / np.maximum(proba, np.finfo(np.float64).tiny ** 0.5)
+            proba /= proba.sum(axis=1, keepdims=True)
+        decision = None if decision is None else -decision
+        turned = (np.searchsorted(self.classes, self.predicted) + 1) % len(self.classes)
+        known = proba if proba is not None else decision
+        codes = turned if known is None else known.argmax(axis=1)
+        return replace(self, predicted=self.classes[codes], proba=proba, decision=decision)
+
+    def mixed_with(self, other: HeldOut, which: NDArray[np.bool_]) -> HeldOut:
+        """Return these predictions, and another's of the same rows where ``which`` says so."""
+        named: dict[str, Any] = {}
+        for name in ("predicted", "proba", "decision"):
+            own, others = getattr(self, name), getattr(other, name)
+            if own is not None:
+                named[name] = np.where(which if own.ndim == 1 else which[:, None], others, own)
+        return replace(self, **named)
+
     def as_json(self) -> dict[str, object]:
         """Return plain lists by name."""
         return {

@@ -48,18 +48,58 @@ class Score(NamedTuple):
         # z: no "-0.0000"
         return f"{self.value:{sign}z.{digits}f} ± {self.error:.{digits}f}"
 
-    def interval(self, digits: int = 3, least: float = -math.inf) -> str:
-        """Return the value and its interval of two errors, no better than 1.
+    def interval(
+        self, n_parts: int, *, held_out: float = 0.0, best: float = 1.0, least: float = -math.inf,
+        is_share: bool = False,
+    ) -> tuple[float, float]:  # fmt: skip
+        """Return both ends of a 95 % interval of the score on new rows.
 
-        `digits`: behind the point, at least; `least`: that the score can be.
+        Student's, as the error is known from parts alone; of cross-validation with the variance
+        1 + n_test / n_train times as large, as fits on other rows differ (Nadeau and Bengio 2003).
+        The distance to the best score is positive, so that the lower end is that of its logarithm;
+        a share has Wilson's interval (1927), which is not empty where all answers are right.
+
+        - `n_parts`: rows, or groups of them, that the error is over
+        - `held_out`: n_test / n_train, all folds together; 0 of rows that no fold is made of
+        - `best`, `least`: that the score can be; `is_share`: whether it is a share of the rows
 
         Examples
         --------
-        >>> Score(0.98765, 0.012).interval()
-        '0.988 (95 % interval 0.964 to 1.000)'
+        >>> low, high = Score(0.98765, 0.012).interval(50)
+        >>> round(low, 3), high
+        (0.913, 1.0)
+        >>> low, high = Score(0.9, 0.03).interval(100, held_out=1.25, is_share=True)
+        >>> round(low, 3), round(high, 3)
+        (0.784, 0.957)
+        """
+        from scipy.stats import t
+
+        value, error, away = self.value, self.error, best - self.value
+        if n_parts < 2:
+            return least, best
+        steps = float(t.ppf(0.975, n_parts - 1)) * math.sqrt(1.0 + held_out)
+        if is_share:
+            # where all are right, or wrong, the error is 1.5 / n
+            n = value * (1.0 - value) / error**2 if 0.0 < value < 1.0 else 1.5 / error
+            middle = (value + 0.5 * steps**2 / n) / (1.0 + steps**2 / n)
+            half = math.sqrt(value * (1.0 - value) / n + 0.25 * steps**2 / n**2)
+            half *= steps / (1.0 + steps**2 / n)
+            # rounding aside, of no wrong answer the upper end is 1
+            return max(middle - half, 0.0), 1.0 if value == 1.0 else min(middle + half, 1.0)
+        low = value - steps * error
+        if 0.0 < error <= away < math.inf:
+            low = best - away * math.exp(steps * error / away)
+        return max(low, least), min(value + steps * error, best)
+
+    def with_interval(self, low: float, high: float, digits: int = 3) -> str:
+        """Return the value and an interval in words.
+
+        Examples
+        --------
+        >>> Score(0.98765, 0.012).with_interval(0.957, 1.0)
+        '0.988 (95 % interval 0.957 to 1.000)'
         """
         digits = self._digits(digits)
-        low, high = max(self.value - 2.0 * self.error, least), min(self.value + 2.0 * self.error, 1)
         spanned = f"95 % interval {low:z.{digits}f} to {high:z.{digits}f}"
         return f"{self.value:z.{digits}f} ({spanned})"
 

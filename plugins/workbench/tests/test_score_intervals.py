@@ -1,0 +1,70 @@
+"""The printed 95 % interval of a score, on made tables whose true score is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelweave.workbench.scoring.held_out import HeldOut
+from kernelweave.workbench.scoring.metrics import Metric
+
+FOLDS = 5
+
+
+def least_squares(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.linalg.lstsq(X, y, rcond=None)[0]
+
+
+def made(kind: str, n: int, state: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    X = np.column_stack([np.ones(n), state.normal(size=(n, 8))])
+    f = X[:, 1] + 0.5 * X[:, 2]
+    noise = {"even": 0.7, "near one": 0.02, "classes": 0.7, "heavy": 0.5}[kind]
+    drawn = state.standard_t(4, size=n) if kind == "heavy" else state.normal(size=n)
+    y = f + noise * drawn
+    return X, np.where(y > 0.0, 1.0, -1.0) if kind == "classes" else y
+
+
+def cross_validated(
+    kind: str, n: int, state: np.random.RandomState, new: tuple[np.ndarray, np.ndarray]
+) -> tuple[HeldOut, float]:
+    """Return the rows held out, and the score of the fit to all rows on many new ones."""
+    X, y = made(kind, n, state)
+    fold, held = state.permutation(n) % FOLDS, np.empty(n)
+    for k in range(FOLDS):
+        held[fold == k] = X[fold == k] @ least_squares(X[fold != k], y[fold != k])
+    answers, truth = new[0] @ least_squares(X, y), new[1]
+    if kind == "classes":
+        given = np.arange(n), fold, y, np.sign(held), np.ones(n), "classification"
+        return HeldOut(*given), float(np.mean(np.sign(answers) == truth))
+    score = 1.0 - np.mean((truth - answers) ** 2) / truth.var()
+    return HeldOut(np.arange(n), fold, y, held, np.ones(n), "regression"), float(score)
+
+
+@pytest.mark.parametrize("kind", ["even", "near one", "heavy", "classes"])
+@pytest.mark.parametrize(("n", "n_tables"), [(40, 150), (60, 150), (150, 80), (500, 40)])
+def test_the_printed_interval_holds_the_score_on_new_rows(kind: str, n: int, n_tables: int) -> None:
+    """In 93 of 100 tables or more, but for three errors of the share."""
+    new, metric = made(kind, 10_000, np.random.RandomState(1)), Metric()
+    held, widths = [], []
+    for seed in range(n_tables):
+        rows, truth = cross_validated(kind, n, np.random.RandomState(seed), new)
+        score = metric.score(rows)
+        low, high = metric.interval(score, rows.task, n, FOLDS / (FOLDS - 1))
+        held.append(low <= truth <= high)
+        widths.append((high - low) / (4.0 * score.error))
+    assert np.mean(held) >= 0.93 - 3.0 * np.sqrt(0.93 * 0.07 / n_tables)
+    assert np.median(widths) < 2.1
+
+
+@pytest.mark.parametrize("name", ["accuracy", "roc_auc", "neg_log_loss"])
+def test_a_perfect_score_has_an_error(name: str) -> None:
+    """That of accuracy is half of the rule of three, 1.5 / n, and its interval is Wilson's."""
+    y, n, metric = np.arange(40) % 2, 40, Metric(name)
+    proba = np.column_stack([1.0 - y, y]).astype(float)
+    rows = HeldOut(np.arange(n), np.arange(n) % 5, y, y, np.ones(n), "classification", proba)
+    score = metric.score(rows)
+    low, high = metric.interval(score, rows.task, n, 1.25)
+    assert score.value == pytest.approx(high)
+    assert low < high
+    if name == "accuracy":
+        assert score.error == pytest.approx(1.5 / n)
+        assert low == pytest.approx(1.0 / (1.0 + 1.5**2 * 2.0227**2 / n), rel=1e-4)
