@@ -135,9 +135,9 @@ def number(
         words = f"in [{least:g}, {most:g}]"
 
     def holds(value: Any) -> bool:
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         return (
-            isinstance(value, numbers.Real)
-            and not isinstance(value, bool)
+            is_number
             and not math.isnan(value)
             and not (finite and math.isinf(value))
             and (above is None or value > above)

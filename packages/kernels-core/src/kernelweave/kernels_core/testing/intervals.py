@@ -8,10 +8,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from ..driver import solve
 from ..exceptions import KernelWeaveWarning, UnsupportedProblemError
+from ..formula.learner import Solution
 from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, algorithms
 from ..result import Result
@@ -24,18 +25,6 @@ SLACK = 1e-9
 # An algorithm that has not converged by then has a wider interval, which is valid all the same.
 _MAX_ITER = 100
 _interval_cache: dict[tuple[str, str, str, tuple[str, str, str]], Interval | str | None] = {}
-
-
-class Bounded(Protocol):
-    """Anything with two bounds of an optimum: an interval, a result or a solution."""
-
-    @property
-    def lower_bound(self) -> float:
-        """Return the lower end."""
-
-    @property
-    def upper_bound(self) -> float:
-        """Return the upper end."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +45,10 @@ class Interval:
     lower_bound: float
     upper_bound: float
     parameters: Any = field(default=None, repr=False, compare=False)
+
+
+# with two bounds of an optimum
+Bounded: TypeAlias = Interval | Result | Solution
 
 
 def interval_of(spec: AlgorithmSpec, problem: Problem, **params: Any) -> Interval:
