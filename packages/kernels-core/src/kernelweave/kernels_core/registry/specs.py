@@ -133,7 +133,8 @@ class CommandSpec(ComponentSpec):
     ----------
     parameters : mapping of str to str
         Parameters of an estimator to those of the function that set them, where the names differ:
-        what the estimator says of ``n_draws`` is told of the option ``--draws``.
+        what the estimator says of ``n_draws``, in a `kernels_core.exceptions.Message`, is told of
+        the option ``--draws``.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
