@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
+from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, measuring, tables
 from kernelweave.papers.study import large, rivals, sets
 from kernelweave.papers.study.comparison import SizeResults, drawing, scores, shares, verdict
 from kernelweave.papers.study.rivals import (
@@ -149,7 +149,7 @@ def test_a_peer_that_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch, shared: Path
 ) -> None:
     lost = {"catboost", "xrfm", "interpret"}
-    monkeypatch.setattr(rivals, "find_spec", lambda name: None if name in lost else name)
+    monkeypatch.setattr(measuring, "find_spec", lambda name: None if name in lost else name)
     plan = tables()["study"].plan(Request(folder=shared / "data"))
     methods = {cell.key.split("/")[1] for cell in plan.cells}
     assert methods == set(METHODS) - {"CatBoost", "xRFM", "EBM"}
@@ -178,10 +178,10 @@ class _Words(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[1] if kind in "iu" else str(self.classes_[1]))
 
 
-def test_classes_come_back_as_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rivals, "_additive", lambda n_columns, **settings: _Words())
+def test_classes_come_back_as_they_were_given() -> None:
     X, y = np.zeros((4, 1)), np.array([-1.0, 1.0, -1.0, 1.0])
-    found = rivals.predictions("EBM", "classification", X, y, X, quick=True)
+    of_words = lambda n_columns, **settings: _Words()  # noqa: E731
+    found = rivals._fitted(of_words, X, y, X, classes=True, quick=True)
     assert found.dtype == y.dtype
     assert found.tolist() == [1.0] * 4
 

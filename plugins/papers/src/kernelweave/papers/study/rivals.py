@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..data import folds
-from ..measuring import CLASSES
+from ..measuring import CLASSES, Method
 from ..tessellated.methods import fit_tuned
 from .sets import SetSource, samples
 
@@ -31,39 +30,20 @@ QUICK_ROWS = 60
 _MOST_TESTED = 2000
 
 
-class Method(NamedTuple):
-    """A method: the module that it needs, its CPU seconds at 300 rows, what it is run on."""
-
-    needs: str
-    seconds: float
-    most_columns: int = 1000
-    several_classes: bool = True
-
-
-METHODS: dict[str, Method] = {
-    OURS: Method("kernelweave.evidence", 4.0),
-    "RBF-SVM": Method("sklearn", 1.0),
-    "HistGB": Method("sklearn", 2.0),
-    "CatBoost": Method("catboost", 2.0),
-    "GP": Method("sklearn", 6.0),
-    "xRFM": Method("xrfm", 6.0),
-    "SimpleMKL": Method("kernelweave.baselines", 8.0, 24, several_classes=False),
-    "TKL": Method("kernelweave.spectahedron", 5.0, 24, several_classes=False),
-    "EBM": Method("interpret", 25.0),
-}
-RIVALS = tuple(name for name in METHODS if name != OURS)
-_TUNED = ("RBF-SVM", "TKL", "SimpleMKL")
+_SHORT = ("SimpleMKL", "TKL")  # that are run on few columns and two classes only
+_MOST_COLUMNS = 1000
+_FEW_COLUMNS = 24
 _N_FOLDS = 3
 
 
 def reason_not_run(name: str, source: SetSource) -> str:
     """Return in words why a method is not run on a set, empty where it is."""
     method = METHODS[name]
-    if find_spec(method.needs) is None:
+    if not method.is_installed:
         return "not installed"
-    if source.n_columns > method.most_columns:
+    if source.n_columns > (_FEW_COLUMNS if name in _SHORT else _MOST_COLUMNS):
         return "many columns"
-    if source.n_classes > 2 and not method.several_classes:
+    if source.n_classes > 2 and name in _SHORT:
         return "two classes only"
     return ""
 
@@ -72,27 +52,7 @@ def predictions(
     name: str, task: str, X: FloatArray, y: FloatArray, X_test: FloatArray, *, quick: bool
 ) -> Any:
     """Tune and fit a method to the training rows and return what it predicts for others."""
-    classes = task == CLASSES
-    if name in _TUNED:
-        model, _ = fit_tuned(
-            *(name, task, X, y, 0), quick=quick, per_feature=False, n_folds=_N_FOLDS
-        )
-        return model.predict(X_test)
-    if name == "xRFM":
-        return _recursive(X, y, X_test, classes=classes, quick=quick)
-    makers = {
-        OURS: _evidence,
-        "HistGB": _boosted,
-        "CatBoost": _catboost,
-        "GP": _process,
-        "EBM": _additive,
-    }
-    model = makers[name](X.shape[1], classes=classes, quick=quick)
-    if not classes:
-        return np.ravel(model.fit(X, y).predict(X_test))
-    # numbers as labels come back from interpret as words
-    labels, codes = np.unique(y, return_inverse=True)
-    return labels[np.ravel(model.fit(X, codes).predict(X_test)).astype(np.intp)]
+    return METHODS[name].run(X, y, X_test, classes=task == CLASSES, quick=quick)
 
 
 @cache
@@ -103,6 +63,31 @@ def warm(name: str) -> None:
     X = np.random.RandomState(0).standard_normal((60, 3))
     for task, y in ((CLASSES, np.sign(X[:, 0])), ("regression", X[:, 0])):
         predictions(name, task, X, y, X, quick=True)
+
+
+def _tuned(
+    name: str, X: FloatArray, y: FloatArray, X_test: FloatArray, *, classes: bool, quick: bool
+) -> Labels:
+    task = CLASSES if classes else "regression"
+    model, _ = fit_tuned(*(name, task, X, y, 0), quick=quick, per_feature=False, n_folds=_N_FOLDS)
+    return model.predict(X_test)
+
+
+def _fitted(
+    maker: Callable[..., Any],
+    X: FloatArray,
+    y: FloatArray,
+    X_test: FloatArray,
+    *,
+    classes: bool,
+    quick: bool,
+) -> Labels:
+    model = maker(X.shape[1], classes=classes, quick=quick)
+    if not classes:
+        return np.ravel(model.fit(X, y).predict(X_test))
+    # numbers as labels come back from interpret as words
+    labels, codes = np.unique(y, return_inverse=True)
+    return labels[np.ravel(model.fit(X, codes).predict(X_test)).astype(np.intp)]
 
 
 def _evidence(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
@@ -201,6 +186,21 @@ def _machine(
     machine.fit(X, y, X_out, y_out)
     score = accuracy_score if classes else r2_score
     return float(score(y_out, np.ravel(machine.predict(X_out)))), machine
+
+
+# at 300 rows
+METHODS = {
+    OURS: Method("kernelweave.evidence", 4.0, partial(_fitted, _evidence)),
+    "RBF-SVM": Method("sklearn", 1.0, partial(_tuned, "RBF-SVM")),
+    "HistGB": Method("sklearn", 2.0, partial(_fitted, _boosted)),
+    "CatBoost": Method("catboost", 2.0, partial(_fitted, _catboost)),
+    "GP": Method("sklearn", 6.0, partial(_fitted, _process)),
+    "xRFM": Method("xrfm", 6.0, _recursive),
+    "SimpleMKL": Method("kernelweave.baselines", 8.0, partial(_tuned, "SimpleMKL")),
+    "TKL": Method("kernelweave.spectahedron", 5.0, partial(_tuned, "TKL")),
+    "EBM": Method("interpret", 25.0, partial(_fitted, _additive)),
+}
+RIVALS = tuple(name for name in METHODS if name != OURS)
 
 
 def rows_trained(source: SetSource, rows: int) -> int:
