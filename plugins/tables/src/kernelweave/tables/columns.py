@@ -31,7 +31,7 @@ _SPANS = (datetime.timedelta, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class ValueColumn:
     """Values of rows, NaN or NaT where there is a gap."""
 
     values: Any
@@ -52,7 +52,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers(Values):
+class Numbers(ValueColumn):
     """Numbers, in an array of floats.
 
     `whole`: whether the table's own type was an integer; `unit`: in which they were written.
@@ -65,7 +65,7 @@ class Numbers(Values):
 
 
 @dataclass(frozen=True, eq=False)
-class Dates(Values):
+class Dates(ValueColumn):
     """Moments, in a pandas series of dtype datetime64."""
 
     values: pd.Series[pd.Timestamp]
