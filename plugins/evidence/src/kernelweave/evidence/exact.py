@@ -16,7 +16,7 @@ from .folds import Fold
 from .intervals import (
     FoldResiduals,
     LeftOut,
-    Moments,
+    UnseenRows,
     conformal,
     jackknife_endpoints,
     jackknife_plus,
@@ -187,12 +187,12 @@ class ExactPredictor:
         margin = np.max([each.margin for each in found], axis=0)
         return FoldResiduals(self.mixture, scores, rows, margin)
 
-    def _fold_moments(self, fold: Fold) -> Moments:
+    def _fold_moments(self, fold: Fold) -> UnseenRows:
         """Return predictions of the rows that a fold held out."""
         own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
         points = part.views.points(own.numeric, own.codes)
         target = part.target.of_rows(self.rows)
-        return Moments(fold.held_out, target, part.latent(points), _width(part, points))
+        return UnseenRows(fold.held_out, target, part.latent(points), _width(part, points))
 
     def held_by_the_last(self, confidence: float) -> tuple[float, int]:
         """Return which share of the last block intervals from the earlier ones hold, and its size.
@@ -233,7 +233,7 @@ class ExactPredictor:
         In units of the targets: after a power, above all one below 0, deviations that vary as they
         should may end where hardly a target is. The factors have shape (n_rows, n_outputs).
         """
-        found: list[Moments] = []
+        found: list[UnseenRows] = []
         for part in parts:
             if isinstance(part, LeftOut):
                 found.append(part.moments)
@@ -256,7 +256,7 @@ def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> Fl
     return mixture.predict(mixture.views.points(numeric, codes))
 
 
-def _scores(found: Moments) -> FloatArray:
+def _scores(found: UnseenRows) -> FloatArray:
     """Return residuals of rows in their deviations, shape (n, n_outputs)."""
     return np.asarray((found.target.values.T[found.rows] - found.latent) / found.width[:, None])
 

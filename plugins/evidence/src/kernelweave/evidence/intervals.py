@@ -19,7 +19,7 @@ Factors = tuple[FloatArray, FloatArray] | None
 
 
 @dataclass(frozen=True)
-class Moments:
+class UnseenRows:
     """Rows predicted by what has not seen them.
 
     `rows` of shape (n,): which; `target`: the units; `latent` of shape (n, n_outputs): standardised
@@ -118,15 +118,15 @@ class LeftOut:
         return np.asarray(self.residuals / np.sqrt(self.variances)[:, None])
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> UnseenRows:
         """Predictions of the rows that are left out."""
         target = self.mixture.target
         latent = target.values.T[self.rows] - self.residuals
-        return Moments(self.rows, target, latent, np.sqrt(self.variances))
+        return UnseenRows(self.rows, target, latent, np.sqrt(self.variances))
 
     @cached_property
     def margin(self) -> FloatArray:
-        """How far from a prediction an interval may end: the `Moments.margin`."""
+        """How far from a prediction an interval may end: the `UnseenRows.margin`."""
         return self.moments.margin
 
     def predict(

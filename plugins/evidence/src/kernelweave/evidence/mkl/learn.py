@@ -74,7 +74,7 @@ class NoisyFamily:
         return self.stored.kernel(weights[:-1])
 
 
-class Values(NamedTuple):
+class Tangent(NamedTuple):
     """L, infinite where S has no factor, and what its slopes are made of.
 
     `prices` of shape (q + 1,): T tr(S⁻¹Kⱼ), that of the noise last: slopes of the concave part of
@@ -109,11 +109,11 @@ class WeightEvidence:
         """The mean diagonal of each matrix, shape (q,)."""
         return np.array([float(np.diagonal(K).mean()) for K in self.stack])
 
-    def at(self, parameters: FloatArray) -> Values:
+    def at(self, parameters: FloatArray) -> Tangent:
         """Return L at weights and, last, what the noise has above its floor."""
         return self(parameters[:-1], FLOOR + parameters[-1])
 
-    def __call__(self, weights: FloatArray, noise: float) -> Values:
+    def __call__(self, weights: FloatArray, noise: float) -> Tangent:
         """Return L and its slopes at w of shape (q,) and σ²: n³ + 2qn² flops."""
         T, n = self.targets.shape
         repeats = float(np.maximum(self.weight - 1.0, 0.0).sum())
@@ -123,7 +123,7 @@ class WeightEvidence:
         factor, info = lapack.dpotrf(S.T, lower=0, clean=0, overwrite_a=1)
         if info:
             nothing = np.zeros(len(weights) + 1)
-            return Values(np.inf, nothing, nothing)
+            return Tangent(np.inf, nothing, nothing)
         dual, _ = lapack.dpotrs(factor, self.targets.T, lower=0)
         value = 0.5 * float(np.sum(dual.T * self.targets))
         value += T * float(np.log(factor.diagonal()).sum()) + 0.5 * T * repeats * np.log(noise)
@@ -135,7 +135,7 @@ class WeightEvidence:
         prices, forms = flat @ inverse.ravel(), flat @ (dual @ dual.T).ravel()
         own_price = np.sum(diagonal / self.weight) + repeats / noise
         own_form = np.sum(dual**2 / self.weight[:, None])
-        return Values(value, T * np.append(prices, own_price), np.append(forms, own_form))
+        return Tangent(value, T * np.append(prices, own_price), np.append(forms, own_form))
 
 
 def learn_weights(
