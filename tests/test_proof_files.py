@@ -277,8 +277,14 @@ def test_no_change_proves_what_is_false(kind: str, n: int, tmp_path: Path) -> No
         except checker.ProofError:
             ends["refused"] += 1
             continue
+        try:
+            truth = optimum(found)
+        except UserWarning:
+            # a digit made the numbers so unequal that the conic solver cannot tell
+            ends["unsettled"] += 1
+            continue
         ends["still true"] += 1
-        truth = optimum(found)
         room = 2e-5 * abs(truth)
         assert float(found.lower) - room <= truth <= float(found.upper) + room, (sort, now)
     assert ends["refused"] > 0.6 * n, ends
+    assert ends["unsettled"] <= 0.02 * n, ends
