@@ -70,7 +70,7 @@ class Score(NamedTuple):
         (0.913, 1.0)
         >>> low, high = Score(0.9, 0.03).interval(100, held_out=1.25, is_share=True)
         >>> round(low, 3), round(high, 3)
-        (0.784, 0.957)
+        (0.776, 0.959)
         """
         from scipy.stats import t
 
