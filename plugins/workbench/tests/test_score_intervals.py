@@ -55,6 +55,16 @@ def test_the_printed_interval_holds_the_score_on_new_rows(kind: str, n: int, n_t
     assert np.median(widths) < 2.1
 
 
+def test_three_rows_tell_no_interval() -> None:
+    """Three residuals of one size gave R² -1.245 the interval -1.300 to -1.190."""
+    y, n = np.array([3.0, 4.0, 5.0]), 3
+    rows = HeldOut(np.arange(n), np.arange(n), y, y[::-1] + 0.1, np.ones(n), "regression")
+    score = Metric().score(rows)
+    low, high = Metric().interval(score, rows.task, n, 1.5)
+    assert (low, high) == (-np.inf, 1.0)
+    assert "too few rows or groups for an interval" in score.with_interval(low, high)
+
+
 @pytest.mark.parametrize("name", ["accuracy", "roc_auc", "neg_log_loss"])
 def test_a_perfect_score_has_an_error(name: str) -> None:
     """That of accuracy is half of the rule of three, 1.5 / n, and its interval is Wilson's."""

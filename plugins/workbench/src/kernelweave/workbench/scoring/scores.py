@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # More digits are rounding of the scores themselves.
 _MOST_DIGITS = 8
+_FEWEST_PARTS = 5
 # rows of a slab at least: of fewer, chance says more than the intervals
 _FEWEST = 20
 
@@ -59,7 +60,8 @@ class Score(NamedTuple):
         The distance to the best score is positive, so that the lower end is that of its logarithm;
         a share has Wilson's interval (1927), which is not empty where all answers are right.
 
-        - `n_parts`: rows, or groups of them, that the error is over
+        - `n_parts`: rows, or groups of them, that the error is over; of less than five, all that
+          the score can be is returned, as they do not tell their error
         - `held_out`: n_test / n_train, all folds together; 0 of rows that no fold is made of
         - `best`, `least`: that the score can be; `is_share`: whether it is a share of the rows
 
@@ -75,7 +77,7 @@ class Score(NamedTuple):
         from scipy.stats import t
 
         value, error, away = self.value, self.error, best - self.value
-        if n_parts < 2:
+        if n_parts < _FEWEST_PARTS:
             return least, best
         steps = float(t.ppf(0.975, n_parts - 1)) * math.sqrt(1.0 + held_out)
         if is_share:
@@ -100,6 +102,8 @@ class Score(NamedTuple):
         '0.988 (95 % interval 0.957 to 1.000)'
         """
         digits = self._digits(digits)
+        if low == -math.inf:
+            return f"{self.value:z.{digits}f} (too few rows or groups for an interval)"
         spanned = f"95 % interval {low:z.{digits}f} to {high:z.{digits}f}"
         return f"{self.value:z.{digits}f} ({spanned})"
 
