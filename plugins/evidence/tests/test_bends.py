@@ -9,8 +9,7 @@ from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows
-from kernelweave.evidence.views import Views, is_skewed
-from kernelweave.evidence.warp import Warp
+from kernelweave.evidence.views import Views, Warp, is_skewed
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 

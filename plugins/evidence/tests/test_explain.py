@@ -203,7 +203,7 @@ def test_rows_held_out_are_explained_by_the_fold_that_did_not_see_them(classes: 
     for k, (_, predict) in enumerate(fitted._predictor.fold_predictors()):
         own = fitted._owner[asked[folds[asked] == k]]
         values = predict(rows.numeric[own], rows.codes[own])
-        expected[folds[asked] == k] = (fitted._link(values) if classes else values)[:, 0]
+        expected[folds[asked] == k] = (fitted._task.link(values) if classes else values)[:, 0]
     np.testing.assert_allclose(found.predictions, expected, atol=1e-9)
     for shown, cells in zip(found.data, X.iloc[asked].to_numpy(), strict=True):
         assert [each if pd.notna(each) else None for each in shown] == [

@@ -12,9 +12,9 @@ from kernelweave.evidence import (
     Batches,
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
-    base,
 )
 from kernelweave.evidence.large import learning
+from kernelweave.evidence.large.plan import LargePlan
 from large_tables import QUICK, small
 from sklearn.metrics import mean_absolute_error
 from sklearn.model_selection import (
@@ -181,10 +181,8 @@ def test_lines_of_new_rows_are_refits_without_them(
     all_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The equations of the other rows, solved anew: by sums, and where rows are landmarks."""
-    seen, plan = solutions(monkeypatch), base.LargePlan.of
-    monkeypatch.setattr(
-        base.LargePlan, "of", lambda *given: replace(plan(*given), all_rows=all_rows)
-    )
+    seen, plan = solutions(monkeypatch), LargePlan.of
+    monkeypatch.setattr(LargePlan, "of", lambda *given: replace(plan(*given), all_rows=all_rows))
     X, y = patients(1, 60)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = EvidenceKernelRegressor(**QUICK)

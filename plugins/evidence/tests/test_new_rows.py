@@ -177,7 +177,7 @@ def alarm(seed: int, effect: float) -> bool:
     groups = groups if effect else state.permutation(groups)
     kernel = np.exp(-((x - x.T) ** 2)) + (groups[:, None] == groups)
     inverse = np.linalg.inv(kernel + 0.2 * np.eye(len(y)))
-    closed = Closed(inverse, (inverse @ (y - y.mean()))[:, None])
+    closed = Closed(inverse, (inverse @ (y - y.mean()))[:, None], None, 0.0)
     left = leave_groups_out(closed, groups, np.random.RandomState(seed))
     return _is_surely_worse(left, np.ones(len(y)), 1)
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.evidence._njit_pairs import packed_changes
-from kernelweave.evidence.objective import JITTER, Evidence, log_prior, start
-from kernelweave.evidence.terms import GaussianTerm, PairTerms, Scales, cross_kernel, own_kernel
+from kernelweave.evidence.objective import Evidence, log_prior, start
+from kernelweave.evidence.terms import (
+    JITTER,
+    GaussianTerm,
+    PairTerms,
+    Scales,
+    cross_kernel,
+    own_kernel,
+)
 from kernelweave.evidence.views import Points, Views
 from scipy.stats import multivariate_normal
 

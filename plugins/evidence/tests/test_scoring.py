@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.rows import Rows
-from kernelweave.evidence.scoring import Scoring
+from kernelweave.evidence.tasks import Scoring
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import (
     log_loss,

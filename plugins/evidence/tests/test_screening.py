@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, base, candidates
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, candidates, fit
 from kernelweave.evidence import screening as module
 from kernelweave.evidence.candidates import candidate_precisions
 from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.path import PathPlan, fit_path
 from kernelweave.evidence.rows import Rows
-from kernelweave.evidence.screening import KEPT, embedded, restricted, screen
-from kernelweave.evidence.terms import Scales, Stopped
+from kernelweave.evidence.screening import KEPT, screen
+from kernelweave.evidence.terms import Scales, Stopped, embedded, restricted
 from kernelweave.kernels_core import Status, clock, config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from sklearn.ensemble import ExtraTreesRegressor
@@ -136,7 +136,7 @@ def test_ten_thousand_columns_ask_for_the_memory_that_a_fit_was_seen_to_take() -
         config_context(memory_limit=132_600_000),
         pytest.raises(MemoryBudgetError, match="40 rows and the scales of 10000 dimensions"),
     ):
-        base.refuse_what_cannot_fit(rows)
+        fit.refuse_what_cannot_fit(rows)
 
 
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")

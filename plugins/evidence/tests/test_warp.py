@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.warp import Warp
+from kernelweave.evidence.views import Warp
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 

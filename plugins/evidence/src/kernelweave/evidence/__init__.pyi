@@ -1,6 +1,9 @@
 from .columns import ColumnEncoder, Dimension, Encoded
-from .distribution import PredictiveDistribution
-from .estimators import EvidenceKernelClassifier, EvidenceKernelRegressor
+from .estimators import (
+    EvidenceKernelClassifier,
+    EvidenceKernelRegressor,
+    PredictiveDistribution,
+)
 from .explaining.display import EffectDisplay
 from .explaining.effects import ColumnEffect, PairEffect
 from .explaining.importance import ColumnImportance

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
 from .copies import alike_groups
-from .new_rows import ALIKE, IN_THE_FILE, WITHOUT_ALIKE, Kind
+from .new_rows import ALIKE, IN_THE_FILE, USUAL, WITHOUT_ALIKE, Kind
 from .rows import Rows, Split
 
 
@@ -47,6 +47,11 @@ class Division:
         return self.groups is None and self.order is None
 
     @property
+    def is_given(self) -> bool:
+        """Whether the user says anything but a number of folds."""
+        return not self.random or self.cv is not None
+
+    @property
     def keys(self) -> FloatArray:
         """What rows have in common that are held out together, shape (n_rows, n_keys)."""
         given = [each for each in (self.groups, self.order) if each is not None]
@@ -56,7 +61,7 @@ class Division:
                 for places in pair:
                     keys.append(np.zeros(len(self.y)))
                     keys[-1][places] = 1.0
-        return np.column_stack(keys)
+        return np.column_stack([np.empty((len(self.y), 0)), *keys])
 
     @cached_property
     def pairs(self) -> list[Split]:
@@ -109,12 +114,12 @@ def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
     return [(np.sort(by[:low]), np.sort(by[low:high])) for low, high in pairwise(cuts)]
 
 
-def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Division | None:
-    """Return how rows are to be held out, ``None`` where nothing was said but a number of folds.
+def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Division:
+    """Return how rows are to be held out.
 
     `groups`, `order`: the name of a column of X, or a value a row; groups of near copies where
-    `groups` is "rows alike". Raises ValueError if there is no
-    such column or both are given.
+    `groups` is "rows alike"; `cv`: a splitter, or pairs of places; a number says nothing here.
+    Raises ValueError if there is no such column or both are given.
     """
     if groups is not None and order is not None:
         raise ValueError("give groups or order, not both: rows are held out in one way")
@@ -140,9 +145,7 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
         said = f"rows that are later by {name!r}" if name else "later rows"
         argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
         return Division(None, _moments(values), custom, Kind(new, said, argument), targets)
-    if custom is None:
-        return None
-    kind = Kind("rows as held out", "rows as cv holds them out", "")
+    kind = USUAL if custom is None else Kind("rows as held out", "rows as cv holds them out", "")
     return Division(None, None, custom, kind, targets)
 
 

@@ -1,41 +1,157 @@
-"""EvidenceKernelRegressor and EvidenceKernelClassifier."""
+"""EvidenceKernelRegressor, EvidenceKernelClassifier, and the distributions of what they predict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels, RandomState
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.estimators.classes import class_weights
-from kernelweave.kernels_core.estimators.underfit import (
-    HELD_OUT,
-    warn_of_classes,
-    warn_of_numbers,
-)
+from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.parameters import fitted, parameter
-from numpy.typing import NDArray
-from scipy.special import softmax
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import check_random_state
 
-from .base import EXACT_ROWS, EvidenceModel
-from .classes import Calibration, class_codes, class_folds, crossed_logits, judge_classes, per_class
-from .distribution import OPEN_SHARE, PredictiveDistribution
-from .exact import ExactPredictor
+from .base import EvidenceModel
+from .classes import class_codes
 from .intervals import Range, conformal
 from .large.dask_parts import by_parts
-from .large.reading import ClassTargets, NumberTargets
-from .last_step import with_likelihood, with_poisson
 from .mixture import blocks
 from .probabilities import CalibratedClasses
-from .rows import Rows, Split, to_original_rows
-from .scores import judge_numbers, squared_losses
-from .targets import check_classes, check_numbers
+from .samples import EXACT_ROWS
+from .tasks import Classification, Regression
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+OPEN_SHARE = number(above=0.0, below=1.0)
+
+
+@dataclass(frozen=True)
+class PredictiveDistribution:
+    """Conformal predictive distributions of new targets, one a row.
+
+    Each row left out of training says what a new target would be if its residual, in units of its
+    deviation, were that of the row: a point of the distribution. With n points, p of which are
+    less than y, the probability of at most y is about (p + ½)/(n + 1).
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_samples) or (n_points, n_samples, n_outputs)
+        Ascending along the first axis.
+
+    Notes
+    -----
+    Where one predictor makes all residuals and predictions, these are the split conformal
+    predictive distributions of Vovk, Petej, Nouretdinov, Manokhin and Gammerman 2020, which proves
+    that ``cdf(y)``, its ties broken at random, is uniform for exchangeable rows. With a predictor
+    without each row they are cross-conformal, for which it is measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence import PredictiveDistribution
+    >>> points = np.arange(1.0, 10.0)[:, None]
+    >>> distribution = PredictiveDistribution(points)
+    >>> distribution.ppf(0.25).tolist(), distribution.cdf(4.5).tolist()
+    ([2.0], [0.45])
+    """
+
+    points: FloatArray
+
+    def cdf(self, y: ArrayLike) -> FloatArray:
+        """Return the probability of targets of at most y, ties half.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        at = self._targets(y)
+        less, equal = np.sum(self.points < at, axis=0), np.sum(self.points == at, axis=0)
+        share = np.asarray((less + 0.5 * (equal + 1)) / (len(self.points) + 1))
+        # however few the points: no target is below −∞ or above ∞
+        return np.where(np.isfinite(at), share, np.clip(at, 0.0, 1.0))
+
+    def ppf(self, q: float) -> FloatArray:
+        """Return the q-quantile: outwards where it lies between two points.
+
+        Parameters
+        ----------
+        q : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Infinite where the points are too few for q.
+        """
+        OPEN_SHARE.check("q", q)
+        n = len(self.points)
+        place = q * (n + 1)
+        rank = int(np.floor(place + 1e-9) if q < 0.5 else np.ceil(place - 1e-9))
+        if 1 <= rank <= n:
+            return np.array(self.points[rank - 1])
+        return np.full(self.points.shape[1:], -np.inf if rank < 1 else np.inf)
+
+    def mean(self) -> FloatArray:
+        """Return the means of the points, shape (n_samples,) or (n_samples, n_outputs)."""
+        return np.asarray(self.points.mean(axis=0))
+
+    def std(self) -> FloatArray:
+        """Return their standard deviations, shape (n_samples,) or (n_samples, n_outputs)."""
+        return np.asarray(self.points.std(axis=0))
+
+    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Return draws among the points.
+
+        Parameters
+        ----------
+        size : int, default=1
+            How many for each row.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (size, n_samples) or (size, n_samples, n_outputs)
+        """
+        state = check_random_state(random_state)
+        which = state.randint(len(self.points), size=(size, *self.points.shape[1:]))
+        return np.take_along_axis(self.points, which, axis=0)
+
+    def crps(self, y: ArrayLike) -> FloatArray:
+        """Return the continuous ranked probability score of each target, in its unit.
+
+        E|Y − y| − ½ E|Y − Y'| with Y and Y' drawn among the points (Gneiting and Raftery 2007,
+        equation 21): the mean pinball loss over all quantiles, twice; of a single point the
+        absolute error.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        n = len(self.points)
+        ranks = (2.0 * np.arange(1, n + 1) - n - 1) / n**2
+        spread = np.tensordot(ranks, self.points, axes=1)
+        return np.asarray(np.abs(self.points - self._targets(y)).mean(axis=0) - spread)
+
+    def _targets(self, y: ArrayLike) -> FloatArray:
+        """Return one target for all, or one a row and output."""
+        at, shape = np.asarray(y, dtype=np.float64), self.points.shape[1:]
+        if at.ndim and at.shape != shape:
+            raise ValueError(f"y must have shape {shape}, or be one number, got shape {at.shape}")
+        return at
 
 
 class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[misc]
@@ -62,53 +178,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     True
     """
 
-    def _read_targets(
-        self, y: object, n_rows: int, weight: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray | None]:
-        targets = check_numbers(y, n_rows, weight)
-        self._flat = targets.flat
-        return targets.values, weight
+    if TYPE_CHECKING:
+        _task: Regression
 
-    def _targets(self) -> NumberTargets:
-        return NumberTargets()
-
-    def _set_target_info(self, targets: NumberTargets) -> None:
-        targets.check()
-        self._flat = targets.flat
-
-    def _format_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
-        return self._shaped(to_original_rows(held_out, self._owner))
-
-    def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        n_folds, duplicate_ids = min(self._n_folds, len(rows)), rows.duplicate_ids
-        if n_folds <= duplicate_ids.max() + 1 < len(rows):
-            folds = GroupKFold(n_folds, shuffle=True, random_state=state)
-            return list(folds.split(rows.numeric, groups=duplicate_ids))
-        return list(KFold(n_folds, shuffle=True, random_state=state).split(rows.numeric))
-
-    def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
-        return judge_numbers(held_out, rows.targets, rows.mass)
-
-    def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return squared_losses(rows.targets.T, values, rows.mass)
-
-    def _losses_of(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._losses(rows, answers)
-
-    def _warn_of(self, rows: Rows, values: FloatArray) -> None:
-        warn_of_numbers(rows.targets.T, values, rows.mass, HELD_OUT, stacklevel=7)
-
-    def _response(self, values: FloatArray, output: int) -> FloatArray:
-        return values[:, output]
-
-    def _last_step(
-        self, predictor: ExactPredictor, state: np.random.RandomState
-    ) -> tuple[ExactPredictor, str]:
-        scoring = self._scoring()
-        predictor, missing = predictor.with_varying_noise(state, self.n_jobs)
-        if missing or not self.warp:
-            return predictor, missing
-        return with_poisson(predictor, None if scoring is None else scoring.loss)
+    def _new_task(self) -> Regression:
+        return Regression(self.scoring)
 
     @by_parts
     def predict(self, X: Table, return_std: bool = False) -> Any:
@@ -127,18 +201,15 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             If asked for.
         """
         encoded = self._encoded(X)
-        mean = self._shaped(self._predictor.mean(*encoded))
+        mean = self._task.shaped(self._predictor.mean(*encoded))
         if not return_std:
             return mean
-        return mean, self._shaped(self._predictor.deviation(*encoded))
+        return mean, self._task.shaped(self._predictor.deviation(*encoded))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    def _shaped(self, values: FloatArray) -> FloatArray:
-        return values[:, 0] if self._flat else values
 
     @by_parts
     def predict_interval(self, X: Table, confidence: float = 0.9) -> tuple[FloatArray, FloatArray]:
@@ -177,7 +248,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         # folds that disagree with all rows, far from them, may leave the prediction outside
         held = Range.of(self._predictor.rows.targets)
         low, high = held.ends(low, high, self._predictor.mean(*encoded))
-        return self._shaped(low), self._shaped(high)
+        return self._task.shaped(low), self._task.shaped(high)
 
     def predict_distribution(self, X: Table) -> PredictiveDistribution:
         """Return the distribution of a new observation at each row.
@@ -199,7 +270,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     ) -> PredictiveDistribution:
         held = Range.of(self._predictor.rows.targets)
         points = held.hold(self._predictor.members(numeric, codes))
-        return PredictiveDistribution(points[:, :, 0] if self._flat else points)
+        return PredictiveDistribution(points[:, :, 0] if self._task.flat else points)
 
     @by_parts
     def predict_quantiles(
@@ -258,73 +329,8 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind='dict, "balanced" or None',
     )
 
-    def _read_targets(
-        self, y: object, n_rows: int, weight: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray | None]:
-        targets = check_classes(y, n_rows, weight)
-        self.classes_ = targets.labels
-        if self.class_weight is not None:
-            mass = np.ones(n_rows) if weight is None else weight
-            factors = class_weights(self, targets.labels, targets.codes, mass)
-            weight = mass * factors[targets.codes]
-        return targets.values, weight
-
-    def _targets(self) -> ClassTargets:
-        return ClassTargets()
-
-    def _set_target_info(self, targets: ClassTargets) -> None:
-        def weigh(labels: Labels, masses: FloatArray) -> FloatArray:
-            return class_weights(self, labels, np.arange(len(labels)), masses)
-
-        targets.check(weigh)
-        self.classes_ = targets.labels
-
-    def _format_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
-        proba = np.asarray(softmax(self._answers_held_out(held_out, rows), axis=1))
-        return to_original_rows(proba, self._owner)
-
-    def _answers_held_out(self, held_out: FloatArray, rows: Rows) -> FloatArray:
-        return crossed_logits(held_out, rows.targets, rows.mass)
-
-    def _splits(self, rows: Rows, state: np.random.RandomState) -> list[Split]:
-        return class_folds(class_codes(rows.targets), self._n_folds, state, rows.duplicate_ids)
-
-    def _judge(self, rows: Rows, held_out: FloatArray) -> tuple[float, float]:
-        self._calibration, score, error = judge_classes(held_out, rows.targets, rows.mass)
-        return score, error
-
-    def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        winner = self._calibration.logits(per_class(values)).argmax(axis=1)
-        wrong = (winner != class_codes(rows.targets))[:, None].astype(np.float64)
-        return wrong, np.ones_like(wrong)
-
-    def _answers(self, values: FloatArray) -> FloatArray:
-        return self._calibration.logits(per_class(values))
-
-    def _answers_of_new(self, rows: Rows, values: FloatArray, usual: FloatArray) -> FloatArray:
-        calibration = Calibration.of(per_class(usual), class_codes(rows.targets), rows.mass)
-        return calibration.logits(per_class(values))
-
-    def _losses_of(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        wrong = answers.argmax(axis=1) != class_codes(rows.targets)
-        return wrong[:, None].astype(np.float64), np.ones((len(rows), 1))
-
-    def _warn_of(self, rows: Rows, values: FloatArray) -> None:
-        right = self._losses(rows, values)[0][:, 0] == 0.0
-        warn_of_classes(class_codes(rows.targets), right, rows.mass, HELD_OUT, stacklevel=7)
-
-    def _link(self, values: FloatArray) -> FloatArray:
-        logits = self._answers(values)
-        return logits[:, 1:] - logits[:, :1] if len(self.classes_) == 2 else logits
-
-    def _response(self, values: FloatArray, output: int) -> FloatArray:
-        logits = self._calibration.logits(per_class(values))
-        return np.asarray(softmax(logits, axis=1)[:, output])
-
-    def _last_step(
-        self, predictor: ExactPredictor, state: np.random.RandomState
-    ) -> tuple[ExactPredictor, str]:
-        return with_likelihood(predictor), ""
+    def _new_task(self) -> Classification:
+        return Classification(self.scoring, self.class_weight)
 
     @by_parts
     def predict_set(self, X: Table, confidence: float = 0.9) -> NDArray[np.bool_]:

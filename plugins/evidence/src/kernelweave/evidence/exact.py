@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from .explaining.importance import FoldPredictor
-from .folds import Fold
 from .intervals import (
     FoldResiduals,
     LeftOut,
@@ -21,12 +20,16 @@ from .intervals import (
     jackknife_endpoints,
     jackknife_plus,
 )
-from .learn import Learned
 from .mixture import Expansion, Mixture, blocks
-from .noise import VaryingNoise, learn_noise
-from .rows import Rows
-from .terms import Scales
-from .views import Points, Views
+
+if TYPE_CHECKING:
+    from .explaining.importance import FoldPredictor
+    from .folds import Fold
+    from .learn import Learned
+    from .noise import VaryingNoise
+    from .rows import Rows
+    from .terms import Scales
+    from .views import Points, Views
 
 # the confidence of the intervals that judge noise that varies after a power
 _LEVEL = 0.9
@@ -194,38 +197,11 @@ class ExactPredictor:
         target = part.target.of_rows(self.rows)
         return UnseenRows(fold.held_out, target, part.latent(points), _width(part, points))
 
-    def held_by_the_last(self, confidence: float) -> tuple[float, int]:
-        """Return which share of the last block intervals from the earlier ones hold, and its size.
+    def fold_scores(self) -> list[FloatArray]:
+        """Return residuals of the rows that each fold held out, in their deviations."""
+        return [_scores(self._fold_moments(fold)) for fold in self.folds]
 
-        NaN where they are too few.
-        """
-        *earlier, last = [np.abs(_scores(self._fold_moments(each))) for each in self.folds]
-        if not earlier:
-            return np.nan, len(last)
-        step = conformal(np.concatenate(earlier), confidence)
-        held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
-        return held, len(last)
-
-    def with_varying_noise(
-        self, random_state: np.random.RandomState, n_jobs: int | None = None
-    ) -> tuple[ExactPredictor, str]:
-        """Return the predictor with noise that varies, where each row was held out once.
-
-        And what the time limit left undone.
-        """
-        held_out = [fold.held_out for fold in self.folds]
-        n, seen = len(self.rows), np.concatenate([[], *held_out]).astype(np.intp)
-        if not np.array_equal(np.sort(seen), np.arange(n)):
-            return self, ""
-        scores, parts = np.empty((n, len(self.rows.targets))), self.left_out(self.rows.groups)
-        for part in parts:
-            scores[part.rows] = part.scores
-        splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
-        judge = self._judge_factors(parts, scores) if self.mixture.target.warps else None
-        noise, missing = learn_noise(self.rows, splits, scores, random_state, n_jobs, judge)
-        return replace(self, varying_noise=noise), missing
-
-    def _judge_factors(
+    def judge_factors(
         self, parts: Sequence[LeftOut | FoldResiduals], scores: FloatArray
     ) -> Callable[[FloatArray], FloatArray]:
         """Return what gives the mean interval score of each output by factors of deviations.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -259,6 +260,17 @@ def conformal(scores: FloatArray, confidence: float) -> FloatArray:
     if rank > n:
         return np.full(scores.shape[1], np.inf)
     return np.asarray(np.partition(scores, rank - 1, axis=0)[rank - 1])
+
+
+def held_by_the_last(scores: Sequence[FloatArray], confidence: float) -> tuple[float, int]:
+    """Return which share of the last fold intervals from those before it hold, and its size.
+
+    `scores`: of the rows of each fold, (n, n_outputs). The share is NaN where they are too few.
+    """
+    *earlier, last = map(np.abs, scores)
+    step = conformal(np.vstack(earlier), confidence) if earlier else np.array([np.inf])
+    held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
+    return held, len(last)
 
 
 def jackknife_plus(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -16,14 +16,16 @@ from sklearn.metrics import mean_poisson_deviance
 
 from .classes import Calibration, class_codes, per_class
 from .exact import ExactPredictor
-from .explaining.importance import FoldPredictor
 from .likelihood import PosteriorMode, fit_poisson, fit_softmax
 from .mixture import Expansion, Mixture, blocks, mixed_kernel, path_weights
-from .path import Loss
 from .rows import Rows, Standardised
 from .scores import squared_losses
 from .terms import Stopped
-from .warp import Warp
+from .views import Warp
+
+if TYPE_CHECKING:
+    from .explaining.importance import FoldPredictor
+    from .path import Loss
 
 # variances of the functions of the classes
 STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)

@@ -8,18 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core import Status
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray
 
 from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
 from .folds import Fold, PartCount, Tell, fit_folds, judge, target_spread
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
-from .path import Fit, PathPlan
+from .path import Fit, PathPlan, without_scales
 from .rows import Rows, Split
 from .screening import MOST_SCALES, screen
 from .terms import Stopped
-from .views import Views, is_skewed
-from .warp import Warp
+from .views import Views, Warp, is_skewed
 
 # a power nearer to 1 changes the targets too little to pay for a second fit
 _MIN_POWER_CHANGE = 0.15
@@ -164,16 +163,10 @@ class Learned:
     def __str__(self) -> str:
         n = self.mixture.points.n_points
         powers = "; skewed columns under a power" if self.rows.transform_columns else ""
-        away, p = len(self.without_scales), self.rows.n_dimensions
+        away, p = len(without_scales(self.fits)), self.rows.n_dimensions
         wide = f"; {away} of {p} dimensions screened away by trees" if away else ""
         folds = f"{len(self.folds)} folds"
         return f"metric and predictor from all pairs of {n} rows, {folds}{powers}{wide}"
-
-    @property
-    def without_scales(self) -> Index:
-        """The dimensions of a wide table that have no scale of their own in any fit of the path."""
-        path = [fit.scales.ell for fit in self.fits if np.isfinite(fit.precision)]
-        return np.flatnonzero(~np.any(path, axis=0)) if path else np.empty(0, np.intp)
 
 
 def learn(

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
-from .objective import JITTER
 from .rows import Rows, Standardised
-from .terms import Scales, cross_kernel, own_kernel
-from .views import Points, Views
+from .terms import JITTER, Scales, cross_kernel, own_kernel
+
+if TYPE_CHECKING:
+    from .views import Points, Views
 
 # Bytes of the kernel values that are worked on at a time.
 _BLOCK_BYTES = 32e6

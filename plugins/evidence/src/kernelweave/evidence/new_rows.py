@@ -93,6 +93,7 @@ class Kind:
 
 # later rows of a table are later in time
 IN_THE_FILE = Message("{by_the_lines}", by_the_lines="order=np.arange(len(X))")
+USUAL = Kind("rows like these", "rows like these", "")
 # the value of `groups` that groups near-duplicate rows, as no column names these groups
 ALIKE = "rows alike"
 WITHOUT_ALIKE = Kind(
@@ -223,6 +224,14 @@ class LeavesOut(Protocol):
     def dual(self) -> FloatArray:
         """Coefficients, a column an output."""
 
+    @property
+    def targets(self) -> Standardised:
+        """Units of the residuals."""
+
+    @property
+    def width(self) -> FloatArray | float:
+        """Deviation of a warped target around its prediction."""
+
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others, shape (n_rows, n_outputs).
 
@@ -234,18 +243,21 @@ class LeavesOut(Protocol):
 class Closed:
     """Rows left out in closed form of all pairs.
 
-    `inverse` of shape (n, n): S⁻¹; `dual` of shape (n, n_outputs).
+    `inverse` of shape (n, n): S⁻¹; `dual` of shape (n, n_outputs); `targets`, `width`: of the
+    mixture.
     """
 
     inverse: FloatArray
     dual: FloatArray
+    targets: Standardised
+    width: FloatArray | float
 
     @classmethod
     def of(cls, mixture: Mixture) -> Closed:
         """Invert S from its factor."""
         inverse, _ = lapack.dpotri(mixture.factor.copy(order="F"), lower=1, overwrite_c=1)
         inverse[np.triu_indices_from(inverse, 1)] = inverse.T[np.triu_indices_from(inverse, 1)]
-        return cls(inverse, mixture.dual)
+        return cls(inverse, mixture.dual, mixture.target, mixture.width)
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
@@ -342,8 +354,6 @@ def _members(parts: Index) -> Iterator[Index]:
 
 def expected(
     closed: LeavesOut,
-    target: Standardised,
-    width: FloatArray | float,
     rows: Rows,
     kinds: Sequence[Kind],
     judge: Judge,
@@ -353,12 +363,13 @@ def expected(
 ) -> list[Expectation]:
     """Return a line for each kind that can be told of.
 
-    - `closed`: leaves rows out; `target`, `width`: what their standardised predictions are of
+    - `closed`: leaves rows out
     - `judge`: from rows, their held-out values in units of the targets, values that show how to
       calibrate them, and groups or blocks of the rows, to a score and its standard error
     - `many`: whether a share of the groups and the latest rows are to tell it
     """
     most = int(np.clip(_SOME // max(1, len(kinds)), *_SOME_EACH)) if many else None
+    target = closed.targets
     values_of = target.of_rows(rows).values.T
     lines = []
     for kind in kinds:
@@ -378,7 +389,7 @@ def expected(
             continue
         taken = rows.take(left.rows)
         values, usual = (
-            target.moments(values_of[left.rows] - each, width)[0]
+            target.moments(values_of[left.rows] - each, closed.width)[0]
             for each in (left.residuals, left.usual[0])
         )
         score, error = judge(taken, values, usual, left.parts)

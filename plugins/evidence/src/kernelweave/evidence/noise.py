@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.stats import chi2
+from sklearn.model_selection import GroupKFold
 
 from .learn import learn
-from .mixture import Mixture
 from .path import PathPlan
-from .rows import Rows, Split
+
+if TYPE_CHECKING:
+    from .exact import ExactPredictor
+    from .large.landmarks import LandmarkPredictor
+    from .mixture import Mixture
+    from .rows import Rows, Split
 
 # one λ, roughly: a third of the time of a path, and held-out errors no larger than by four
 _PLAN = PathPlan((5.0,), tol=1e-4, polish_tol=1e-4)
@@ -27,6 +33,8 @@ _UNSURE = 0.4
 _SHARES = (1.0, 0.5, 0.25, 0.0)
 # of a word, whose noise may be learned: rows left out in turn tell each other's residuals
 _FEWEST_ROWS = 6
+# of a table of landmarks, rows that tell how noise varies at most, and their folds
+_JUDGING, _FOLDS = 600, 3
 # where the curve of `_log_variance` is flatter, noise would choose
 _FLAT = 0.25
 
@@ -105,6 +113,51 @@ def learn_noise(
     factors = np.exp(0.5 * slope * _log_variance(v))
     unit = np.sqrt(np.sum(share * squares / factors**2, axis=0))
     return VaryingNoise(learned.mixture, slope, unit, unit * factors), ""
+
+
+def with_varying_noise(
+    predictor: ExactPredictor, random_state: np.random.RandomState, n_jobs: int | None = None
+) -> tuple[ExactPredictor, str]:
+    """Return a predictor of all pairs with noise that varies, where each row was held out once.
+
+    And what the time limit left undone.
+    """
+    held_out, rows = [fold.held_out for fold in predictor.folds], predictor.rows
+    n, seen = len(rows), np.concatenate([[], *held_out]).astype(np.intp)
+    if not np.array_equal(np.sort(seen), np.arange(n)):
+        return predictor, ""
+    scores, parts = np.empty((n, len(rows.targets))), predictor.left_out(rows.groups)
+    for part in parts:
+        scores[part.rows] = part.scores
+    splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
+    warps = predictor.mixture.target.warps
+    judge = predictor.judge_factors(parts, scores) if warps else None
+    noise, missing = learn_noise(rows, splits, scores, random_state, n_jobs, judge)
+    return replace(predictor, varying_noise=noise), missing
+
+
+def of_landmarks_with_varying_noise(
+    predictor: LandmarkPredictor, random_state: np.random.RandomState
+) -> tuple[LandmarkPredictor, str]:
+    """Return a predictor of landmarks with noise that varies, told by some of the rows that judge.
+
+    `rows` are those that judge alone. The factors of the others are predicted. And what the time
+    limit left undone.
+    """
+    rows = predictor.rows
+    chosen = np.sort(random_state.permutation(len(rows))[:_JUDGING])
+    own = rows.take(chosen)
+    keys = own.duplicate_ids if own.groups is None else own.groups
+    if len(np.unique(keys)) < _FOLDS:
+        return predictor, ""
+    folds = GroupKFold(_FOLDS, shuffle=True, random_state=random_state)
+    splits = list(folds.split(own.numeric, groups=keys))
+    noise, missing = learn_noise(own, splits, predictor.scores[chosen], random_state)
+    if noise is None:
+        return predictor, missing
+    factors = noise(rows.numeric, rows.codes)
+    factors[chosen] = noise.held_out
+    return replace(predictor, varying_noise=replace(noise, held_out=factors)), missing
 
 
 def _frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:

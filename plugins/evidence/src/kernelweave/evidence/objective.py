@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from .terms import N_TERMS, GaussianTerm, PairTerms, Scales
-from .views import Points
+from .terms import JITTER, N_TERMS, GaussianTerm, PairTerms, Scales
 
-# Added to the noise, in units of the targets' variance, so that S stays positive definite with
-# duplicate rows.
-JITTER = 1e-6
+if TYPE_CHECKING:
+    from .views import Points
+
 # Precision of the priors on the means and on the weights: weak, for what the data do not determine.
 # A prior like that on all parameters, without λ, lost up to 14 points of accuracy.
 _WEAK = 0.02

@@ -13,8 +13,7 @@ from kernelweave.kernels_core.progress import notify
 
 from .objective import Evidence, LowRankCurvature, bounds, start
 from .rows import Rows, Standardised
-from .screening import embedded, restricted
-from .terms import GaussianTerm, PairTerms, Scales, Stopped
+from .terms import GaussianTerm, PairTerms, Scales, Stopped, embedded, restricted
 from .views import Views
 
 # what is added to the curvature in every logarithm, at first and at least
@@ -176,6 +175,12 @@ class Fit:
     def scales(self) -> Scales:
         """The scales themselves."""
         return Scales.from_vector(self.theta)
+
+
+def without_scales(fits: Sequence[Fit]) -> Index:
+    """Return the dimensions of a wide table that have no scale of their own in any fit."""
+    path = [fit.scales.ell for fit in fits if np.isfinite(fit.precision)]
+    return np.flatnonzero(~np.any(path, axis=0)) if path else np.empty(0, np.intp)
 
 
 @dataclass(frozen=True)

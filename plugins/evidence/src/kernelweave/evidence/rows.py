@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from .columns.encoded import Coding
 from .copies import copy_groups
-from .views import Views
-from .warp import MASS, NODES, Warp, clip_far
+from .views import MASS, NODES, Views, Warp, clip_far
 
 # training and held-out places
 Split: TypeAlias = tuple[Index, Index]

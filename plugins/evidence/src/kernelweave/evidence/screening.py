@@ -7,7 +7,7 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from .rows import Rows, Standardised
-from .terms import N_TERMS, Stopped
+from .terms import Stopped
 from .views import Views
 
 MOST_SCALES = 100
@@ -63,19 +63,3 @@ def _importances(views: Views, rows: Rows, random_state: np.random.RandomState) 
         forest.set_params(n_estimators=n_trees)
         forest.fit(table, targets[:, 0] if targets.shape[1] == 1 else targets, rows.weight)
     return np.asarray(forest.feature_importances_)
-
-
-def embedded(theta: FloatArray, kept: Index, n_dimensions: int) -> FloatArray:
-    """Return θ of all dimensions from that of some; the scales of the others are 0."""
-    scales = np.full((2, n_dimensions), -np.inf)
-    scales[:, kept] = theta[: 2 * len(kept)].reshape(2, -1)
-    return np.concatenate([scales.ravel(), theta[2 * len(kept) :]])
-
-
-def restricted(theta: FloatArray, kept: Index) -> FloatArray:
-    """Return θ of some dimensions from that of all; a scale of 0 becomes the mean of the others."""
-    n = (len(theta) - N_TERMS - 1) // 2
-    scales = theta[: 2 * n].reshape(2, n)
-    means = [[each[np.isfinite(each)].mean()] for each in scales]
-    own = np.where(np.isfinite(scales), scales, means)[:, kept]
-    return np.concatenate([own.ravel(), theta[2 * n :]])

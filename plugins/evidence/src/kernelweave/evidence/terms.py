@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from . import _njit_pairs as passes
-from .views import Points
+
+if TYPE_CHECKING:
+    from .views import Points
 
 N_TERMS = 5
+# Added to the noise, in units of the targets' variance, so that S stays positive definite with
+# duplicate rows.
+JITTER = 1e-6
 # exp(−d²/200) has ten times the length scale of the first term, exp(−d²/2): what is nearly linear.
 FLAT = 200.0
 # below it a distance divides as if it were this: its own slope is zero
@@ -74,6 +80,22 @@ class Scales:
         """Return s/(1 + s), 1/(1 + s) and the match weights, as the compiled passes take them."""
         rest = 1.0 / (1.0 + self.strength)
         return np.vstack([self.strength * rest, rest, match_weight])
+
+
+def embedded(theta: FloatArray, kept: Index, n_dimensions: int) -> FloatArray:
+    """Return θ of all dimensions from that of some; the scales of the others are 0."""
+    scales = np.full((2, n_dimensions), -np.inf)
+    scales[:, kept] = theta[: 2 * len(kept)].reshape(2, -1)
+    return np.concatenate([scales.ravel(), theta[2 * len(kept) :]])
+
+
+def restricted(theta: FloatArray, kept: Index) -> FloatArray:
+    """Return θ of some dimensions from that of all; a scale of 0 becomes the mean of the others."""
+    n = (len(theta) - N_TERMS - 1) // 2
+    scales = theta[: 2 * n].reshape(2, n)
+    means = [[each[np.isfinite(each)].mean()] for each in scales]
+    own = np.where(np.isfinite(scales), scales, means)[:, kept]
+    return np.concatenate([own.ravel(), theta[2 * n :]])
 
 
 @dataclass

@@ -62,9 +62,11 @@ def warn_if_underfit(
     rows = rows_to_judge(weight)
     predicted, truth, weight = model.predict(_some(X, rows)), truth[rows], weight[rows]
     if is_classifier(model):
-        warn_of_classes(truth, predicted == model.classes_[truth], weight, LEARNED, stacklevel=5)
+        finding = doubt_classes(truth, predicted == model.classes_[truth], weight, LEARNED)
     else:
-        warn_of_numbers(truth, predicted, weight, LEARNED, stacklevel=5)
+        finding = doubt_numbers(truth, predicted, weight, LEARNED)
+    if finding is not None:
+        warnings.warn(finding, stacklevel=3)
 
 
 def rows_to_judge(weight: FloatArray) -> Index:
@@ -82,10 +84,10 @@ def _some(X: Rows, rows: Index) -> Any:
     return _safe_indexing(indexable(X)[0], rows)
 
 
-def warn_of_numbers(
-    y: FloatArray, predicted: FloatArray, weight: FloatArray, judged: Judged, *, stacklevel: int
-) -> None:
-    """Warn where R² is too low in every output that varies.
+def doubt_numbers(
+    y: FloatArray, predicted: FloatArray, weight: FloatArray, judged: Judged
+) -> UnderfitWarning | None:
+    """Return the warning that R² is too low in every output that varies, if it is.
 
     `y`, `predicted` of shape (n_samples,) or (n_samples, n_outputs); `weight` likewise, or of shape
     (n_samples,).
@@ -101,28 +103,25 @@ def warn_of_numbers(
         scores = 1.0 - (share * (y - predicted) ** 2).sum(axis=0) / total
     # of what does not vary a rounded nothing is left
     scores = scores[total > _CONSTANT]
-    if not scores.size:
-        return
-    r2 = float(scores.max())
-    if r2 < judged.least:
-        _warn(f"R² is {r2:z.3f}", judged, stacklevel)
+    r2 = float(scores.max(initial=-np.inf))
+    return _finding(f"R² is {r2:z.3f}", judged) if scores.size and r2 < judged.least else None
 
 
-def warn_of_classes(
-    codes: Index, right: NDArray[np.bool_], weight: FloatArray, judged: Judged, *, stacklevel: int
-) -> None:
-    """Warn where fewer labels are right than the most frequent class has.
+def doubt_classes(
+    codes: Index, right: NDArray[np.bool_], weight: FloatArray, judged: Judged
+) -> UnderfitWarning | None:
+    """Return the warning that fewer labels are right than the most frequent class has, if so.
 
     `codes` of shape (n_samples,): places of the true classes; `right`, `weight` likewise.
     """
     share = weight / weight.sum()
     most, accuracy = float(np.bincount(codes, weights=share).max()), float(share[right].sum())
     # sums of weights are rounded
-    if accuracy < most - 1e-9:
-        named = f"accuracy is {accuracy:.3f}, less than the {most:.3f} of the most frequent class,"
-        _warn(named, judged, stacklevel)
+    if accuracy >= most - 1e-9:
+        return None
+    named = f"accuracy is {accuracy:.3f}, less than the {most:.3f} of the most frequent class,"
+    return _finding(named, judged)
 
 
-def _warn(finding: str, judged: Judged, stacklevel: int) -> None:
-    message = f"{finding} on {judged.where}: {judged.meaning}"
-    warnings.warn(message, UnderfitWarning, stacklevel=stacklevel)
+def _finding(finding: str, judged: Judged) -> UnderfitWarning:
+    return UnderfitWarning(f"{finding} on {judged.where}: {judged.meaning}")

@@ -193,7 +193,7 @@ def _finder(
     rows = some_rows(predictor.rows, n_rows, random_state)
 
     def respond(latent: FloatArray) -> FloatArray:
-        return model._response(expansion.restore(latent), output)
+        return model._task.response(expansion.restore(latent), output)
 
     return EffectFinder(expansion, rows, model.dimensions_, respond, output), response
 

@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..columns import Encoded
-from ..rows import Rows
 from .importance import ColumnImportance, shuffled_importance
 from .shapley import (
     ShapleyValues,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ..columns import ColumnEncoder, Dimension
     from ..exact import ExactPredictor
     from ..large.landmarks import LandmarkPredictor
+    from ..tasks import Task
 
 
 class Explained:
@@ -48,19 +48,8 @@ class Explained:
         held_out_fold_: Index
         _owner: Index
         _importance: FloatArray | None
+        _task: Task
         random_state: RandomState
-
-    def _losses(self, rows: Rows, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the losses of rows and their units: the score is 1 less the ratio of means."""
-        raise NotImplementedError
-
-    def _link(self, values: FloatArray) -> FloatArray:
-        """Return predictions (n, n_outputs) of the targets on the scale that `explain` adds on."""
-        return values
-
-    def _response(self, values: FloatArray, output: int) -> FloatArray:
-        """Return what is shown of predictions (n, n_outputs) of the targets, shape (n,)."""
-        raise NotImplementedError
 
     def explain(self, X: Table, *, scale: str = "link", n_background: int = 500) -> ShapleyValues:
         """Return what each column adds to each prediction: Shapley values, with standard errors.
@@ -175,12 +164,12 @@ class Explained:
         averaged = expansion.target.shares is not None
         classes, response = getattr(self, "classes_", None), averaged or scale == "response"
         found, base, spread = on_scale(
-            latent, expansion, self._link, response=response, classes=classes is not None
+            latent, expansion, self._task.link, response=response, classes=classes is not None
         )
         values = np.zeros((2, len(cells), len(names), len(base)))
         values[:, :, used] = found, spread
         described = _output_names(classes, len(base), response, bool(expansion.target.warps))
-        kept = 0 if len(base) == 1 and getattr(self, "_flat", True) else slice(None)
+        kept = 0 if len(base) == 1 and self._task.flat else slice(None)
         bases = np.repeat(base[None], len(cells), axis=0)
         return ShapleyValues(
             values[0, :, :, kept], bases[:, kept], cells, names, values[1, :, :, kept], *described
@@ -201,7 +190,7 @@ class Explained:
             found = shuffled_importance(
                 self._predictor.rows,
                 self._predictor.fold_predictors(),
-                self._losses,
+                lambda rows, values: self._task.losses(rows, self._task.answers(values)),
                 names,
                 self.dimensions_,
                 check_random_state(self.random_state),

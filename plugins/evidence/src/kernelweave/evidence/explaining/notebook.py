@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from sklearn.base import is_classifier
 
+from ..tasks import score_name
+
 if TYPE_CHECKING:
     from ..base import EvidenceModel
 
@@ -30,7 +32,7 @@ def fit_html(model: EvidenceModel) -> str:
 
 def _scores(model: EvidenceModel) -> list[str]:
     """Return the score of rows held out, and a table where other kinds of new rows have one."""
-    name, lines = model._score_name, model.held_out_
+    name, lines = score_name(model._task), model.held_out_
     if not lines["n_rows"].iloc[0]:
         return [f"<p>No cross-validated {escape(name)}: no fold was finished.</p>"]
     told = [f"{score:z.4g} ± {error:.2g}" for score, error in lines[["score", "error"]].to_numpy()]

@@ -20,14 +20,13 @@ from numpy.typing import ArrayLike
 
 from ..terms import Stopped
 from .batches import Batch
-from .source import Encode, P, Read
+from .source import HEAR, Encode, P, Read
 
 F = TypeVar("F", bound=Callable[..., object])
 # what dask has not worked out yet
 Delayed: TypeAlias = Any
 # results that one task adds up
 _FAN = 4
-_HEAR = 0.05
 
 
 def is_dask(X: object) -> bool:
@@ -130,7 +129,7 @@ def compute(task: Delayed, *, stoppable: bool = False) -> Any:
             if stoppable and clock.expired():
                 raise Stopped
             try:
-                distributed.wait(future, timeout=_HEAR)
+                distributed.wait(future, timeout=HEAR)
             except TimeoutError:
                 continue
         return future.result()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from ..classes import class_codes
 from ..copies import KnownRows, Line
-from ..rows import Rows, Split, Standardised
-from .plan import LargePlan
-from .source import Source
-from .survey import Survey
+
+if TYPE_CHECKING:
+    from ..rows import Rows, Split, Standardised
+    from .plan import LargePlan
+    from .source import Source
+    from .survey import Survey
 
 # rows of a class that the metric is learned on, at least, where there are so many
 _FEW = 10

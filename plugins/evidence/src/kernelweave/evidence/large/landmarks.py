@@ -10,27 +10,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold
 
-from ..explaining.importance import FoldPredictor
 from ..intervals import conformal
 from ..mixture import Expansion
-from ..noise import VaryingNoise, learn_noise
-from ..rows import Rows, Standardised
-from ..terms import Scales
-from ..views import Views
-from .features import Landmarks
 from .posterior import Posterior, latent_variance
 
 if TYPE_CHECKING:
+    from ..explaining.importance import FoldPredictor
+    from ..noise import VaryingNoise
+    from ..rows import Rows, Standardised
+    from ..terms import Scales
+    from ..views import Views
+    from .features import Landmarks
     from .solution import LandmarksLeaveOut
 
 # points of a distribution at most
 _MEMBERS = 2000
 # rows of known groups that are left out alone at most
 _KNOWN = 1000
-# rows that tell how noise varies at most, and their folds
-_SPREAD_ROWS, _FOLDS = 600, 3
 
 
 @dataclass(frozen=True)
@@ -115,14 +112,10 @@ class LandmarkPredictor:
             for k, dual in enumerate(self.duals)
         ]
 
-    def held_by_the_last(self, confidence: float) -> tuple[float, int]:
-        """Return which share of the last fold intervals from those before it hold, and its size."""
-        n_last = int(np.sum(self.fold == self.fold.max()))
-        sizes = np.abs(self.scores)
-        earlier, last = sizes[:-n_last], sizes[-n_last:]
-        step = conformal(earlier, confidence)
-        held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
-        return held, n_last
+    def fold_scores(self) -> list[FloatArray]:
+        """Return residuals of the rows of each fold that judges, in their deviations."""
+        ends = np.cumsum(np.bincount(self.fold[self.fold >= 0]))
+        return np.split(self.scores, ends[:-1])
 
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the regression function, without a fold if asked, as a sum of kernel values."""
@@ -181,29 +174,6 @@ class LandmarkPredictor:
         return (
             self.scores if self.varying_noise is None else self.scores / self.varying_noise.held_out
         )
-
-    def with_varying_noise(
-        self, random_state: np.random.RandomState
-    ) -> tuple[LandmarkPredictor, str]:
-        """Return the predictor with noise that varies, learned from some of the rows that judge.
-
-        `rows` are those that judge alone. The factors of the others are predicted. And what the
-        time limit left undone.
-        """
-        rows = self.rows
-        chosen = np.sort(random_state.permutation(len(rows))[:_SPREAD_ROWS])
-        own = rows.take(chosen)
-        keys = own.duplicate_ids if own.groups is None else own.groups
-        if len(np.unique(keys)) < _FOLDS:
-            return self, ""
-        folds = GroupKFold(_FOLDS, shuffle=True, random_state=random_state)
-        splits = list(folds.split(own.numeric, groups=keys))
-        noise, missing = learn_noise(own, splits, self.scores[chosen], random_state)
-        if noise is None:
-            return self, missing
-        factors = noise(rows.numeric, rows.codes)
-        factors[chosen] = noise.held_out
-        return replace(self, varying_noise=replace(noise, held_out=factors)), missing
 
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return what targets would be with the scores of rows held out, as of `ExactPredictor`.

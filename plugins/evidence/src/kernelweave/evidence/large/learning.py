@@ -14,6 +14,7 @@ from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
 from ..learn import has_skewed_columns, has_skewed_targets
+from ..noise import of_landmarks_with_varying_noise
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
@@ -120,7 +121,7 @@ def learn_large(
     solution = work.solution()
     predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
     if varying_noise and not undone:
-        predictor, missing = predictor.with_varying_noise(random_state)
+        predictor, missing = of_landmarks_with_varying_noise(predictor, random_state)
         undone += [missing] if missing else []
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from ..mixture import blocks
-from ..rows import Rows
 from ..terms import own_kernel
-from .features import Landmarks
+
+if TYPE_CHECKING:
+    from ..rows import Rows
+    from .features import Landmarks
 
 # of the mean of the kernel's diagonal: noise that rounding in single precision stays far below
 _SINGLE = 1e-4

@@ -265,7 +265,7 @@ class LandmarksLeaveOut:
     ) -> None:
         self.solution, self.targets = solution, targets
         self.rows, self.places, self.at = rows, places, at
-        self.dual = solution.dual
+        self.dual, self.width = solution.dual, solution.width
         self.by_rows = isinstance(solution.posterior, PosteriorOfRows)
         # columns and right sides of rows, and behind them of landmarks, that were asked for
         self._column = np.full(len(rows) + len(self.dual), -1, dtype=np.intp)

@@ -16,7 +16,8 @@ from kernelweave.kernels_core import clock
 from ..rows import Rows
 from ..terms import Stopped
 
-_HEAR = 0.05
+# seconds between two looks at the clock
+HEAR = 0.05
 
 
 class Summand(Protocol):
@@ -131,7 +132,7 @@ def _result(job: Future[P]) -> P:
         if clock.expired():
             raise Stopped
         try:
-            return job.result(timeout=_HEAR)
+            return job.result(timeout=HEAR)
         except Pending:
             if job.done():
                 raise

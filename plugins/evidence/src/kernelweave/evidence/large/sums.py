@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
 
-from ..copies import KnownRows
-from ..rows import Rows, Standardised
 from ..terms import Stopped
-from .features import Landmarks
-from .held_out import RowBlock
 from .source import Source, refuse_other_rows
+
+if TYPE_CHECKING:
+    from ..copies import KnownRows
+    from ..rows import Rows, Standardised
+    from .features import Landmarks
+    from .held_out import RowBlock
 
 # rows multiplied at once; Ctrl-C and time limits are checked between two such pieces
 _PIECE = 512

@@ -176,7 +176,7 @@ def folds_by(
     `folds_of`. Raises ValueError if there is one group only, or no row is later than others.
     """
     division = division_of(X, y, groups, order, None)
-    if division is None:
+    if not division.is_given:
         return Folds(folds_of(y, task, n_folds, seed, weight))
     codes = np.unique(y, return_inverse=True)[1] if task == "classification" else None
     fold = np.full(len(y), -1, dtype=np.intp)

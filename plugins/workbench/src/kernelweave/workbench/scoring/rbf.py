@@ -101,7 +101,7 @@ class TunedRBF:
 
         classes = self.task == "classification"
         division = division_of(Z, y, groups, order, None)
-        if division is None:
+        if not division.is_given:
             kind = StratifiedKFold if classes else KFold
             return kind(FOLDS, shuffle=True, random_state=self.seed)
         codes = np.unique(y, return_inverse=True)[1] if classes else None

@@ -1,0 +1,289 @@
+"""What a fit found, and what is to be said of it: scores by kinds of new rows, proofs, doubts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from kernelweave.kernels_core import History, Result, Status, clock
+from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState
+from kernelweave.kernels_core.exceptions import Message
+from kernelweave.tables import ColumnPlan
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .exact import ExactPredictor
+from .intervals import held_by_the_last
+from .kernel import EvidenceKernel
+from .large.landmarks import LandmarkPredictor
+from .new_rows import USUAL, Expectation, HeldOutWarning, LeavesOut, expected, kinds_of
+from .path import without_scales
+from .tasks import Classification, Regression, Task, score_name, score_of
+
+if TYPE_CHECKING:
+    from .columns import Dimension
+    from .large.learning import LearnedLarge
+    from .learn import Learned
+    from .rows import Rows
+    from .samples import Samples
+
+Predictor = ExactPredictor | LandmarkPredictor
+# what intervals of later rows are tried with
+_ASKED = 0.9
+
+
+@dataclass(frozen=True)
+class EvidenceCertificate:
+    """What is proved about a fit, and what is not.
+
+    - `precisions`: λ of each fit of the path; of the Gaussian kernel of one scale a dimension,
+      where it is tried; infinite for the linear kernel, below 150 rows, and for the Gaussian of
+      one scale, whose width and ridges leave-one-out errors choose
+    - `ends`: why the search for the scales of each ended, as in `Status`: ``"stationary"``,
+      ``"max_iter"``, ``"stalled"`` or ``"max_time"``
+    - `evidence`: log evidence reached, priors included, up to a constant; NaN for the plain kernel
+    - `slopes`: largest entry of its gradient in the logarithms of the scales; 0 at a stationary
+      point, NaN for the plain kernel
+    - `weights`: how the path is combined
+    - `held_out_score`, `held_out_error`: on rows that the fit behind the prediction did not see,
+      and its standard error
+    - `work`: which rows the metric and the predictor were learned on
+    """
+
+    precisions: tuple[float, ...]
+    ends: tuple[str, ...]
+    evidence: tuple[float, ...]
+    slopes: tuple[float, ...]
+    weights: tuple[float, ...]
+    held_out_score: float
+    held_out_error: float
+    work: str
+
+    def __str__(self) -> str:
+        slope = np.nanmax(self.slopes)
+        open_ = Counter(each for each in self.ends if each != Status.STATIONARY.label)
+        why = ", ".join(f"{n} of {len(self.ends)} searches ended by {e}" for e, n in open_.items())
+        why += f", and a slope is {slope:.1e}" if np.isfinite(slope) else ""
+        scales = f"are not all stationary points of the evidence: {why}"
+        if not open_:
+            scales = (
+                f"are stationary points of the evidence to {slope:.1e} in its gradient, not proved "
+                "to be its global maximum, which nothing bounds"
+            )
+        return (
+            f"held-out score {self.held_out_score:z.4f} ± {self.held_out_error:.4f} ({self.work}); "
+            f"the scales {scales}; at these scales the predictor is the minimiser of a convex "
+            "problem over its features"
+        )
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What either way of fitting leaves.
+
+    - `rows`: those that `predictor` has held-out values of
+    - `owner` of shape (n_rows,): the place of each of the user's rows among these, −1 of none
+    - `first` of shape (n_left_out,): where rows that `left_out` leaves out stand in the user's
+      table; `others`: these rows
+    """
+
+    predictor: Predictor
+    learned: Learned | LearnedLarge
+    rows: Rows
+    owner: Index
+    left_out: Callable[[], LeavesOut | None]
+    others: Rows
+    first: Index
+
+
+def attributes_of(samples: Samples, fitted: Fitted, random_state: RandomState) -> dict[str, Any]:
+    """Return what an estimator keeps of a fit."""
+    predictor, learned, rows, owner = (
+        fitted.predictor, fitted.learned, fitted.rows, fitted.owner
+    )  # fmt: skip
+    dimensions = list(samples.encoder.dimensions_)
+    columns = list(samples.encoder.report_)
+    columns = _with_screening_remarks(columns, dimensions, without_scales(learned.fits))
+    task, lines = _expectations(samples, fitted, dimensions, random_state)
+    held_out_fold = np.full(len(owner), -1, dtype=np.intp)
+    held_out_fold[owner >= 0] = predictor.fold[owner[owner >= 0]]
+    n_iter = max(1, sum(fit.n_evaluations for fit in learned.fits))
+    # no lower bound of a problem that is not convex is known
+    value = float(learned.weights @ np.nan_to_num([fit.value for fit in learned.fits]))
+    result = Result(
+        value=value,
+        lower_bound=-np.inf,
+        upper_bound=value,
+        gap=np.inf,
+        status=_status_of(learned),
+        n_iter=n_iter,
+        history=History(),
+        parameters=tuple(predictor.scales),
+        algorithm="evidence",
+    )
+    certificate = EvidenceCertificate(
+        tuple(fit.precision for fit in learned.fits),
+        tuple(fit.status.label for fit in learned.fits),
+        tuple(-fit.value for fit in learned.fits),
+        tuple(fit.slope for fit in learned.fits),
+        tuple(learned.weights.tolist()),
+        lines[0].score,
+        lines[0].error,
+        str(learned),
+    )
+    of_classes = {}
+    if isinstance(task, Classification):
+        of_classes = {"classes_": task.labels, "_calibration": task.calibration}
+    return {
+        "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
+        "noise_": predictor.noise,
+        "relevance_": learned.weights @ np.array([fit.scales.ell for fit in learned.fits]),
+        "dimensions_": dimensions,
+        "columns_": columns,
+        "encoder_": samples.encoder,
+        "path_weights_": learned.weights,
+        "held_out_score_": lines[0].score,
+        "held_out_error_": lines[0].error,
+        "held_out_prediction_": task.in_the_table(rows, predictor.held_out, owner),
+        "held_out_fold_": held_out_fold,
+        "certificate_": certificate,
+        "result_": result,
+        "n_iter_": n_iter,
+        "_predictor": predictor,
+        "_task": task,
+        "_owner": owner,
+        "_new_rows": lines,
+        "_importance": None,
+        **of_classes,
+    }
+
+
+def _expectations(
+    samples: Samples, fitted: Fitted, dimensions: Sequence[Dimension], random_state: RandomState
+) -> tuple[Task, list[Expectation]]:
+    """Return the calibrated task, and what is expected of each kind of new rows.
+
+    First of those that folds held out.
+    """
+    rows, held_out, division = fitted.rows, fitted.predictor.held_out, samples.division
+    task, score, error = samples.task.calibrated(rows, held_out)
+    seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
+    if not len(seen):
+        return task, [Expectation(USUAL, score, error, 0, 0)]
+    own, n_groups, kinds = rows.take(seen), len(seen), []
+    if task.scoring is not None:
+        score, error = task.scoring.score(own, task.crossed(rows, held_out)[seen])
+    if not division.random:
+        parts = fitted.predictor.fold[seen] if own.groups is None else own.groups
+        parts = np.unique(parts, return_inverse=True)[1]
+        n_groups = int(parts.max()) + 1
+        error = score_of(task, own, task.answers(held_out[seen]), parts)[1]
+        kinds = [replace(USUAL, groups=np.arange(len(fitted.others)))]
+    lines = [Expectation(division.kind, score, error, len(seen), n_groups)]
+    left_out = fitted.left_out()
+    if left_out is None:
+        return task, lines
+    kinds += [
+        each
+        for each in kinds_of(fitted.others, dimensions, fitted.first)
+        if each.argument != division.kind.argument
+        and not (division.order is not None and "in the file" in each.name)
+    ]
+
+    def judge(
+        rows: Rows, values: FloatArray, usual: FloatArray, parts: Index
+    ) -> tuple[float, float]:
+        return score_of(task, rows, task.answers_of_new(rows, values, usual), parts)
+
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    return task, lines + expected(
+        left_out, fitted.others, kinds, judge, np.random.RandomState(seed),
+        many=samples.are_many,
+    )  # fmt: skip
+
+
+def _with_screening_remarks(
+    plans: Sequence[ColumnPlan], dimensions: Sequence[Dimension], without_scales: Index
+) -> list[ColumnPlan]:
+    """Return what was done with each column, with a remark where it has no scale of its own."""
+    sources = np.array([each.source for each in dimensions])
+    away = set(sources[without_scales]) - set(np.delete(sources, without_scales))
+    remark = f"No scale of its own: trees screened away {len(away)} of {len(plans)} columns."
+    return [
+        plan._replace(remark=f"{plan.remark} {remark}".strip()) if plan.column in away else plan
+        for plan in plans
+    ]
+
+
+def _status_of(learned: Learned | LearnedLarge) -> Status:
+    """Return why a fit ended: by a limit of it all, or that of any search of the scales."""
+    if learned.missing:
+        # nothing but the clock and who watches stops a fit
+        return Status.MAX_TIME if clock.limited() else Status.STOPPED
+    found = {fit.status for fit in learned.fits}
+    limits = [each for each in (Status.MAX_ITER, Status.STALLED) if each in found]
+    return limits[0] if limits else Status.STATIONARY
+
+
+def doubts_of(
+    samples: Samples, fitted: Fitted, found: dict[str, Any], max_time: float | None, max_iter: int
+) -> list[Warning]:
+    """Return what the user is to be warned of; `max_time`, `max_iter`: the limits of the fit."""
+    task, status = found["_task"], found["result_"].status
+    doubts: list[Warning] = []
+    if samples.division.order is not None and isinstance(task, Regression):
+        doubts += _doubt_later_intervals(fitted.predictor)
+    if status is Status.MAX_TIME:
+        said = Message(
+            f"{{max_time}} of {max_time} s ended the fit early ({fitted.learned.missing}): the "
+            "best model so far is kept; raise {max_time}, or give fewer rows"
+        )
+        doubts.append(ConvergenceWarning(said))
+    elif status is Status.MAX_ITER:
+        ends = found["certificate_"].ends
+        n_open = ends.count(Status.MAX_ITER.label)
+        said = Message(
+            f"{{max_iter}} of {max_iter} ended {n_open} of {len(ends)} searches of the scales "
+            "before they were stationary: raise {max_iter} or {tol}"
+        )
+        doubts.append(ConvergenceWarning(said))
+    rows, held_out = fitted.predictor.rows, fitted.predictor.held_out
+    seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
+    finding = task.underfit(rows.take(seen), held_out[seen]) if len(seen) else None
+    doubts += [] if finding is None else [finding]
+    return doubts + _doubt_new_rows(task, found["_new_rows"])
+
+
+def _doubt_later_intervals(predictor: Predictor) -> list[Warning]:
+    """Doubt intervals from earlier blocks that hold too little of the last."""
+    held, n_rows = held_by_the_last(predictor.fold_scores(), _ASKED)
+    if not held < _ASKED - 2.0 * np.sqrt(_ASKED * (1.0 - _ASKED) / n_rows):
+        return []
+    return [
+        HeldOutWarning(
+            f"intervals of later rows may hold less than they say: of the last {n_rows} rows, "
+            f"those that earlier rows give for {_ASKED:.0%} held {held:.0%}"
+        )
+    ]
+
+
+def _doubt_new_rows(task: Task, lines: Sequence[Expectation]) -> list[Warning]:
+    """Doubt the score where a kind of new rows is surely predicted worse than those held out."""
+    first, *others = lines
+    doubted = [line for line in others if line.doubt and line.score < first.score]
+    if not doubted:
+        return []
+    worst = min(doubted, key=lambda line: line.score)
+    what = f"{'an' if task.scoring is None else 'a'} {score_name(task)}"
+    more = f"; {{held_out_}} has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
+    finding = (
+        f"expect {what} of {worst.score:.2f} on {worst.kind.said}, not the {first.score:.2f} of "
+        f"{first.kind.said}"
+    )
+    remedy = Message(
+        "fit with {how}, so that they are held out and learned for" + more, how=worst.kind.argument
+    )
+    return [HeldOutWarning(finding, remedy)]

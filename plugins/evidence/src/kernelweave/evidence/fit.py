@@ -1,0 +1,208 @@
+"""One fit, from samples to attributes: by all pairs of rows, or by landmarks where rows are many.
+
+Each step is a function of values. Nothing is assigned to an estimator before all is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from kernelweave.kernels_core import (
+    Progress,
+    SolveInterrupted,
+    Status,
+    clock,
+    config_context,
+    interrupts,
+)
+from kernelweave.kernels_core.arrays import Rows as Table
+from kernelweave.kernels_core.config import one_blas_thread
+from kernelweave.kernels_core.fit import FitResult
+from kernelweave.kernels_core.memory import require
+from kernelweave.kernels_core.progress import notify
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from .columns import ColumnEncoder
+from .division import Division
+from .exact import ExactPredictor
+from .findings import Fitted, attributes_of, doubts_of
+from .large.batches import Batches
+from .large.landmark_search import ProgressPrinter
+from .large.learning import learn_large
+from .large.plan import LargePlan
+from .last_step import with_likelihood, with_poisson
+from .learn import learn
+from .new_rows import Closed
+from .noise import with_varying_noise
+from .objective import evidence_bytes
+from .path import PathPlan
+from .rows import Rows, Split
+from .samples import Samples, read_samples
+from .screening import KEPT
+from .tasks import Classification
+
+if TYPE_CHECKING:
+    from .base import EvidenceModel
+
+# fewer rows than these are also predicted by ridge regression
+FEW_ROWS = 150
+# of a wide table: numbers for each cell, of views of all rows and of the folds, also of the fit to
+# the noise, and what trees read; and bytes for each dimension, of its plan and the arrays' heads
+_VIEWS, _HEADS = 40, 4096
+
+
+def fit_table(
+    model: EvidenceModel, X: Table | Batches, y: object, weight: object, groups: object,
+    order: object,
+) -> tuple[FitResult, list[Warning]]:  # fmt: skip
+    """Read a table and fit it within the limits of a draft; return what was found, and doubts."""
+    state = check_random_state(model.random_state)
+    encoder = ColumnEncoder(model.max_levels, model.min_frequency, model.kinds)
+    found: dict[str, Any] | None = None
+    doubts: list[Warning] = []
+
+    def seed() -> int:
+        # a copy of the state: the survey of large tables will draw the same rows from it again
+        twin = np.random.RandomState()
+        twin.set_state(state.get_state())
+        return int(twin.randint(2**31 - 1))
+
+    with config_context(memory_limit=model.memory_limit), clock.time_limit(model.max_time):
+        try:
+            # one thread: the same bits whatever the machine's number of cores
+            with interrupts.defer_interrupt(), one_blas_thread():
+                samples = read_samples(
+                    X, y, weight, model._new_task(), encoder, groups=groups, order=order,
+                    cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
+                )  # fmt: skip
+                scoring = samples.task.scoring
+                path = PathPlan(
+                    tuple(model.precisions), model.tol, model.max_iter,
+                    classes=isinstance(samples.task, Classification),
+                    loss=None if scoring is None else scoring.loss,
+                )  # fmt: skip
+                by = _by_landmarks if samples.are_many else _by_all_pairs
+                fitted = by(samples, path, model, state)
+                found = attributes_of(samples, fitted, model.random_state)
+                doubts = doubts_of(samples, fitted, found, model.max_time, model.max_iter)
+        except KeyboardInterrupt as stop:
+            if found is None:
+                raise
+            found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
+            stopped = SolveInterrupted(found["result_"])
+            stopped.__cause__ = stop
+            return FitResult(found, stopped if model.on_interrupt == "raise" else None), []
+    return FitResult(found), doubts
+
+
+def _by_all_pairs(
+    samples: Samples, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
+) -> Fitted:
+    """Fit the path on all pairs of rows, in every fold and on all, and take the last step."""
+    rows, division = samples.rows, samples.division
+    assert isinstance(rows, Rows)
+    refuse_what_cannot_fit(rows)
+    plan = replace(path, linear=not path.classes and len(rows) < FEW_ROWS)
+    splits = samples.splits(_n_folds(model), state)
+    rows = replace(rows, by_folds=division.is_given and _only_folds_tell(division, rows, splits))
+    learned = learn(
+        rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs,
+        tell=partial(_tell_parts, model.verbose), random=not division.is_given,
+    )  # fmt: skip
+    predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
+    learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
+    kept = np.flatnonzero(samples.owner >= 0)
+    first = np.full(len(rows), len(samples.owner))
+    np.minimum.at(first, samples.owner[kept], kept)
+    left_out = partial(Closed.of, learned.mixture)
+    return Fitted(predictor, learned, rows, samples.owner, left_out, rows, first)
+
+
+def _last_step(
+    predictor: ExactPredictor, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
+) -> tuple[ExactPredictor, str]:
+    """Return the final predictor on the learned kernel, and what the time limit left undone."""
+    if path.classes:
+        return with_likelihood(predictor), ""
+    predictor, missing = with_varying_noise(predictor, state, model.n_jobs)
+    if missing or not model.warp:
+        return predictor, missing
+    return with_poisson(predictor, path.loss)
+
+
+def _by_landmarks(
+    samples: Samples, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
+) -> Fitted:
+    """Learn the scales on some rows, and sum over all of them."""
+    source, division = samples.rows, samples.division
+    owner: NDArray[Any] = samples.owner
+    splits = None if division.cv is None else samples.splits(_n_folds(model), state)
+    learned = learn_large(
+        source, LargePlan.of(path, model.n_landmarks, _n_folds(model)), state,
+        stratify=path.classes, splits=splits, powers=model.warp,
+        varying_noise=not path.classes and division.order is None,
+        n_jobs=model.n_jobs, tell=partial(_tell_rows, model.verbose, ProgressPrinter()),
+    )  # fmt: skip
+    if model.verbose > 0:
+        print(f"[evidence] {learned}")  # noqa: T201
+    rows, left_out = learned.predictor.rows, learned.left_out
+    if isinstance(source, Rows):
+        # the last is that of rows without a weight
+        at = np.full(len(source) + 1, -1, dtype=np.int32)
+        at[learned.places] = np.arange(len(rows))
+        owner = at[owner]
+    else:
+        owner = np.arange(len(rows))
+    others, first = (rows, owner) if left_out is None else (left_out.rows, left_out.places)
+    return Fitted(learned.predictor, learned, rows, owner, lambda: left_out, others, first)
+
+
+def _n_folds(model: EvidenceModel) -> int:
+    return int(model.cv) if isinstance(model.cv, int | np.integer) else model.n_folds
+
+
+def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:
+    """Return whether it is the folds, not groups that they keep whole, that tell of new rows."""
+    if rows.groups is None or division.order is not None:
+        return True
+    cut = [np.intersect1d(rows.groups[one], rows.groups[other]) for one, other in splits]
+    return any(map(len, cut))
+
+
+def refuse_what_cannot_fit(rows: Rows) -> None:
+    """Raise MemoryBudgetError where the matrices of a fit pass the memory limit."""
+    n, n_dimensions = len(rows), rows.n_dimensions
+    # of a wide table the other dimensions have views alone
+    own = min(n_dimensions, KEPT[-1])
+    require(
+        evidence_bytes(own, n, len(rows.targets))
+        + (8 * _VIEWS * n + _HEADS) * (n_dimensions - own),
+        f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
+        alternative="raise {memory_limit} or give fewer rows or columns",
+    )
+
+
+def _tell_parts(verbose: int, done: int, parts: int) -> None:
+    """Report the share of the work that is done to callbacks, and print it if verbose."""
+    if verbose > 0:
+        print(f"[evidence] {done} of {parts} parts")  # noqa: T201
+    _notify(done, done / parts)
+
+
+def _tell_rows(verbose: int, lines: ProgressPrinter, what: str, rows: int, n_rows: int) -> None:
+    """Report how many rows have been summed to callbacks, and print it if verbose."""
+    if verbose > 0:
+        lines(what, rows, n_rows)
+    _notify(rows, rows / n_rows)
+
+
+def _notify(done: int, share: float) -> None:
+    """Tell whoever watches, who might press Ctrl-C a second time, nothing more after the first."""
+    if not clock.expired():
+        now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, share)
+        notify(now, None, 0)

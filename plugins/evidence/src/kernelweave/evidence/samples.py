@@ -1,0 +1,146 @@
+"""A table as a fit learns from it: which rows count, what their cells become, who held them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import Rows as Table
+from kernelweave.kernels_core.estimators.samples import merge_samples
+from kernelweave.kernels_core.memory import require
+from sklearn.utils.validation import _num_samples
+
+from .columns import ColumnEncoder
+from .division import Division, division_of, hold_out
+from .large.batches import Batches
+from .large.dask_parts import DaskParts, is_dask
+from .large.drawing import first_reading
+from .large.reading import Reader, batches_alone, targets_of
+from .large.source import Source
+from .new_rows import ALIKE
+from .rows import Rows, Split, normalise_weights
+from .targets import check_weight
+from .tasks import Task
+
+# more rows than these are learned by landmarks: all pairs would take minutes
+EXACT_ROWS = 2000
+# of a table in batches, what tells the encoder its levels and medians
+DRAWN_ROWS = 20_000
+# of a table: read, encoded, without the rows of no weight, and those of a part
+_COPIES = 4
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a fit is given, read and checked.
+
+    - `rows`: those that count, equal ones merged; or what reads them where they are many
+    - `owner` of shape (n_rows,): the place of each of the user's rows among these, −1 where its
+      weight is zero; empty where rows are read in parts
+    - `task`: what is known of the targets; `encoder`: fitted
+    - `division`: how the user holds rows out
+    """
+
+    rows: Rows | Source
+    owner: Index
+    task: Task
+    encoder: ColumnEncoder
+    division: Division
+
+    @property
+    def are_many(self) -> bool:
+        """Whether they are learned by landmarks."""
+        return not isinstance(self.rows, Rows) or len(self.rows) > EXACT_ROWS
+
+    def splits(self, n_folds: int, state: np.random.RandomState) -> list[Split]:
+        """Return the folds of rows in memory, as the user says or at random."""
+        rows, division = self.rows, self.division
+        if not isinstance(rows, Rows):
+            raise ValueError("a splitter as cv is for tables in memory: give a number of folds")
+        if not division.is_given:
+            return self.task.splits(rows, n_folds, state)
+        given = division.splits(n_folds, self.task.codes(division.y), state)
+        return hold_out(rows, self.owner, given)
+
+
+def read_samples(
+    X: Any, y: object, weight: object, task: Task, encoder: ColumnEncoder,
+    *, groups: object, order: object, cv: Any, n_jobs: int | None, seed: Callable[[], int],
+    estimator: object,
+) -> Samples:  # fmt: skip
+    """Read a table of any kind, its targets and weights.
+
+    `task`, `encoder`: as the user sets them, without data; `cv`: as in `division_of`; `seed`: gives
+    that of the rows drawn of a table in parts; `estimator`: in whose name the encoder speaks.
+    """
+    if isinstance(X, Batches) or is_dask(X):
+        if not isinstance(groups, str | None) or not isinstance(order, str | None):
+            raise ValueError("groups and order must name columns of a table that is read in parts")
+        if groups == ALIKE:
+            raise ValueError(f"groups={ALIKE!r} compares all rows: give a table in memory")
+        table: Source = (DaskParts.of if is_dask(X) else batches_alone)(X, y, weight)
+        seen, targets = first_reading(table, task.summary(), DRAWN_ROWS, seed())
+        task = task.of_summary(targets)
+        with seen.place_errors():
+            encoder.fit(seen.batch.X, normalise_weights(seen.batch.weight), estimator=estimator)
+        division = division_of(seen.batch.X, seen.batch.y, groups, order, cv)
+        if seen.n_rows > EXACT_ROWS or not seen.complete:
+            reader = Reader(encoder, targets, groups or "", order or "")
+            rows = table.encoded(reader, n_jobs)
+            return Samples(rows, np.empty(0, dtype=np.intp), task, encoder, division)
+        given = (seen.batch.X, *targets_of(seen.batch, targets))
+    else:
+        n_rows = _num_samples(X)
+        checked = check_weight(weight, n_rows)
+        encoder.fit(X, normalise_weights(checked), estimator=estimator)
+        task, values, checked = task.read(y, n_rows, checked)
+        division = division_of(X, y, groups, order, cv)
+        given = (X, values, checked)
+    return Samples(*_counted(*given, encoder, division, estimator), task, encoder, division)
+
+
+def _counted(
+    X: Table, targets: FloatArray, weight: FloatArray | None, encoder: ColumnEncoder,
+    division: Division, estimator: object,
+) -> tuple[Rows, Index]:  # fmt: skip
+    """Return the encoded rows that count, and whose they are; equal ones merged.
+
+    But not where rows recur: folds are to divide them.
+    """
+    n_rows, n_dimensions = targets.shape[1], len(encoder.dimensions_)
+    require(
+        8 * _COPIES * n_rows * n_dimensions,
+        f"{n_rows} rows of {n_dimensions} dimensions",
+        alternative="raise {memory_limit} or give Batches, or fewer rows or columns",
+    )
+    numeric, codes = encoder.transform(X, estimator=estimator)
+    mass = np.ones(n_rows) if weight is None else weight
+    kept = np.flatnonzero(mass > 0)
+    named = [each.name for each in encoder.dimensions_]
+    member = named.index(division.column) if division.column in named else -1
+    every = Rows(
+        numeric, codes, targets, weight, coding=encoder.coding, groups=division.groups,
+        times=division.order, member=member,
+    )  # fmt: skip
+    own = every.take(kept)
+    if n_rows > EXACT_ROWS or own.recurring:
+        owner = np.full(n_rows, -1)
+        owner[kept] = np.arange(len(kept))
+        return replace(own, weight=normalise_weights(own.weight)), owner
+    equal = Rows(numeric, codes, targets).with_equal_copies()
+    # rows that are held out apart are not one
+    merged = merge_samples(np.hstack([equal.numeric, codes, division.keys]), equal.targets, mass)
+    first = np.unique(merged.owner[kept], return_index=True)[1]
+    n_numbers, n_encoded = numeric.shape[1], numeric.shape[1] + codes.shape[1]
+    rows = replace(
+        own.take(first),
+        numeric=np.ascontiguousarray(merged.X[:, :n_numbers]),
+        codes=np.ascontiguousarray(merged.X[:, n_numbers:n_encoded].astype(np.int64)),
+        targets=merged.targets,
+        weight=normalise_weights(merged.weight),
+        times=None,
+    )
+    return rows, merged.owner
