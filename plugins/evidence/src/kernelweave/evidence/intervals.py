@@ -45,7 +45,7 @@ class UnseenRows:
         """
         if not self.target.warps:
             return np.full(len(self.target.centre), np.inf)
-        return np.abs(self.truth - self.target.restore(self.latent)).max(axis=0)
+        return np.asarray(np.abs(self.truth - self.target.restore(self.latent)).max(axis=0))
 
     def interval_scores(self, steps: FloatArray, confidence: float) -> FloatArray:
         """Return what intervals of so many deviations lose (Winkler 1972), shape (n, n_outputs).
