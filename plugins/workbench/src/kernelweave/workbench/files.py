@@ -32,7 +32,8 @@ def check_output(path: Path, *, force: bool) -> None:
     if _is_special(path):
         return
     if path.exists() and not force:
-        raise CommandError(f"{path} exists: add --force to overwrite it, or choose another name")
+        said = "add --force (in Python, force=True) to overwrite it, or choose another name"
+        raise CommandError(f"{path} exists: {said}")
     if not os.access(folder, os.W_OK):
         raise CommandError(f"cannot write {path}: the folder {folder} is not writable")
 
