@@ -48,8 +48,11 @@ def test_known_patients_of_thousands_have_their_own_intervals() -> None:
         low, high = model.predict_interval(X[which])
         assert np.mean((low <= y[which]) & (y[which] <= high)) == pytest.approx(0.9, abs=0.05)
         widths.append(np.mean(high - low))
-    # were whole patients left out for both, they would be the same
-    assert widths[0] < 0.9 * widths[1]
+    assert widths[0] < 0.6 * widths[1]
+    assert model.score(X[known], y[known]) > 0.85
+    _, error = model.predict(X[known], return_std=True)
+    scores = (y[known] - model.predict(X[known])) / error
+    assert np.mean(scores**2) == pytest.approx(1.0, abs=0.25)
     median = model.predict_quantiles(X[known], [0.05, 0.95])
     assert np.mean(median[:, 1] - median[:, 0]) == pytest.approx(widths[0], rel=0.1)
 

@@ -235,6 +235,8 @@ def test_sums_do_not_hang_on_where_arrays_lie(n: int) -> None:
         slopes, moved = np.zeros(2 * p), np.zeros((2 * p, 1, n))
         parts = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
         again = Points(*(np.array(part) for part in points))
-        packed_changes(again, 0, n, strength.copy(), far, 0.3, shape, slope, probes.copy(), *parts)
+        packed_changes(
+            again[:4], 0, n, strength.copy(), far, 0.3, shape, slope, probes.copy(), *parts
+        )
         said.add(slopes.tobytes() + moved.tobytes())
     assert len(said) == 1

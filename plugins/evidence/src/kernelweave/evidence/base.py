@@ -195,7 +195,8 @@ class EvidenceModel(Explained, Estimator):
             says nothing.
         groups : str or array-like of shape (n_samples,), optional
             Name of a column, or group of each row, such as the patient of a visit. Whole groups
-            are then held out, so the score is for rows of new groups. "rows alike" groups
+            are then held out, so the score is for rows of new groups. If a column names them, each
+            has a level of its own, which rows of known groups keep. "rows alike" groups
             near-duplicate rows, such as visits of a patient whose number is not known.
         order : str or array-like of shape (n_samples,), optional
             Name of a column of numbers or dates, or a time for each row. Blocks of the later half

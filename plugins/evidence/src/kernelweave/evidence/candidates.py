@@ -8,7 +8,7 @@ predicts well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from .objective import start
 from .path import Fit, PathPlan, fit_path
 from .rows import Rows, Standardised
 from .screening import KEPT, MOST_SCALES
-from .terms import N_TERMS, GaussianTerm, Scales, Stopped, cross_kernel
+from .terms import N_TERMS, GaussianTerm, Scales, Stopped, cross_kernel, n_dimensions_of
 from .views import Points, Views
 
 # γ times the number of dimensions, and σ² over the weight of the kernel
@@ -32,6 +32,8 @@ RIDGES = tuple(10.0 ** np.arange(-5.0, 1.5, 0.5))
 # σ² over the mean of the linear kernel's diagonal, roughly: least squares to next to nothing
 _LINEAR_RIDGES = tuple(10.0 ** np.arange(-4.0, 4.0, 0.5))
 _ABSENT, _LINEAR = -60.0, 2
+# weight of the groups' term over that of the kernel
+_GROUP_SHARES = (0.0, 0.3, 3.0)
 # smallest weight of the kernel, for constant targets
 _LEAST = 1e-12
 # λ of the Gaussian kernel alone, each fit started at the one before; the last is kept
@@ -56,12 +58,13 @@ def fit_gaussian(views: Views, rows: Rows, starts: Sequence[FloatArray] = ()) ->
     points = views.points(rows.numeric, rows.codes)
     values, distances = Standardised.of(rows).values, _squared_distances(points)
     tried = [
-        (*each, gamma)
+        (*each, gamma, share)
         for gamma in _widths(views.n_dimensions, starts)
-        for each in leave_one_out_errors(np.exp(-gamma * distances), values, rows.mass)
+        for share, K in _with_groups(np.exp(-gamma * distances), points, starts)
+        for each in leave_one_out_errors(K, values, rows.mass)
     ]
-    _, amplitude, ridge, gamma = min(tried)
-    return _one_term(views.n_dimensions, 0, 2.0 * gamma, amplitude, ridge)
+    _, amplitude, ridge, gamma, share = min(tried)
+    return _one_term(views.n_dimensions, 0, 2.0 * gamma, amplitude, ridge, share)
 
 
 def fit_linear(views: Views, rows: Rows) -> Fit:
@@ -73,20 +76,52 @@ def fit_linear(views: Views, rows: Rows) -> Fit:
     points, n = views.points(rows.numeric, rows.codes), views.n_dimensions
     metric = 1.0 / n
     scales = Scales(np.full(n, np.sqrt(metric)), np.zeros(n), np.eye(N_TERMS)[_LINEAR], 1.0)
-    K = cross_kernel(points, points, scales, views.match_weight)
-    tried = leave_one_out_errors(K, Standardised.of(rows).values, rows.mass, _LINEAR_RIDGES)
-    _, amplitude, ridge = min(tried)
-    return _one_term(n, _LINEAR, metric, amplitude, ridge)
+    values = Standardised.of(rows).values
+    alone = points._replace(G=points.G[:0])
+    K = cross_kernel(alone, alone, scales, views.match_weight)
+    tried = [
+        (*each, share)
+        for share, own in _with_groups(K, points)
+        for each in leave_one_out_errors(own, values, rows.mass, _LINEAR_RIDGES)
+    ]
+    _, amplitude, ridge, share = min(tried)
+    return _one_term(n, _LINEAR, metric, amplitude, ridge, share)
 
 
-def _one_term(n: int, term: int, metric: float, amplitude: float, ridge: float) -> Fit:
-    """Return a fit with one scale for all dimensions and one term."""
+def _one_term(
+    n: int, term: int, metric: float, amplitude: float, ridge: float, share: tuple[float, ...]
+) -> Fit:
+    """Return a fit with one scale for all dimensions and one term, and that of groups."""
     amplitude = max(amplitude, _LEAST)
-    theta = np.full(2 * n + N_TERMS + 1, _ABSENT)
+    theta = np.full(2 * n + N_TERMS + len(share) + 1, _ABSENT)
     theta[:n] = 0.5 * np.log(metric)
     theta[2 * n + term] = np.log(amplitude)
+    for each in share:
+        theta[2 * n + N_TERMS] = np.log(amplitude * each) if each else _ABSENT
     theta[-1] = np.log(amplitude * ridge)
     return Fit(np.inf, theta, np.nan, np.nan, 0)
+
+
+def _with_groups(
+    K: FloatArray, points: Points, starts: Sequence[FloatArray] = ()
+) -> Iterator[tuple[tuple[float, ...], FloatArray]]:
+    """Yield shares of the groups' term and kernels with it; the kernel alone where there is none.
+
+    `starts`: fits to fewer rows, whose shares alone are tried then.
+    """
+    if not len(points.G):
+        yield (), K
+        return
+    known = {share for each in starts for share in _GROUP_SHARES if np.isclose(share, _share(each))}
+    same = points.same_group(points)
+    for share in sorted(known) or _GROUP_SHARES:
+        yield (share,), K + share * same
+
+
+def _share(theta: FloatArray) -> float:
+    """Return the weight of the groups' term over that of the Gaussian."""
+    n = n_dimensions_of(theta)
+    return float(np.exp(theta[2 * n + N_TERMS] - theta[2 * n]))
 
 
 def _widths(n_dimensions: int, starts: Sequence[FloatArray]) -> FloatArray:
@@ -180,7 +215,7 @@ def fit_candidates(
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
         smooth = fit_path(views, rows, chain, [[plain.theta], [], []], terms=GaussianTerm)
         mixed = _with_all_terms(smooth[1].theta)
-        known = [start(views.n_dimensions), mixed]
+        known = [start(views.n_dimensions, views.group is not None), mixed]
         fit_path(views, rows, plan, [known, *[[mixed]] * (n_path - 1)], fits)
         fits.append(smooth[-1])
     else:
@@ -225,7 +260,7 @@ def pad_fits(views: Views, rows: Rows, plan: PathPlan, starts: Starts, fits: lis
 
 def _with_all_terms(theta: FloatArray) -> FloatArray:
     """Return scales of the Gaussian term with a little of every other."""
-    n, out = (len(theta) - N_TERMS - 1) // 2, theta.copy()
+    n, out = n_dimensions_of(theta), theta.copy()
     out[n : 2 * n] = start(n)[n : 2 * n]
-    out[2 * n + 1 : -1] = _SMALL
+    out[2 * n + 1 : 2 * n + N_TERMS] = _SMALL
     return out

@@ -244,7 +244,7 @@ def _fit_all(
         starts = starts or coarse_starts(rows, plan, state, screened)
         fit_candidates(views, rows, plan, starts, done, screened)
     except Stopped:
-        guesses = starts or [[start(views.n_dimensions)]]
+        guesses = starts or [[start(views.n_dimensions, views.group is not None)]]
         done += [
             Fit(precisions[k], guesses[k][0], np.nan, np.inf, 0, Status.MAX_TIME)
             for k in range(len(done), len(guesses))

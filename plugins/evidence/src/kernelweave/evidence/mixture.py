@@ -21,6 +21,9 @@ from .terms import JITTER, Scales, cross_kernel, own_kernel
 if TYPE_CHECKING:
     from .views import Points, Views
 
+if TYPE_CHECKING:
+    from .large.levels import Levels
+
 # Bytes of the kernel values that are worked on at a time.
 _BLOCK_BYTES = 32e6
 # A fit of less weight hardly moves a prediction, which costs as much for it as for any other.
@@ -194,6 +197,7 @@ class Expansion:
     - `explained`: from values of a linear functional on the kernel functions of the points, shape
       (n, n_points), to what the variance of the functional loses by the training rows, (n,)
     - `inflation` of shape (n_outputs,): what the posterior variance is multiplied by
+    - `levels`: what groups have beside f, ``None`` where that is nothing
     """
 
     views: Views
@@ -204,6 +208,7 @@ class Expansion:
     width: FloatArray | float
     explained: Callable[[FloatArray], FloatArray]
     inflation: FloatArray
+    levels: Levels | None = None
 
     def seen(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows as the kernel sees them."""
@@ -213,6 +218,16 @@ class Expansion:
         """Return the kernel between points, by default with those of the expansion."""
         right = self.points if right is None else right
         return mixed_kernel(left, right, self.scales, self.views.match_weight)
+
+    def level(self, left: Points) -> FloatArray:
+        """Return what groups have beside f, standardised, shape (n, n_outputs)."""
+        if self.levels is None:
+            return np.zeros((left.n_points, self.dual.shape[1]))
+        return self.levels.at(left.G[0])
+
+    def level_variance(self, left: Points) -> FloatArray:
+        """Return the variance of that, shape (n,)."""
+        return np.zeros(left.n_points) if self.levels is None else self.levels.variance(left.G[0])
 
     def restore(self, latent: FloatArray) -> FloatArray:
         """Return predictions of the targets from standardised ones, shape (n, n_outputs)."""

@@ -92,8 +92,9 @@ def learn_noise(
     targets = np.log(squares / middle + _FLOOR)
     codes = _frequent(rows.codes)
     own = replace(
-        rows, codes=codes, targets=np.ascontiguousarray(targets.T), transform_targets=False
-    )
+        rows, codes=codes, targets=np.ascontiguousarray(targets.T), transform_targets=False,
+        group=None,
+    )  # fmt: skip
     learned = learn(own, splits, _PLAN, random_state, n_jobs=n_jobs)
     v, share = learned.held_out, rows.mass[:, None] / rows.mass.sum()
     if learned.missing:

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from .terms import JITTER, N_TERMS, GaussianTerm, PairTerms, Scales
+from .terms import JITTER, N_TERMS, GaussianTerm, PairTerms, Scales, n_dimensions_of
 
 if TYPE_CHECKING:
     from .views import Points
@@ -122,7 +122,7 @@ class Evidence:
                 for k in range(len(probes))
             ]
             return slope, LowRankCurvature.of(len(self.match_weight), self.precision, halves)
-        curvature = prior_curvature(len(self.match_weight), self.precision)
+        curvature = prior_curvature(len(self.match_weight), self.precision, len(slope))
         for k in range(len(probes)):
             own = np.asfortranarray(moved[:, k].T)
             curvature += 0.5 * own.T @ blas.dsymm(1.0, inverse, own, lower=0)
@@ -172,7 +172,7 @@ class LowRankCurvature:
     ) -> LowRankCurvature:
         """Return the curvature of the priors and what the probes tell: Σ HᵀH."""
         n = n_dimensions
-        diagonal = np.zeros(2 * n + N_TERMS + 1)
+        diagonal = np.zeros(halves[0].shape[1])
         diagonal[: 2 * n], diagonal[2 * n : -1] = precision, _WEAK
         # of λ(I − 11ᵀ/n) and the weak prior on the mean of log ℓ, and of log s
         common = _WEAK / n**2 - precision / n
@@ -207,7 +207,7 @@ def _probes(dual: FloatArray, most: int = _PROBES) -> FloatArray:
 
 def log_prior(theta: FloatArray, precision: float) -> tuple[float, FloatArray]:
     """Return the priors on θ and their gradient."""
-    n = (len(theta) - N_TERMS - 1) // 2
+    n = n_dimensions_of(theta)
     slope = np.zeros_like(theta)
     value = 0.0
     for part in (slice(0, n), slice(n, 2 * n)):
@@ -220,20 +220,20 @@ def log_prior(theta: FloatArray, precision: float) -> tuple[float, FloatArray]:
     return float(value + 0.5 * _WEAK * (weights @ weights)), slope
 
 
-def prior_curvature(n_dimensions: int, precision: float) -> FloatArray:
-    """Return the second derivatives of the priors."""
+def prior_curvature(n_dimensions: int, precision: float, n_scales: int) -> FloatArray:
+    """Return the second derivatives of the priors, shape (n_scales, n_scales)."""
     n = n_dimensions
-    out = np.zeros((2 * n + N_TERMS + 1,) * 2)
+    out = np.zeros((n_scales, n_scales))
     for part in (slice(0, n), slice(n, 2 * n)):
         out[part, part] = precision * (np.eye(n) - 1.0 / n) + _WEAK / n**2
-    weights = np.arange(2 * n, 2 * n + N_TERMS)
+    weights = np.arange(2 * n, n_scales - 1)
     out[weights, weights] = _WEAK
     return out
 
 
-def bounds(n_dimensions: int) -> list[tuple[float, float]]:
+def bounds(n_dimensions: int, n_weights: int = N_TERMS) -> list[tuple[float, float]]:
     """Return the box of θ."""
-    sizes = (n_dimensions, n_dimensions, N_TERMS, 1)
+    sizes = (n_dimensions, n_dimensions, n_weights, 1)
     return [
         (low, high)
         for low, high, size in zip(LOWER, UPPER, sizes, strict=True)
@@ -241,12 +241,12 @@ def bounds(n_dimensions: int) -> list[tuple[float, float]]:
     ]
 
 
-def start(n_dimensions: int) -> FloatArray:
-    """Return the initial θ of the path."""
+def start(n_dimensions: int, grouped: bool = False) -> FloatArray:
+    """Return the initial θ of the path; `grouped`: whether groups have a term."""
     n = n_dimensions
     ell = np.full(n, -0.5 * np.log(n) - 0.3)
     strength = np.full(n, np.log(1.5 / n + 0.05))
-    return np.concatenate([ell, strength, np.full(N_TERMS, np.log(0.3)), [np.log(0.1)]])
+    return np.concatenate([ell, strength, np.full(N_TERMS + grouped, np.log(0.3)), [np.log(0.1)]])
 
 
 def unpack(packed: FloatArray, square: FloatArray) -> None:

@@ -53,8 +53,8 @@ class EvidenceDescent:
     _curvature: FloatArray | LowRankCurvature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        low, high = np.array(bounds(len(self.evidence.match_weight))).T
-        free = self.evidence.free
+        n, free = len(self.evidence.match_weight), self.evidence.free
+        low, high = np.array(bounds(n, len(free) - 2 * n - 1)).T
         self.low, self.high = np.where(free, low, self.theta), np.where(free, high, self.theta)
         self.theta = np.clip(self.theta, self.low, self.high)
         self._damping, self._age = _DAMPING, 0
@@ -258,7 +258,7 @@ def fit_path(
         evidence = Evidence(points, match_weight, targets, precision, rows.weight, terms)
         given = starts[i] if starts else []
         own = given if kept is None else [restricted(each, kept) for each in given]
-        known = [*before, *own] or [start(len(match_weight))]
+        known = [*before, *own] or [start(len(match_weight), views.group is not None)]
         theta = min(known, key=evidence.value) if len(known) > 1 else known[0]
         try:
             found = fit_scales(evidence, theta, max_iter=plan.max_iter, tol=plan.tol)

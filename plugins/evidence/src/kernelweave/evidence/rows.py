@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
-from .columns.encoded import Coding
+from .columns.encoded import Coding, GroupColumn
 from .copies import copy_groups
 from .views import MASS, NODES, Views, Warp, clip_far
 
@@ -33,7 +33,7 @@ class Rows:
     - `coding`: how a part of them codes the others
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
     - `times` of shape (n,): later rows are predicted from earlier ones; ``None`` without an order
-    - `member`: place, among numbers and then codes, of the column that names the groups; −1 without
+    - `group`: the column that names the groups, ``None`` where none does
     - `by_folds`: whether the folds alone say how new rows differ from these
     """
 
@@ -46,7 +46,7 @@ class Rows:
     coding: Coding | None = None
     groups: Index | None = None
     times: FloatArray | None = None
-    member: int = -1
+    group: GroupColumn | None = None
     by_folds: bool = False
 
     def __len__(self) -> int:
@@ -126,16 +126,21 @@ class Rows:
             times=times,
         )
 
+    def divided_by(self, column: GroupColumn) -> bool:
+        """Return whether a column has one value for each group, where it has any."""
+        names = column.names(self.numeric, self.codes)
+        named = np.flatnonzero(~np.isnan(names))
+        if self.groups is None or not len(named):
+            return False
+        pairs = np.column_stack([self.groups[named], names[named]])
+        n_pairs = len(np.unique(pairs, axis=0))
+        return n_pairs == len(np.unique(pairs[:, 0])) == len(np.unique(pairs[:, 1]))
+
     def is_known(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which new rows are of a group that these rows have, shape (n,)."""
-        if self.member < 0:
+        if self.group is None:
             return np.zeros(len(numeric), dtype=np.bool_)
-        j = self.member - self.numeric.shape[1]
-        if j < 0:
-            return np.isin(numeric[:, self.member], self.numeric[:, self.member])
-        # rare groups share a code, and so do new ones
-        shared = [] if self.coding is None else [self.coding.rare[j], self.coding.gaps[j]]
-        return np.isin(codes[:, j], np.setdiff1d(self.codes[:, j], shared))
+        return np.isin(self.group.names(numeric, codes), self.group.names(self.numeric, self.codes))
 
     def views(self, *, apart: bool = False) -> Views:
         """Return what the kernel needs to know of these rows.
@@ -150,6 +155,7 @@ class Rows:
             self.weight,
             transform_columns=self.transform_columns,
             coding=coding,
+            group=self.group,
         )
 
 

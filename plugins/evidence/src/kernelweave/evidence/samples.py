@@ -14,6 +14,7 @@ from kernelweave.kernels_core.memory import require
 from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
+from .columns.encoded import GroupColumn
 from .division import Division, division_of, hold_out
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
@@ -102,6 +103,20 @@ def read_samples(
     return Samples(*_counted(*given, encoder, division, estimator), task, encoder, division)
 
 
+def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:
+    """Return the dimension that names the groups of the rows, ``None`` if none does."""
+    if division.cv is not None and len(rows) > EXACT_ROWS:
+        # folds of a splitter may part groups, which sums of rows must not
+        return None
+    columns = [
+        (each.name != division.column, GroupColumn.of(place, encoder.coding))
+        for place, each in enumerate(encoder.dimensions_)
+        if each.kind in ("number", "level")
+    ]
+    by_name = sorted(columns, key=lambda pair: pair[0])
+    return next((each for _, each in by_name if rows.divided_by(each)), None)
+
+
 def _counted(
     X: Table, targets: FloatArray, weight: FloatArray | None, encoder: ColumnEncoder,
     division: Division, estimator: object,
@@ -119,13 +134,12 @@ def _counted(
     numeric, codes = encoder.transform(X, estimator=estimator)
     mass = np.ones(n_rows) if weight is None else weight
     kept = np.flatnonzero(mass > 0)
-    named = [each.name for each in encoder.dimensions_]
-    member = named.index(division.column) if division.column in named else -1
     every = Rows(
         numeric, codes, targets, weight, coding=encoder.coding, groups=division.groups,
-        times=division.order, member=member,
+        times=division.order,
     )  # fmt: skip
     own = every.take(kept)
+    own = replace(own, group=_group_column(own, division, encoder))
     if n_rows > EXACT_ROWS or own.recurring:
         owner = np.full(n_rows, -1)
         owner[kept] = np.arange(len(kept))

@@ -1,4 +1,4 @@
-"""The five terms of the kernel, for all pairs of a set of points or between two sets."""
+"""The terms of the kernel, for all pairs of a set of points or between two sets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from . import _njit_pairs as passes
 if TYPE_CHECKING:
     from .views import Points
 
+# where a column names groups there is one more: 1 for two rows of one group
 N_TERMS = 5
 # Added to the noise, in units of the targets' variance, so that S stays positive definite with
 # duplicate rows.
@@ -44,7 +45,8 @@ class Scales:
 
     - `ell`: inverse length scale of each dimension, (n,)
     - `strength`: how much each dimension takes part in the product term, (n,)
-    - `weights`: Gaussian, Laplacian, linear, product, wide Gaussian
+    - `weights`: Gaussian, Laplacian, linear, product, wide Gaussian; that of groups where these
+      have a term
     - `noise`: variance of the noise σ², in units of the target's variance
     """
 
@@ -67,7 +69,7 @@ class Scales:
     @classmethod
     def from_vector(cls, theta: FloatArray) -> Scales:
         """Read log ℓ, log s, log w, log σ²."""
-        n = (len(theta) - N_TERMS - 1) // 2
+        n = n_dimensions_of(theta)
         values = np.exp(theta)
         return cls(values[:n], values[n : 2 * n], values[2 * n : -1], float(values[-1]))
 
@@ -91,11 +93,16 @@ def embedded(theta: FloatArray, kept: Index, n_dimensions: int) -> FloatArray:
 
 def restricted(theta: FloatArray, kept: Index) -> FloatArray:
     """Return θ of some dimensions from that of all; a scale of 0 becomes the mean of the others."""
-    n = (len(theta) - N_TERMS - 1) // 2
+    n = n_dimensions_of(theta)
     scales = theta[: 2 * n].reshape(2, n)
     means = [[each[np.isfinite(each)].mean()] for each in scales]
     own = np.where(np.isfinite(scales), scales, means)[:, kept]
     return np.concatenate([own.ravel(), theta[2 * n :]])
+
+
+def n_dimensions_of(theta: FloatArray) -> int:
+    """Return of how many dimensions θ is; an odd number more is the weight of groups."""
+    return (len(theta) - N_TERMS - 1) // 2
 
 
 @dataclass
@@ -109,11 +116,13 @@ class PairTerms:
         n = self.points.n_points
         self.n_points = n
         self._store = np.empty((8, n * (n + 1) // 2))
+        self._of_groups = _packed_groups(self.points)
 
     @property
     def free(self) -> NDArray[np.bool_]:
         """What of log ℓ, log s, log w, log σ² changes the kernel or the noise: all."""
-        return np.ones(2 * len(self.match_weight) + N_TERMS + 1, dtype=np.bool_)
+        n_weights = N_TERMS + len(self._of_groups)
+        return np.ones(2 * len(self.match_weight) + n_weights + 1, dtype=np.bool_)
 
     def fill(self, scales: Scales) -> FloatArray:
         """Compute the terms at some scales; return the kernel, packed."""
@@ -122,10 +131,10 @@ class PairTerms:
         metric = scales.ell**2
         for first, n_rows, own in _row_blocks(self.n_points, len(metric)):
             passes.fill_pairs(
-                self.points, self.points, first, n_rows, True, metric, self.strength,
+                self.points[:4], self.points[:4], first, n_rows, True, metric, self.strength,
                 d2[own], linear[own], product[own],
             )  # fmt: skip
-        self.values = (gauss, laplace, linear, product, wide)
+        self.values = (gauss, laplace, linear, product, wide, *self._of_groups)
         for part in _pieces(len(d2)):
             np.sqrt(d2[part], out=near[part])
             np.exp(np.negative(near[part], out=laplace[part]), out=laplace[part])
@@ -143,9 +152,9 @@ class PairTerms:
           the entry of the matrix
         - `scales`: those that `fill` had
         - `probes`: the vectors, (k, n)
-        - returned: slopes (2p + 5,), and what is moved (2p + 5, k, n)
+        - returned: slopes (2p + n_weights,), and what is moved (2p + n_weights, k, n)
         """
-        gauss, laplace, _, product, wide = self.values
+        gauss, laplace, _, product, wide = self.values[:N_TERMS]
         far, near, shape = self._store[0], self._store[6], self._store[7]
         weights, p = scales.weights, len(scales.ell)
         factors = -weights[[1, 0, 4]] * (0.5, 0.5, 1.0 / FLAT)
@@ -155,11 +164,12 @@ class PairTerms:
             values = [shape[part].copy(), gauss[part], wide[part]]
             _weigh(factors, values, far[part], shape[part])
         np.multiply(product, weights[3], out=shape)
-        slopes, moved = np.zeros(2 * p + N_TERMS), np.zeros((2 * p + N_TERMS, *probes.shape))
+        n_scales = 2 * p + len(weights)
+        slopes, moved = np.zeros(n_scales), np.zeros((n_scales, *probes.shape))
         metric, kappa = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
         for first, n_rows, own in _row_blocks(self.n_points, _SLOWER * p):
             passes.packed_changes(
-                self.points, first, n_rows, self.strength, far[own], weights[2], shape[own],
+                self.points[:4], first, n_rows, self.strength, far[own], weights[2], shape[own],
                 slope[own], probes, metric, kappa,
             )  # fmt: skip
         for k, value in enumerate(self.values):
@@ -174,7 +184,7 @@ class PairTerms:
 
 @dataclass
 class GaussianTerm:
-    """The first term alone: the others have weight zero, and cost nothing."""
+    """The first term, and that of groups: the others have weight zero, and cost nothing."""
 
     points: Points
     match_weight: FloatArray
@@ -182,13 +192,14 @@ class GaussianTerm:
     def __post_init__(self) -> None:
         n = self.points.n_points
         self._store = np.empty((3, n * (n + 1) // 2))
+        self._of_groups = _packed_groups(self.points)
 
     @property
     def free(self) -> NDArray[np.bool_]:
         """What of log ℓ, log s, log w, log σ² changes the kernel or the noise."""
         n = len(self.match_weight)
-        free = np.zeros(2 * n + N_TERMS + 1, dtype=np.bool_)
-        free[:n] = free[2 * n] = free[-1] = True
+        free = np.zeros(2 * n + N_TERMS + len(self._of_groups) + 1, dtype=np.bool_)
+        free[:n] = free[2 * n] = free[2 * n + N_TERMS :] = True
         return free
 
     def fill(self, scales: Scales) -> FloatArray:
@@ -196,9 +207,11 @@ class GaussianTerm:
         d2, gauss, out = self._store
         metric = scales.ell**2
         for first, n_rows, own in _row_blocks(self.points.n_points, len(metric)):
-            passes.packed_distances(self.points, first, n_rows, metric, d2[own])
+            passes.packed_distances(self.points[:4], first, n_rows, metric, d2[own])
         np.exp(np.multiply(d2, -0.5, out=gauss), out=gauss)
         np.multiply(gauss, scales.weights[0], out=out)
+        for weight, same in zip(scales.weights[N_TERMS:], self._of_groups, strict=True):
+            out += np.multiply(same, weight, out=d2)
         return out
 
     def changes(
@@ -206,19 +219,28 @@ class GaussianTerm:
     ) -> tuple[FloatArray, FloatArray]:
         """Do what `PairTerms.changes` does."""
         far, gauss, _ = self._store
-        weight, p = scales.weights[0], len(scales.ell)
-        np.multiply(gauss, -0.5 * weight, out=far)
-        slopes, moved = np.zeros(2 * p + N_TERMS), np.zeros((2 * p + N_TERMS, *probes.shape))
+        weights, p = scales.weights, len(scales.ell)
+        np.multiply(gauss, -0.5 * weights[0], out=far)
+        n_scales = 2 * p + len(weights)
+        slopes, moved = np.zeros(n_scales), np.zeros((n_scales, *probes.shape))
         for first, n_rows, own in _row_blocks(self.points.n_points, _SLOWER * p):
             passes.packed_distance_changes(
-                self.points, first, n_rows, far[own], slope[own], probes, slopes[:p], moved[:p]
+                self.points[:4], first, n_rows, far[own], slope[own], probes, slopes[:p], moved[:p]
             )
-        slopes[2 * p] = weight * (gauss @ slope)
-        for j, probe in enumerate(probes):
-            moved[2 * p, j] = weight * _times(gauss, probe)
+        for k, value in ((0, gauss), *enumerate(self._of_groups, start=N_TERMS)):
+            slopes[2 * p + k] = weights[k] * (value @ slope)
+            for j, probe in enumerate(probes):
+                moved[2 * p + k, j] = weights[k] * _times(value, probe)
         slopes[:p] *= 2.0 * scales.ell**2
         moved[:p] *= 2.0 * scales.ell[:, None, None] ** 2
         return slopes, moved
+
+
+def _packed_groups(points: Points) -> list[FloatArray]:
+    """Return the term of groups, packed, where there is one."""
+    n = points.n_points
+    whole = [points.same_group(points)] if len(points.G) else []
+    return [each[np.tri(n, dtype=np.bool_)].astype(np.float64) for each in whole]
 
 
 def _row_blocks(n_points: int, width: int) -> Iterator[tuple[int, int, slice]]:
@@ -257,6 +279,7 @@ def cross_kernel(
     left: Points, right: Points, scales: Scales, match_weight: FloatArray, rows: slice = slice(None)
 ) -> NDArray[np.float64]:
     """Return the kernel between some rows of ``left`` and all of ``right``."""
+    same = left.same_group(right, rows) if len(scales.weights) > N_TERMS else None
     used = np.flatnonzero((scales.ell > 0.0) | (scales.strength > 0.0))
     if len(used) < len(match_weight):
         # what has no scale changes nothing
@@ -265,7 +288,7 @@ def cross_kernel(
     first, last, _ = rows.indices(left.n_points)
     d2, linear, product = np.empty((3, last - first, right.n_points))
     passes.fill_pairs(
-        left, right, first, last - first, False, scales.ell**2, scales.shape(match_weight),
+        left[:4], right[:4], first, last - first, False, scales.ell**2, scales.shape(match_weight),
         d2.reshape(-1), linear.reshape(-1), product.reshape(-1),
     )  # fmt: skip
     w = scales.weights
@@ -284,6 +307,8 @@ def cross_kernel(
     np.exp(d2, out=d2)
     d2 *= w[1]
     out += d2
+    if same is not None:
+        out[same] += w[N_TERMS]
     return out
 
 
@@ -295,4 +320,4 @@ def own_kernel(points: Points, scales: Scales, match_weight: FloatArray) -> Floa
     product = np.prod(strength[1][:, None] + strength[0][:, None] * kappa, axis=0)
     w = scales.weights
     values: FloatArray = w[0] + w[1] + w[4] + w[2] * (scales.ell**2 @ square) + w[3] * product
-    return values
+    return np.asarray(values + w[N_TERMS:].sum())

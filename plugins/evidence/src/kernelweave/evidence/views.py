@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, inv_boxcox
 from scipy.stats import yeojohnson
 
-from .columns.encoded import Coding, Fills, weighted_median
+from .columns.encoded import Coding, Fills, GroupColumn, weighted_median
 
 # Gauss-Hermite quadrature for expectations over a normal variable
 NODES, MASS = hermegauss(9)
@@ -119,12 +119,15 @@ class Points(NamedTuple):
     - `U` of shape (p, n): their ranks in [0, 1]
     - `H` of shape (p + q, n): what one point contributes to κ
     - `C` of shape (q, n): codes of the q levels
+    - `G` of shape (1, n): what names the group of each row, NaN where nothing does; (0, n) where
+      groups have no term of their own
     """
 
     X: FloatArray
     U: FloatArray
     H: FloatArray
     C: NDArray[np.int64]
+    G: FloatArray
 
     @property
     def n_points(self) -> int:
@@ -136,7 +139,18 @@ class Points(NamedTuple):
         p = len(self.X)
         numbers = kept[kept < p]
         levels = self.C[kept[kept >= p] - p]
-        return Points(self.X[numbers], self.U[numbers], self.H[kept], levels)
+        return Points(self.X[numbers], self.U[numbers], self.H[kept], levels, self.G)
+
+    def same_group(self, other: Points, rows: slice = slice(None)) -> NDArray[np.bool_]:
+        """Return whether some of the rows share a group with others, shape (n_rows, n_others).
+
+        A row without a name for its group is its only member.
+        """
+        own = np.arange(self.n_points)[rows]
+        same: NDArray[np.bool_] = self.G[0, own, None] == other.G[0]
+        if self is other:
+            same[np.arange(len(own)), own] = True
+        return same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +160,8 @@ class Views:
     `mean`, `scale` of shape (p,): of numbers under their warps; `knots`, `ranks`: distinct values
     of a number and their mid-ranks; `shares`: share of the rows in each level; `warps`: the power
     of each number, ``None`` where it is taken as it is; empty where all are; `fills`, `pools`: how
-    a part of the rows codes others, see `Coding`; empty where all rows were learned from.
+    a part of the rows codes others, see `Coding`; empty where all rows were learned from;
+    `group`: the column that names groups, where these have a term of their own.
     """
 
     mean: FloatArray
@@ -157,6 +172,7 @@ class Views:
     warps: tuple[Warp | None, ...] = ()
     fills: Fills = ()
     pools: tuple[NDArray[np.int64], ...] = ()
+    group: GroupColumn | None = None
 
     def __repr__(self) -> str:
         return f"Views({len(self.knots)} numbers, {len(self.shares)} levels)"
@@ -176,7 +192,7 @@ class Views:
         return [self.mean, self.scale, *self.knots, *self.ranks, *self.shares]
 
     def _others(self) -> tuple[object, ...]:
-        return self.warps, self.fills, len(self.pools)
+        return self.warps, self.fills, len(self.pools), self.group
 
     @property
     def n_dimensions(self) -> int:
@@ -201,11 +217,13 @@ class Views:
         *,
         transform_columns: bool = False,
         coding: Coding | None = None,
+        group: GroupColumn | None = None,
     ) -> Views:
         """Learn the views from training rows.
 
         `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
-        counts a row twice; `transform_columns`: whether a power makes skewed columns nearly normal;
+        counts a row twice; `group`: the column that names groups where these have a term;
+        `transform_columns`: whether a power makes skewed columns nearly normal;
         `coding`: of rows that are a part of those encoded, whose medians and levels are to be
         their own.
         """
@@ -229,10 +247,13 @@ class Views:
         unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
         scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-        return cls(mean, scale, tuple(knots), tuple(ranks), shares, warps, fills, pools)
+        return cls(mean, scale, tuple(knots), tuple(ranks), shares, warps, fills, pools, group)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
+        G = np.empty((0, len(numeric)))
+        if self.group is not None:
+            G = self.group.names(numeric, codes)[None]
         numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
         t = ((_transformed(numeric, self.warps, self.knots) - self.mean) / self.scale).T
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
@@ -249,7 +270,7 @@ class Views:
             known = np.append(share, 0.0)
             code = np.minimum(codes[:, j], len(share))
             H[len(X) + j] = match_weight * (0.5 * np.sum(share**2) - known[code])
-        return Points(X, U, H, np.ascontiguousarray(codes.T))
+        return Points(X, U, H, np.ascontiguousarray(codes.T), G)
 
 
 def is_skewed(numeric: FloatArray, share: FloatArray) -> NDArray[np.bool_]:

@@ -200,6 +200,36 @@ class Coding:
         return out
 
 
+@dataclass(frozen=True)
+class GroupColumn:
+    """Which encoded column names the group of a row.
+
+    - `place`: among numbers and then codes
+    - `gap`: which number tells where a number has a gap, −1 where none does
+    - `shared`: codes that rows of several groups have: those of rare words, gaps and unseen words
+    """
+
+    place: int
+    gap: int = -1
+    shared: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, place: int, coding: Coding) -> GroupColumn:
+        """Return what a dimension tells of groups."""
+        n_numbers, j = len(coding.gap_of), place - len(coding.gap_of)
+        if place < n_numbers:
+            return cls(place, int(coding.gap_of[place]))
+        return cls(place, -1, (coding.rare[j], coding.gaps[j], coding.sizes[j]))
+
+    def names(self, numeric: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return a number for the group of each row, NaN where the column names none, (n,)."""
+        j = self.place - numeric.shape[1]
+        if j >= 0:
+            return np.where(np.isin(codes[:, j], self.shared), np.nan, codes[:, j])
+        names = numeric[:, self.place]
+        return names if self.gap < 0 else np.where(numeric[:, self.gap] != 0.0, np.nan, names)
+
+
 @dataclass(frozen=True, eq=False)
 class Dimension:
     """One dimension of an encoded table, and the column of the user's table it comes from.

@@ -116,7 +116,9 @@ class EffectFinder:
             functionals.append(K.mean(axis=0) - mean_own)
             across = self.expansion.kernel(points, own).mean()
             prior.append(self.expansion.kernel(points, points).mean() - 2.0 * across + within)
-            latent.append(K @ self.expansion.dual)
+            if self.expansion.views.group is not None and self.expansion.views.group.place == j:
+                prior[-1] += self.expansion.level_variance(points).mean()
+            latent.append(K @ self.expansion.dual + self.expansion.level(points))
             effect.append(np.mean(self.respond(latent[-1])) - centre)
         variance = np.array(prior) - self.expansion.explained(np.array(functionals))
         # outputs that are averaged move together
@@ -178,7 +180,8 @@ class EffectFinder:
 
     def _response(self, rows: Rows) -> FloatArray:
         points = self.expansion.seen(rows.numeric, rows.codes)
-        return self.respond(self.expansion.kernel(points) @ self.expansion.dual)
+        latent = self.expansion.kernel(points) @ self.expansion.dual
+        return self.respond(latent + self.expansion.level(points))
 
     def _mean(self, *settings: tuple[int, float]) -> float:
         return float(np.mean(self._response(self._with(*settings))))

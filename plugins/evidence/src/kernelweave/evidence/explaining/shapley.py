@@ -17,8 +17,8 @@ from scipy.special import softmax
 from ..columns.levels import GAP
 from ..mixture import Expansion, blocks, mixed_kernel
 from ..rows import Rows
-from ..terms import FLAT, Scales
-from ..views import Points
+from ..terms import FLAT, N_TERMS, Scales
+from ..views import Points, Views
 from . import _njit_games as games
 
 if TYPE_CHECKING:
@@ -220,21 +220,36 @@ class _Family(NamedTuple):
 class Players:
     """The columns that take part in a kernel, each with its dimensions.
 
-    A factor of a column is the product of those of its dimensions.
+    A factor of a column is the product of those of its dimensions. What groups have of their own
+    counts as a linear term of the column that names them.
 
     - `dimensions`: which of the kernel's dimensions each column has
     - `scales`: of one kernel
-    - `match_weight`: how much κ grows where two rows agree, of each dimension
+    - `views`: of its rows
     """
 
     dimensions: Sequence[NDArray[np.intp]]
     scales: Scales
-    match_weight: FloatArray
+    views: Views
+
+    @property
+    def match_weight(self) -> FloatArray:
+        """How much κ grows where two rows agree, of each dimension."""
+        return self.views.match_weight
+
+    @property
+    def _of_groups(self) -> list[tuple[int, float]]:
+        """The column that names groups and the weight of their term, where there is one."""
+        column, weights = self.views.group, self.scales.weights[N_TERMS:]
+        if column is None or not len(weights):
+            return []
+        owners = [k for k, each in enumerate(self.dimensions) if column.place in each]
+        return [(k, float(weights[0])) for k in owners]
 
     @cached_property
     def families(self) -> list[_Family]:
         """The products whose sum is the kernel but for its linear term, and their weights."""
-        gaussian, laplacian, _, product, wide = self.scales.weights
+        gaussian, laplacian, _, product, wide = self.scales.weights[:N_TERMS]
         found = [_Family(gaussian, 0.5), _Family(wide, 1.0 / FLAT), _Family(product, None)]
         found += [_Family(laplacian * share, rate) for rate, share in zip(*mixture(), strict=True)]
         least = _NOTHING * float(np.sum(self.scales.weights))
@@ -256,6 +271,8 @@ class Players:
                 far[:, player] += self.scales.ell[i] ** 2 * square
                 linear[:, player] += self.scales.weights[2] * self.scales.ell[i] ** 2 * line
                 product[:, player] *= rest[i] + part[i] * kappa
+        for player, weight in self._of_groups:
+            linear[:, player] += weight * left.same_group(right, rows)
         return far, product, linear
 
     def own(self, points: Points) -> tuple[FloatArray, FloatArray]:
@@ -265,10 +282,10 @@ class Players:
         square = np.vstack([points.X**2, 0.5 * kappa[p:] / self.match_weight[p:, None]])
         square *= self.scales.weights[2] * self.scales.ell[:, None] ** 2
         factor = rest + part * kappa
-        return (
-            np.array([factor[each].prod(axis=0) for each in self.dimensions]),
-            np.array([square[each].sum(axis=0) for each in self.dimensions]),
-        )
+        linear = np.array([square[each].sum(axis=0) for each in self.dimensions])
+        for player, weight in self._of_groups:
+            linear[player] += weight
+        return np.array([factor[each].prod(axis=0) for each in self.dimensions]), linear
 
 
 def _pairs(
@@ -331,7 +348,7 @@ def _factors(family: _Family, far: FloatArray, product: FloatArray) -> FloatArra
 
 def _some(points: Points, rows: NDArray[np.intp]) -> Points:
     X, U, H = (np.ascontiguousarray(each[:, rows]) for each in points[:3])
-    return Points(X, U, H, np.ascontiguousarray(points.C[:, rows]))
+    return Points(X, U, H, np.ascontiguousarray(points.C[:, rows]), points.G[:, rows])
 
 
 def _row_blocks(n_rows: int, shape: tuple[int, int]) -> Iterator[slice]:
@@ -395,7 +412,7 @@ def shapley_values(
     variances = np.empty((n, p))
     parts = []
     for scales in expansion.scales:
-        players = Players(dimensions, scales, expansion.views.match_weight)
+        players = Players(dimensions, scales, expansion.views)
         mean = _Background.of(players, points, share)
         parts.append((players, mean))
         base += mean.linear[:, :m].sum(axis=0) @ dual
@@ -406,10 +423,18 @@ def shapley_values(
         values[block] = functional @ dual
         lost = expansion.explained(functional.reshape(-1, m)).reshape(-1, p)
         variances[block] = np.maximum(prior - lost, 0.0)
+    group = expansion.views.group
+    if expansion.levels is not None and group is not None:
+        mean_level = share @ expansion.level(points)
+        base += mean_level
+        for player in (k for k, each in enumerate(dimensions) if group.place in each):
+            values[:, player] += expansion.level(rows) - mean_level
+            variances[:, player] += expansion.level_variance(rows)
     whole = np.empty((n, dual.shape[1]))
     for block in blocks(n, m):
         K = mixed_kernel(rows, known, expansion.scales, expansion.views.match_weight, block)
         whole[block] = K @ dual - base
+    whole += expansion.level(rows)
     # what the sum of Gaussians leaves, in the ninth digit
     size = np.abs(values)
     size += np.finfo(np.float64).tiny

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import DTypeLike, NDArray
 
 from ..mixture import mixed_kernel
-from ..terms import Scales
+from ..terms import N_TERMS, Scales
 from ..views import Points, Views
 from ._njit_features import scaled_pairs
 
@@ -36,6 +36,11 @@ class _Side(NamedTuple):
     linear: RealArray
 
 
+def level_of(scales: Sequence[Scales]) -> float:
+    """Return the weight of the groups' term in a sum of kernels, 0 where there is none."""
+    return float(sum(each.weights[N_TERMS:].sum() for each in scales))
+
+
 @dataclass(frozen=True, eq=False)
 class Landmarks:
     """Rows that the features of any other row are measured by.
@@ -56,6 +61,11 @@ class Landmarks:
         # the sides follow from the points
         return {name: value for name, value in vars(self).items() if name != "_sides"}
 
+    @property
+    def level(self) -> float:
+        """The weight of the groups' term, 0 where there is none."""
+        return level_of(self.scales)
+
     def gram(self) -> FloatArray:
         """Return the kernel of the landmarks, in double precision."""
         return mixed_kernel(self.points, self.points, self.scales, self.views.match_weight)
@@ -63,7 +73,8 @@ class Landmarks:
     def first(self, size: int, dtype: DTypeLike) -> Landmarks:
         """Return the first landmarks, their features in some precision."""
         X, U, H = (np.ascontiguousarray(each[:, :size]) for each in self.points[:3])
-        points = Points(X, U, H, np.ascontiguousarray(self.points.C[:, :size]))
+        C, G = np.ascontiguousarray(self.points.C[:, :size]), self.points.G[:, :size]
+        points = Points(X, U, H, C, G)
         return Landmarks(self.views, points, self.scales, dtype)
 
     def features(
@@ -103,6 +114,8 @@ class Landmarks:
                     _add_exponentials(d2, own, spare, scales.weights)
                     if k:
                         total += own
+                if self.level:
+                    total[points.same_group(self.points, rows)] += total.dtype.type(self.level)
                 yield slice(start + rows.start, start + rows.stop), total
 
     @cached_property
@@ -144,7 +157,7 @@ def _slices(n: int, size: int) -> Iterator[slice]:
 def _add_exponentials(d2: RealArray, out: RealArray, spare: RealArray, weights: FloatArray) -> None:
     """Add the three terms that fall off with the distance; ``d2`` is lost."""
     w = weights.astype(out.dtype)
-    least = _NEGLIGIBLE * float(weights.sum())
+    least = _NEGLIGIBLE * float(weights[:N_TERMS].sum())
     for weight, factor in ((w[0], -0.5), (w[4], -1.0 / _FLAT)):
         if weight > least:
             np.multiply(d2, d2.dtype.type(factor), out=spare)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # rows of a class that the metric is learned on, at least, where there are so many
 _FEW = 10
+# rows of a group that the metric is learned on, at least, where it has so many
+_OF_GROUP = 8
 # groups to choose by, to judge by and to learn from
 _FEWEST_GROUPS = 3
 
@@ -30,12 +32,14 @@ class RowBlock(NamedTuple):
     """Distinct rows with the weights and targets that they and their copies add to `Sums`.
 
     `rows` of length n; `mass` of shape (n,): the total weight of each row and its copies; `cross`
-    of shape (n, n_outputs): the sum of weight times standardised target.
+    of shape (n, n_outputs): the sum of weight times standardised target; `ratio`: of the noise to
+    the levels of their groups, all of whose rows they are; ``None`` where groups have no levels.
     """
 
     rows: Rows
     mass: FloatArray
     cross: FloatArray
+    ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -273,6 +277,9 @@ class RowRoles:
         apart = without.any(axis=0)
         held, rest = np.flatnonzero(apart), np.flatnonzero(~apart)
         chosen = rest[_stratified(classes[rest], plan.metric_rows)]
+        if sample.group is not None and sample.groups is not None:
+            of_groups = _of_some_groups(sample.groups[rest], plan.metric_rows)
+            chosen = rest[np.union1d(of_groups, _stratified(classes[rest], 0))]
         distinct = _distinct(sample.duplicate_ids, rest)
         late = np.empty(0, dtype=np.intp)
         if not isinstance(rule, AtRandom):
@@ -370,6 +377,24 @@ def _folds(groups: Index, classes: Index, sizes: list[int]) -> Index:
         place = np.searchsorted(ends, before / counts[same].sum(), side="right")
         out[same] = np.where(place < len(sizes), place, -1)
     return out[own.ravel()]
+
+
+def _of_some_groups(groups: Index, size: int) -> Index:
+    """Return about so many rows of whole groups, of large ones the first: levels need several.
+
+    `groups` of shape (n,): of rows in random order.
+    """
+    _, first, own, counts = np.unique(
+        groups, return_index=True, return_inverse=True, return_counts=True
+    )
+    by = np.argsort(own, kind="stable")
+    nth = np.empty(len(groups), dtype=np.intp)
+    nth[by] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
+    most = max(_OF_GROUP, -(-size // len(counts)))
+    order = np.argsort(first, kind="stable")
+    before = np.empty(len(counts), dtype=np.intp)
+    before[order] = np.cumsum(np.minimum(counts, most)[order]) - np.minimum(counts, most)[order]
+    return np.flatnonzero((nth < most) & (before[own.ravel()] < size))
 
 
 def _stratified(classes: Index, size: int) -> Index:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,10 +15,11 @@ from kernelweave.kernels_core.clock import Stopwatch
 from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
-from ..terms import Scales, Stopped
+from ..terms import N_TERMS, Scales, Stopped
 from .batches import BLOCK
-from .features import Landmarks
+from .features import Landmarks, level_of
 from .held_out import RowBlock, RowRoles
+from .levels import whole_groups
 from .plan import LargePlan
 from .posterior import root_of
 from .row_equations import RowEquations
@@ -104,6 +105,7 @@ class LandmarkSearch:
         self._total: tuple[NormalEquations, tuple[FloatArray, FloatArray] | None] | None = None
         self._of_rows: LandmarkSolution | None = None
         self._n_early = 0
+        self._grouped = self.seen.views.group is not None
 
     def start(self, fits: Sequence[Fit]) -> None:
         """Weigh the path by the rows that choose, and try its sum with few landmarks."""
@@ -139,9 +141,17 @@ class LandmarkSearch:
         """Return what few landmarks achieve; never cut short: a stopped fit returns it."""
         size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
         landmarks, rows = self._landmarks(scales, size), self._others(self.plan.first_rows)
-        sums = block_sums(landmarks, rows, self.targets, stop=lambda: False)
         noise = sum(each.noise for each in scales)
-        return self._trial(landmarks, sums, (noise, *_RIDGES))
+        ratio = self._ratio(scales)
+        sums = block_sums(landmarks, rows, self.targets, stop=lambda: False, ratio=ratio)
+        return self._trial(landmarks, sums, (noise, *_RIDGES), ratio)
+
+    def _ratio(self, scales: Sequence[Scales]) -> float | None:
+        """Return κ, the noise over the variance of the groups' levels, if these have a term.
+
+        The evidence's, not the ridge's: of smooth functions far larger ridges do as well.
+        """
+        return sum(each.noise for each in scales) / level_of(scales) if self._grouped else None
 
     def rough_losses(self, scales: Sequence[Scales]) -> FloatArray:
         """Return the losses of the rows that choose, from few landmarks and an even mixture."""
@@ -186,10 +196,13 @@ class LandmarkSearch:
     def _summed(self, scales: Sequence[Scales], size: int) -> Trial:
         """Return what some landmarks achieve by sums over the drawn rows."""
         others, landmarks = self._others(), self._landmarks(scales, size)
-        source = BlockSource(partial(blocks_of, others), self.n_jobs)
+        cut = whole_groups if self._grouped else blocks_of
+        source = BlockSource(partial(cut, others), self.n_jobs)
         tell = partial(self._say, size, len(others))
-        sums = total_sums(source, landmarks, self.targets, len(others), tell=tell)
-        return self._trial(landmarks, sums, (self.best.choice.ridge,))
+        ridge = self.best.choice.ridge
+        ratio = self._ratio(scales)
+        sums = total_sums(source, landmarks, self.targets, len(others), tell=tell, ratio=ratio)
+        return self._trial(landmarks, sums, (ridge,), ratio)
 
     def take_all(self) -> None:
         """Try all rows of the sample as landmarks, and so the best λ alone."""
@@ -222,8 +235,11 @@ class LandmarkSearch:
             others = equations.predict_others(ridge, n_others)
             return None if others is None else others[-n_choosing:]
 
-        judge = self._judge(latent)
-        choice = judge.choose((self.best.choice.ridge,))
+        level = landmarks.level
+        judge = self._judge(latent, (lambda ridge: ridge / level) if self._grouped else None)
+        # with levels in the kernel the ridge is the noise
+        noise = sum(each.noise for each in scales)
+        choice = judge.choose((noise if self._grouped else self.best.choice.ridge,))
         return Trial(landmarks, choice, None, n_others), equations
 
     def sum_all(self) -> None:
@@ -238,14 +254,16 @@ class LandmarkSearch:
         n_late = int(size * min(len(late) / len(self.roles.landmarks), _LATE))
         landmarks = self._landmarks(self.scales, np.concatenate([early, late[:n_late]]))
         tell = partial(self._say, len(landmarks), n_rows)
-        sums = total_sums(self.source, landmarks, self.targets, n_rows, known, tell)
+        ratio = self._ratio(self.scales)
+        sums = total_sums(self.source, landmarks, self.targets, n_rows, known, tell, ratio)
         copies = None if known is None else sums.copies
         total = NormalEquations.of(root_of(landmarks.gram()), sums)
         without = np.flatnonzero(self.roles.held_out.without[0])
         chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks
-        rest = total.first(size).with_block(chosen, self._share(without, copies), -1.0)
+        share = self._share(without, copies)._replace(ratio=ratio)
+        rest = total.first(size).with_block(chosen, share, -1.0)
         choice = self._judge(self._latent(chosen, rest)).choose((self.best.choice.ridge,))
-        self.best = Trial(landmarks, choice, None, n_rows - len(without))
+        self.best = Trial(landmarks, choice, None, n_rows - len(without), ratio)
         self._total, self._n_early = (total, copies), size
         self._note(self.best)
 
@@ -269,12 +287,16 @@ class LandmarkSearch:
             assert self.best.equations is not None
             without = self._share(np.flatnonzero(held_out.without[0]), None)
             total = self.best.equations.with_block(self.best.landmarks, without, 1.0)
-        share = partial(self._share, copies=copies)
+
+        def share(which: Index) -> RowBlock:
+            return self._share(which, copies)
+
         n_late = 0 if self._total is None else len(self.best.landmarks) - self._n_early
         return LandmarkSolution.of_sums(self.best, total, held_out, share, n_late)
 
     def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> RowBlock:
-        return self.roles.held_out.share(which, self.targets, copies)
+        block = self.roles.held_out.share(which, self.targets, copies)
+        return block._replace(ratio=self.best.ratio)
 
     def _say(self, size: int, n_rows: int, done: int) -> None:
         if self.tell is not None:
@@ -289,16 +311,19 @@ class LandmarkSearch:
         return self.seen.sample.take(places)
 
     def _landmarks(self, scales: Sequence[Scales], which: int | Index) -> Landmarks:
-        """Return some landmarks, or the first so many."""
+        """Return some landmarks, or the first so many; sums of rows have their groups' levels."""
         which = self.roles.landmarks[:which] if isinstance(which, int) else which
         rows, views = self.seen.sample.take(which), self.seen.views
         points = views.points(rows.numeric, rows.codes)
-        return Landmarks(views, points, tuple(scales), self.plan.dtype)
+        alone = tuple(replace(each, weights=each.weights[:N_TERMS]) for each in scales)
+        return Landmarks(views, points, alone, self.plan.dtype)
 
-    def _trial(self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float]) -> Trial:
+    def _trial(
+        self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float], ratio: float | None
+    ) -> Trial:
         n_rows, normal = sums.n_rows, NormalEquations.of(root_of(landmarks.gram()), sums)
         choice = self._judge(self._latent(landmarks, normal)).choose(ridges)
-        return Trial(landmarks, choice, normal, n_rows)
+        return Trial(landmarks, choice, normal, n_rows, ratio)
 
     def _latent(
         self, landmarks: Landmarks, normal: NormalEquations
@@ -311,10 +336,15 @@ class LandmarkSearch:
 
         return latent
 
-    def _judge(self, latent: Callable[[float], FloatArray | None]) -> RidgeJudge:
+    def _judge(
+        self,
+        latent: Callable[[float], FloatArray | None],
+        ratio: Callable[[float], float] | None = None,
+    ) -> RidgeJudge:
         return RidgeJudge(
-            latent, self.choosing, self.targets, self.seen.targets.spread, self.plan.path.loss
-        )
+            latent, self.choosing, self.targets, self.seen.targets.spread, self.plan.path.loss,
+            ratio,
+        )  # fmt: skip
 
     def _note(self, trial: Trial) -> None:
         share, losses = self.choosing.mass / self.choosing.mass.sum(), trial.choice.losses

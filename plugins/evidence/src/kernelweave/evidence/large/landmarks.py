@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..intervals import conformal
 from ..mixture import Expansion
+from .levels import Levels
 from .posterior import Posterior, latent_variance
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class LandmarkPredictor:
     - `varying_noise`: how noise varies, where it does; its rows are those that judge
     - `known_scores` of shape (n_left_out, n_outputs): where whole groups judge, those of rows left
       out alone, for new rows of groups that were learned from; ``None`` where no column names any
+    - `known_size` of shape (n_outputs,): root mean square that these had; deviations of rows of
+      such groups are multiplied by it
+    - `levels`: of groups, beside the landmarks; ``None`` where there are none
     """
 
     landmarks: Landmarks
@@ -66,6 +70,8 @@ class LandmarkPredictor:
     duals: tuple[FloatArray, ...]
     varying_noise: VaryingNoise | None = None
     known_scores: FloatArray | None = None
+    known_size: FloatArray | None = None
+    levels: Levels | None = None
 
     @property
     def views(self) -> Views:
@@ -74,8 +80,15 @@ class LandmarkPredictor:
 
     @property
     def scales(self) -> Sequence[Scales]:
-        """Of the kernel, a weighted sum."""
-        return self.landmarks.scales
+        """Of the kernel, a weighted sum; the first has the weight of the groups' levels."""
+        first, *others = self.landmarks.scales
+        if self.levels is None:
+            return [first, *others]
+        level = self.ridge / self.levels.ratio
+        return [
+            replace(each, weights=np.append(each.weights, own))
+            for each, own in zip([first, *others], [level, *np.zeros(len(others))], strict=True)
+        ]
 
     @property
     def noise(self) -> float:
@@ -88,12 +101,27 @@ class LandmarkPredictor:
 
     def _latent(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return standardised predictions, shape (n, n_outputs)."""
-        return self.landmarks.products(numeric, codes, self.dual)
+        out = self.landmarks.products(numeric, codes, self.dual)
+        return out if self.levels is None else out + self.levels.values(numeric, codes)
+
+    def with_levels(self, rows: Rows, ratio: float) -> LandmarkPredictor:
+        """Return the predictor with what the rows tell of their groups."""
+
+        def residuals(rows: Rows) -> FloatArray:
+            truth = self.targets.of_rows(rows).values.T
+            return np.asarray(truth - self._latent(rows.numeric, rows.codes))
+
+        return replace(self, levels=Levels.of(rows, residuals, ratio, self.ridge))
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
         latent = latent_variance(self.landmarks, self.posterior, numeric, codes)
+        if self.levels is not None:
+            # as if the function and the levels were not known to make up for each other
+            latent += self.levels.variance(self.levels.column.names(numeric, codes))
         width = np.sqrt(latent + self.ridge)[:, None] * np.sqrt(self.inflation)
+        if self.known_size is not None:
+            width[self.is_known(numeric, codes)] *= self.known_size
         if self.targets.warps:
             out = self.targets.moments(self._latent(numeric, codes), width)[1]
         else:
@@ -121,8 +149,9 @@ class LandmarkPredictor:
         """Return the regression function, without a fold if asked, as a sum of kernel values."""
         dual = self.dual if fold is None else self.duals[fold]
         return Expansion(
-            self.views, self.landmarks.points, self.scales, dual, self.targets,
+            self.views, self.landmarks.points, self.landmarks.scales, dual, self.targets,
             self.width, self.posterior.explained, self.inflation,
+            self.levels if fold is None else None,
         )  # fmt: skip
 
     def learned_from(self, fold: int | None) -> Rows:
@@ -149,11 +178,19 @@ class LandmarkPredictor:
         """Return places of rows of known groups and of others, each with the scores for them."""
         if self.known_scores is None:
             return [(np.arange(len(numeric)), self._own_scores)]
-        known = self.rows.is_known(numeric, codes)
+        known = self.is_known(numeric, codes)
         return [
             (np.flatnonzero(known), self.known_scores),
             (np.flatnonzero(~known), self._own_scores),
         ]
+
+    def is_known(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which rows are of a group that was learned from, shape (n,)."""
+        if self.views.group is None:
+            return np.zeros(len(numeric), dtype=np.bool_)
+        # without levels all rows are landmarks
+        known = self.landmarks.points.G[0] if self.levels is None else self.levels.names
+        return np.isin(self.views.group.names(numeric, codes), known)
 
     def knowing(self, left_out: LandmarksLeaveOut) -> LandmarkPredictor:
         """Return the predictor with the scores of rows whose groups others are of."""
@@ -166,7 +203,10 @@ class LandmarkPredictor:
         own = rows.take(places)
         values = self.targets.of_rows(own).values.T - left_out.alone(places)
         away = own.targets.T - self.targets.moments(values, self.width)[0]
-        return replace(self, known_scores=away / self.deviation(own.numeric, own.codes))
+        scores = away / self.deviation(own.numeric, own.codes)
+        size = np.sqrt(np.average(scores**2, axis=0, weights=own.mass))
+        size[size == 0.0] = 1.0
+        return replace(self, known_scores=scores / size, known_size=size)
 
     @property
     def _own_scores(self) -> FloatArray:

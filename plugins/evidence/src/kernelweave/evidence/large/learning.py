@@ -19,9 +19,11 @@ from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
 from ..terms import Stopped
+from .batches import BLOCK
 from .held_out import RowRoles
 from .landmark_search import LandmarkSearch, OnProgress, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
+from .levels import Levels, whole_groups
 from .plan import LargePlan
 from .posterior import PosteriorOfRows
 from .solution import LandmarksLeaveOut, LandmarkSolution
@@ -103,7 +105,10 @@ def learn_large(
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
     whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
     _refuse(None if whole_sample else sizes[-1], seen, plan)
-    work = LandmarkSearch(seen, seen.targets, roles, plan, whole, n_jobs, tell)
+    summed = whole
+    if isinstance(source, Rows) and source.group is not None:
+        summed = BlockSource(partial(whole_groups, source), n_jobs)
+    work = LandmarkSearch(seen, seen.targets, roles, plan, summed, n_jobs, tell)
     if powers:
         work = _with_powers(work, random_state)
     fits, finished = _fit_metric(work, random_state)
@@ -120,14 +125,16 @@ def learn_large(
         undone.append("some rows not learned from")
     solution = work.solution()
     predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
+    if solution.ratio is not None and isinstance(source, Rows):
+        predictor = predictor.with_levels(source, solution.ratio)
     if varying_noise and not undone:
         predictor, missing = of_landmarks_with_varying_noise(predictor, random_state)
         undone += [missing] if missing else []
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]
         predictor, places = _among_others(predictor, source, judging)
-    left_out = None if undone else _left_out(work, solution, source)
-    if varying_noise and left_out is not None and predictor.rows.member >= 0:
+    left_out = None if undone else _left_out(work, solution, source, predictor.levels)
+    if varying_noise and left_out is not None and predictor.rows.group is not None:
         predictor = predictor.knowing(left_out)
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
@@ -136,7 +143,10 @@ def learn_large(
 
 
 def _left_out(
-    work: LandmarkSearch, solution: LandmarkSolution, source: Rows | Source
+    work: LandmarkSearch,
+    solution: LandmarkSolution,
+    source: Rows | Source,
+    levels: Levels | None,
 ) -> LandmarksLeaveOut | None:
     """Return what leaves rows out of the solution, of all rows where they are in memory."""
     seen, n = work.seen, work.seen.n_rows
@@ -153,7 +163,7 @@ def _left_out(
     at[np.arange(n) if whole else seen.index] = of_duplicates[duplicate_ids]
     if isinstance(solution.posterior, PosteriorOfRows):
         at[landmarks] = np.arange(len(landmarks))
-    return LandmarksLeaveOut(solution, work.targets, rows, places, at)
+    return LandmarksLeaveOut(solution, work.targets, rows, places, at, levels)
 
 
 def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> LandmarkSearch:
@@ -255,6 +265,9 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     numbers = matrices * n_landmarks**2
     # of the drawn rows their parts, of landmarks their views and sides
     numbers += (2 * len(seen.sample) + 8 * n_landmarks) * n_dimensions
+    if seen.views.group is not None:
+        # sums of a block's groups
+        numbers += BLOCK * n_landmarks
     metric = evidence_bytes(n_dimensions, min(plan.metric_rows, len(seen.sample)), n_outputs)
     require(
         int(8 * numbers) + metric + width * n_landmarks * n_held,
@@ -274,6 +287,6 @@ def _fit_metric(
         starts = coarse_starts(own, plan, random_state)
         fit_path(views, own, replace(plan, tol=plan.polish_tol) if starts else plan, starts, fits)
     except Stopped:
-        theta = start(views.n_dimensions)
+        theta = start(views.n_dimensions, views.group is not None)
         return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0, Status.MAX_TIME)], False
     return fits, True

@@ -15,6 +15,7 @@ from ..rows import Rows, Standardised
 from .features import Landmarks
 from .held_out import HeldFolds, RowBlock
 from .landmarks import LandmarkPredictor
+from .levels import Levels, group_features
 from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
 from .row_equations import RowEquations
 from .sums import NormalEquations
@@ -50,7 +51,8 @@ class RidgeJudge:
 
     `latent`: returns their standardised predictions under a ridge, ``None`` where rounding leaves
     none; `targets`: as in the sums; `units` of shape (n_outputs,): of the errors: the spread of the
-    targets themselves; `loss`: what the ridge makes least, in place of squares.
+    targets themselves; `loss`: what the ridge makes least, in place of squares; `ratio`: from the
+    ridge to that of noise and levels of groups, ``None`` where these have none.
     """
 
     latent: Callable[[float], FloatArray | None]
@@ -58,6 +60,7 @@ class RidgeJudge:
     targets: Standardised
     units: FloatArray
     loss: Loss | None = None
+    ratio: Callable[[float], float] | None = None
 
     def choose(self, ridges: Sequence[float]) -> Choice:
         """Walk from the best of some ridges to the least error, in steps of √10."""
@@ -100,6 +103,10 @@ class RidgeJudge:
         losses = np.mean(residuals**2, axis=1)
         share = self.choosing.mass / self.choosing.mass.sum()
         loss = share @ losses if self.loss is None else self.loss(self.choosing, predicted)
+        if self.loss is None and self.ratio is not None:
+            # noise that hides in the levels of new groups shows within those that are known
+            rest = self.targets.of_rows(self.choosing).values.T - latent
+            loss = np.sqrt(loss * _loss_of_known(self.choosing, rest, self.ratio(ridge)))
         return Choice(float(loss), ridge, losses, width)
 
 
@@ -111,17 +118,38 @@ def _width(latent: FloatArray, choosing: Rows, targets: Standardised) -> float:
     return float(np.sqrt(np.average(np.mean(rest**2, axis=1), weights=choosing.mass)))
 
 
+def _loss_of_known(rows: Rows, residuals: FloatArray, ratio: float) -> float:
+    """Return the mean squared residual of rows whose level others of their group tell.
+
+    `residuals` of shape (n, n_outputs): of rows predicted without their group; `ratio`: variance of
+    the noise over that of levels. 1 where no group has two rows.
+    """
+    assert rows.groups is not None
+    _, groups, counts = np.unique(rows.groups, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(counts[groups] > 1)
+    if not len(several):
+        return 1.0
+    own, mass = residuals[several], rows.mass[several]
+    among, total = groups[several], np.bincount(groups, weights=rows.mass)
+    sums = np.column_stack([np.bincount(groups, weights=rows.mass * r) for r in residuals.T])
+    others = sums[among] - mass[:, None] * own
+    rest = own - others / (total[among] - mass + ratio)[:, None]
+    return float(np.average(np.mean(rest**2, axis=1), weights=mass))
+
+
 @dataclass(frozen=True)
 class Trial:
     """Landmarks with the ridge that serves the rows that choose.
 
-    `equations`: of sums without them, ``None`` where all rows are landmarks; `n_rows`: in the sums.
+    `equations`: of sums without them, ``None`` where all rows are landmarks; `n_rows`: in the sums;
+    `ratio`: of the noise to the levels of groups in the sums, ``None`` where these have none.
     """
 
     landmarks: Landmarks
     choice: Choice
     equations: NormalEquations | None
     n_rows: int
+    ratio: float | None = None
 
     def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
         """Return how much less the loss is than another's, and its standard error."""
@@ -147,7 +175,10 @@ class FoldLeftOut:
 
 @dataclass(frozen=True)
 class LandmarkSolution:
-    """Coefficients by all rows, and what the judging folds say of them."""
+    """Coefficients by all rows, and what the judging folds say of them.
+
+    `ratio`: of the noise to the levels of groups beside them, ``None`` where these have none.
+    """
 
     landmarks: Landmarks
     ridge: float
@@ -155,6 +186,7 @@ class LandmarkSolution:
     dual: FloatArray
     posterior: Posterior
     left_out: tuple[FoldLeftOut, ...]
+    ratio: float | None = None
 
     @classmethod
     def of_sums(
@@ -187,10 +219,14 @@ class LandmarkSolution:
             latent = early.products(rows.numeric, rows.codes, rest[0])
             left = PosteriorOfSums.of(early, ridge, judged.root, rest[1])
             variance = latent_variance(early, left, rows.numeric, rows.codes)
+            # of new groups nothing is known
+            variance += 0.0 if trial.ratio is None else ridge / trial.ratio
             dual = np.vstack([rest[0], np.zeros((n_late, rest[0].shape[1]))])
             parts.append(FoldLeftOut(which, latent, variance, dual))
         posterior = PosteriorOfSums.of(landmarks, ridge, total.root, solved[1])
-        return cls(landmarks, ridge, trial.choice.width, solved[0], posterior, tuple(parts))
+        return cls(
+            landmarks, ridge, trial.choice.width, solved[0], posterior, tuple(parts), trial.ratio
+        )
 
     @classmethod
     def of_rows(
@@ -249,7 +285,8 @@ class LandmarksLeaveOut:
         [ φA⁻¹φᵀ − W⁻¹   φA⁻¹e ] [v]   [   r ]
         [ eᵀA⁻¹φᵀ        eᵀA⁻¹e ] [u] = [−β_Z ]
 
-    (the equations less the rows g, with β_Z = 0; Woodbury's identity).
+    (the equations less the rows g, with β_Z = 0; Woodbury's identity). Where groups have levels, φ
+    is less s/(n + κ) of the row's group and rows of one group have 1/(n + κ) more, as in `Levels`.
 
     `rows`: of the table; `places` of shape (n,): where they stand in it; `at` of shape (n,): which
     landmark each row is, −1 of none.
@@ -262,8 +299,9 @@ class LandmarksLeaveOut:
         rows: Rows,
         places: Index,
         at: Index,
+        levels: Levels | None = None,
     ) -> None:
-        self.solution, self.targets = solution, targets
+        self.solution, self.targets, self.levels = solution, targets, levels
         self.rows, self.places, self.at = rows, places, at
         self.dual, self.width = solution.dual, solution.width
         self.by_rows = isinstance(solution.posterior, PosteriorOfRows)
@@ -300,7 +338,21 @@ class LandmarksLeaveOut:
             self._halves = np.hstack([self._halves, self.solution.posterior.halves(features)])
             self._right = np.vstack([self._right, right])
         half = self._halves[:, self._column[which]]
-        return half.T @ half, self._right[self._column[which]]
+        inner = half.T @ half
+        if self.levels is not None and self.rows.groups is not None:
+            own = np.flatnonzero(which < len(self.rows))
+            groups = self.rows.groups[which[own]]
+            same = groups[:, None] == groups
+            inner[np.ix_(own, own)] += same * self._open(self.rows.take(which[own]))
+        return inner, self._right[self._column[which]]
+
+    def _open(self, rows: Rows) -> FloatArray:
+        """Return 1/(n + κ) of the group of each row; of a row without a name n is its weight."""
+        assert self.levels is not None
+        names = self.levels.column.names(rows.numeric, rows.codes)
+        return np.where(
+            np.isnan(names), 1.0 / (rows.mass + self.levels.ratio), self.levels.open(names)
+        )
 
     def _asked(self, which: Index) -> tuple[FloatArray, FloatArray]:
         """Return features and right sides of rows and, behind them, of landmarks."""
@@ -309,7 +361,19 @@ class LandmarksLeaveOut:
         landmarks = self.solution.landmarks
         features = np.zeros((len(which), m))
         features[: len(own)] = landmarks.features(own.numeric, own.codes)
+        if self.levels is not None and self.rows.groups is not None and own.groups is not None:
+            groups, numbers = np.unique(own.groups, return_inverse=True)
+            members = np.flatnonzero(np.isin(self.rows.groups, groups))
+            places = np.searchsorted(groups, self.rows.groups[members])
+            sums = group_features(landmarks, self.rows, members, places)
+            features[: len(own)] -= sums[numbers.ravel()] * self._open(own)[:, None]
         features[len(own) + np.arange(len(units)), units] = 1.0
         latent = landmarks.products(own.numeric, own.codes, self.dual)
+        if self.levels is not None:
+            latent += self.levels.values(own.numeric, own.codes)
         rest = self.targets.of_rows(own).values.T - latent
+        if self.levels is not None:
+            # a row without a name has told its own level
+            names = self.levels.column.names(own.numeric, own.codes)
+            rest -= np.where(np.isnan(names), own.mass * self._open(own), 0.0)[:, None] * rest
         return features, np.vstack([rest, self.dual[units] * (1.0 if self.by_rows else -1.0)])

@@ -13,6 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from scipy.linalg import blas, lapack
 
 from ..terms import Stopped
+from .levels import GroupSums
 from .source import Source, refuse_other_rows
 
 if TYPE_CHECKING:
@@ -61,29 +62,41 @@ def block_sums(
     targets: Standardised,
     stop: Callable[[], bool] = clock.expired,
     known: KnownRows | None = None,
+    ratio: float | None = None,
 ) -> Sums:
     """Return the sums over one block of rows.
 
     `targets`: centre, spread and warp of the targets of all rows; `stop`: asked between pieces of
-    the block; `known`: rows whose copies are also summed over apart. Raises Stopped where ``stop``
-    says so.
+    the block; `known`: rows whose copies are also summed over apart; `ratio`: of the noise to the
+    levels of the groups, which the block holds whole, ``None`` where these have none. Raises
+    Stopped where ``stop`` says so.
     """
     sums = Sums.zeros(len(landmarks), len(rows.targets))
     values = targets.of_rows(rows).values
     if known is not None:
         sums.copies = _of_copies(rows, values, known)
     root = None if rows.weight is None else np.sqrt(rows.weight)
+    groups = None
+    if ratio is not None and rows.groups is not None:
+        groups = GroupSums.zeros(rows.groups, len(landmarks), len(values))
     for start in range(0, len(rows), _PIECE):
         if stop():
             raise Stopped
         piece = slice(start, start + _PIECE)
         own = landmarks.features(rows.numeric[piece], rows.codes[piece])
         phi, y = own.astype(np.float64), values.T[piece]
+        if groups is not None:
+            mass = rows.mass[piece]
+            groups.add(piece, mass, phi, mass[:, None] * y)
         if root is not None:
             phi *= root[piece, None]
             y = y * root[piece, None]
         sums.gram = blas.dsyrk(1.0, phi.T, beta=1.0, c=sums.gram, overwrite_c=1, lower=1)
         sums.cross += phi.T @ y
+    if groups is not None and ratio is not None:
+        lost, right = groups.lost(ratio)
+        sums.gram = blas.dsyrk(-1.0, lost.T, beta=1.0, c=sums.gram, overwrite_c=1, lower=1)
+        sums.cross -= lost.T @ right
     sums.n_rows = len(rows)
     return sums
 
@@ -104,13 +117,14 @@ def total_sums(
     n_rows: int,
     known: KnownRows | None = None,
     tell: Callable[[int], None] | None = None,
+    ratio: float | None = None,
 ) -> Sums:
     """Return the sums over all ``n_rows`` rows; raise if the source has another number.
 
-    `landmarks`, `targets`, `known`: as in `block_sums`; `tell`: called with the rows done.
+    `landmarks`, `targets`, `known`, `ratio`: as in `block_sums`; `tell`: called with the rows done.
     Raises Stopped when the time is up.
     """
-    read = partial(_read_sums, landmarks, targets, known)
+    read = partial(_read_sums, landmarks, targets, known, ratio)
     total, _ = source.fold(read, tell=tell)
     refuse_other_rows(n_rows, 0 if total is None else total.n_rows)
     assert total is not None
@@ -121,11 +135,12 @@ def _read_sums(
     landmarks: Landmarks,
     targets: Standardised,
     known: KnownRows | None,
+    ratio: float | None,
     rows: Rows,
     _: int,
     stop: Callable[[], bool],
 ) -> Sums:
-    return block_sums(landmarks, rows, targets, stop, known)
+    return block_sums(landmarks, rows, targets, stop, known, ratio)
 
 
 @dataclass(frozen=True)
@@ -153,13 +168,22 @@ class NormalEquations:
     def with_block(self, landmarks: Landmarks, share: RowBlock, sign: float) -> NormalEquations:
         """Return the equations with rows added (``sign=1``) or removed (``sign=-1``)."""
         inner, right = self.inner.copy(order="F"), self.right.copy(order="F")
+        groups = None
+        if share.ratio is not None and share.rows.groups is not None:
+            groups = GroupSums.zeros(share.rows.groups, len(self.root), right.shape[1])
         for start in range(0, len(share.mass), _SHARE):
             piece = slice(start, start + _SHARE)
             own = landmarks.features(share.rows.numeric[piece], share.rows.codes[piece])
             z = blas.dtrsm(1.0, self.root, own.T.astype(np.float64), lower=1)
             right += sign * (z @ share.cross[piece])
+            if groups is not None:
+                groups.add(piece, share.mass[piece], z.T, share.cross[piece])
             z *= np.sqrt(share.mass[piece])
             inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
+        if groups is not None and share.ratio is not None:
+            lost, moved = groups.lost(share.ratio)
+            right -= sign * (lost.T @ moved)
+            inner = blas.dsyrk(-sign, lost.T, beta=1.0, c=inner, overwrite_c=1, lower=1)
         return NormalEquations(self.root, inner, right)
 
     def first(self, size: int) -> NormalEquations:

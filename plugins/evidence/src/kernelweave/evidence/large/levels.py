@@ -1,0 +1,151 @@
+"""Levels of groups beside landmarks: left out of the normal equations, and found afterwards.
+
+The model is y = f + u_g + noise with f a function of landmarks and a level u of each group, whose
+variance is that of the noise over κ. Without the levels, rows of one group have residuals of the
+covariance 1 + 11ᵀ/κ: with the sums n = Σw, s = Σwφ and t = Σwy over each group the equations
+(ΦᵀWΦ + ρKₘₘ)β = ΦᵀWY lose Σ ssᵀ/(n + κ) and Σ st/(n + κ), and u = (t − sᵀβ)/(n + κ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ..columns.encoded import GroupColumn
+from ..rows import Rows
+from .batches import BLOCK
+from .features import Landmarks
+
+# rows whose features are summed at once
+_PIECE = 512
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What each group has beside the function of landmarks.
+
+    - `column`: names the groups
+    - `names` of shape (n_groups,): ascending
+    - `mass` of shape (n_groups,): n
+    - `effects` of shape (n_groups, n_outputs): u, standardised
+    - `ratio`: κ
+    - `ridge`: variance of the noise
+    """
+
+    column: GroupColumn
+    names: FloatArray
+    mass: FloatArray
+    effects: FloatArray
+    ratio: float
+    ridge: float
+
+    @classmethod
+    def of(
+        cls, rows: Rows, function: Callable[[Rows], FloatArray], ratio: float, ridge: float
+    ) -> Levels:
+        """Return the levels of all groups.
+
+        `function`: from rows to their residuals without levels, shape (n, n_outputs).
+        """
+        assert rows.group is not None
+        all_names = rows.group.names(rows.numeric, rows.codes)
+        named = np.flatnonzero(~np.isnan(all_names))
+        names, at = np.unique(all_names[named], return_inverse=True)
+        rest = function(rows)[named]
+        member = _members(at.ravel(), len(names), rows.mass[named])
+        mass = np.asarray(member.sum(axis=1), dtype=np.float64)
+        effects = (member @ rest) / (mass + ratio)[:, None]
+        return cls(rows.group, names, mass, effects, ratio, ridge)
+
+    def values(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return the levels of rows, shape (n, n_outputs); those of new groups are 0."""
+        return self.at(self.column.names(numeric, codes))
+
+    def at(self, names: FloatArray) -> FloatArray:
+        """Return the levels of named groups."""
+        place, known = self._find(names)
+        return np.where(known[:, None], self.effects[place], 0.0)
+
+    def open(self, names: FloatArray) -> FloatArray:
+        """Return the variance of levels, given the function, over that of the noise, shape (n,)."""
+        place, known = self._find(names)
+        return 1.0 / (np.where(known, self.mass[place], 0.0) + self.ratio)
+
+    def variance(self, names: FloatArray) -> FloatArray:
+        """Return the variance of levels, given the function, shape (n,)."""
+        return self.ridge * self.open(names)
+
+    def _find(self, names: FloatArray) -> tuple[Index, NDArray[np.bool_]]:
+        place = np.minimum(np.searchsorted(self.names, names), len(self.names) - 1)
+        return place, self.names[place] == names
+
+
+@dataclass
+class GroupSums:
+    """n, s and t of the groups that some rows are of.
+
+    `numbers` of shape (n_rows,): the group of each row, counted from 0.
+    """
+
+    numbers: Index
+    mass: FloatArray
+    features: FloatArray
+    targets: FloatArray
+
+    @classmethod
+    def zeros(cls, groups: Index, n_features: int, n_outputs: int) -> GroupSums:
+        """Return the sums over no rows; `groups` of shape (n_rows,): of all that will be added."""
+        names, numbers = np.unique(groups, return_inverse=True)
+        shapes = (n_features, n_outputs)
+        empty = (np.zeros((len(names), each)) for each in shapes)
+        return cls(numbers.ravel(), np.zeros(len(names)), *empty)
+
+    def add(self, rows: slice, mass: FloatArray, features: FloatArray, cross: FloatArray) -> None:
+        """Add some of the rows.
+
+        `mass` of shape (n,): their weights; `features` of shape (n, n_features); `cross` of shape
+        (n, n_outputs): weights times targets.
+        """
+        own = self.numbers[rows]
+        member = _members(own, len(self.mass), mass)
+        self.mass += member.sum(axis=1)
+        self.features += member @ features
+        self.targets += _members(own, len(self.mass), np.ones(len(mass))) @ cross
+
+    def lost(self, ratio: float) -> tuple[FloatArray, FloatArray]:
+        """Return vectors S and the matrix V: the equations lose SᵀS and SᵀV."""
+        share = np.sqrt(1.0 / (self.mass + ratio))[:, None]
+        return share * self.features, share * self.targets
+
+
+def _members(numbers: Index, n_groups: int, values: FloatArray) -> csr_array:
+    """Return a matrix of shape (n_groups, n) that sums rows, times values, by their group."""
+    n = len(numbers)
+    return csr_array((values, (numbers, np.arange(n))), shape=(n_groups, n))
+
+
+def whole_groups(rows: Rows) -> Iterator[Rows]:
+    """Cut rows into blocks, none of which parts a group."""
+    assert rows.groups is not None
+    order = np.argsort(rows.groups, kind="stable")
+    begins = np.append(0, 1 + np.flatnonzero(np.diff(rows.groups[order])))
+    wanted = np.arange(0, len(rows), BLOCK)
+    cuts = np.unique(begins[np.searchsorted(begins, wanted, side="right") - 1])
+    for begin, end in pairwise([*cuts.tolist(), len(rows)]):
+        yield rows.take(order[begin:end])
+
+
+def group_features(landmarks: Landmarks, rows: Rows, members: Index, numbers: Index) -> FloatArray:
+    """Return s of groups counted from 0; `members`, `numbers` of shape (n,): rows and groups."""
+    out = np.zeros((int(numbers.max(initial=-1)) + 1, len(landmarks)))
+    for begin in range(0, len(members), _PIECE):
+        own = rows.take(members[begin : begin + _PIECE])
+        features = landmarks.features(own.numeric, own.codes).astype(np.float64)
+        out += _members(numbers[begin : begin + _PIECE], len(out), own.mass) @ features
+    return out
