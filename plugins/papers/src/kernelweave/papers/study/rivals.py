@@ -67,7 +67,7 @@ def warm(name: str) -> None:
 
 def _tuned(
     name: str, X: FloatArray, y: FloatArray, X_test: FloatArray, *, classes: bool, quick: bool
-) -> Labels:
+) -> Any:
     task = CLASSES if classes else "regression"
     model, _ = fit_tuned(*(name, task, X, y, 0), quick=quick, per_feature=False, n_folds=_N_FOLDS)
     return model.predict(X_test)
