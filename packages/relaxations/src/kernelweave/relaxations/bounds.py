@@ -168,8 +168,9 @@ def lower_bound(
     one_of(*RELAXATIONS).check("relaxation", relaxation)
     COUNT.check("n_vectors", n_vectors)
     integer(0).check("random_state", random_state)
-    given = {"C": C, "learner": learner, "sample_weight": sample_weight, "check": check}
-    problem = as_problem(grams, y, lam=lam, k0=k0, **given)
+    problem = as_problem(
+        grams, y, lam=lam, k0=k0, C=C, learner=learner, sample_weight=sample_weight, check=check
+    )
     if relaxation == "saddle":
         return _saddle(problem, tol, max_time)
     if relaxation == "full-sdp":

@@ -140,8 +140,9 @@ def solve_global(
     >>> s.support, s.gap <= 1e-4
     (array([0]), True)
     """
-    given = {"C": C, "learner": learner, "sample_weight": sample_weight, "check": check}
-    problem = as_problem(grams, y, lam=lam, k0=k0, **given)
+    problem = as_problem(
+        grams, y, lam=lam, k0=k0, C=C, learner=learner, sample_weight=sample_weight, check=check
+    )
     check_limits(tol, 1, None)
     watch, oracle = Stopwatch(), problem.oracle(pool)
     penalty = SparseSimplex(k0, lam, views, n_views).relaxed(len(problem.grams))
