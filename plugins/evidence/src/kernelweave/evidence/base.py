@@ -164,7 +164,7 @@ class EvidenceModel(Explained, Estimator):
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
 
     if TYPE_CHECKING:
-        _new_rows: list[Expectation]
+        _new_rows: list[Expectation] = fitted("", "")
 
     def _new_task(self) -> Task:
         """Return what these parameters say of targets, of which none was read yet."""

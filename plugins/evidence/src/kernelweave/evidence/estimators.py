@@ -179,7 +179,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     """
 
     if TYPE_CHECKING:
-        _task: Regression
+        _task: Regression = fitted("", "")
 
     def _new_task(self) -> Regression:
         return Regression(self.scoring)
