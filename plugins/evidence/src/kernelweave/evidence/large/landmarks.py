@@ -119,14 +119,22 @@ class LandmarkPredictor:
         if self.levels is not None:
             # as if the function and the levels were not known to make up for each other
             latent += self.levels.variance(self.levels.column.names(numeric, codes))
-        width = np.sqrt(latent + self.ridge)[:, None] * np.sqrt(self.inflation)
+        width = self._width(latent)
         if self.known_size is not None:
             width[self.is_known(numeric, codes)] *= self.known_size
-        if self.targets.warps:
-            out = self.targets.moments(self._latent(numeric, codes), width)[1]
-        else:
-            out = np.asarray(width * self.targets.spread)
+        value = self._latent(numeric, codes) if self.targets.warps else width
+        out = self._in_units(value, width)
         return out if self.varying_noise is None else out * self.varying_noise(numeric, codes)
+
+    def _width(self, variance: FloatArray) -> FloatArray:
+        """Return deviations of standardised observations, `variance` the function's."""
+        return np.asarray(np.sqrt(variance + self.ridge)[:, None] * np.sqrt(self.inflation))
+
+    def _in_units(self, value: FloatArray, width: FloatArray) -> FloatArray:
+        """Return deviations of targets around standardised values."""
+        if self.targets.warps:
+            return self.targets.moments(value, width)[1]
+        return np.asarray(width * self.targets.spread)
 
     def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows of each fold that judges, and predictions of any row without it."""
@@ -201,9 +209,14 @@ class LandmarkPredictor:
             return self
         places = others[np.linspace(0, len(others) - 1, min(_KNOWN, len(others))).astype(np.intp)]
         own = rows.take(places)
-        values = self.targets.of_rows(own).values.T - left_out.alone(places)
+        residuals, variance = left_out.alone(places)
+        values = self.targets.of_rows(own).values.T - residuals
         away = own.targets.T - self.targets.moments(values, self.width)[0]
-        scores = away / self.deviation(own.numeric, own.codes)
+        # at a row that was learned from the function is known as well as its noise lets
+        width = self._in_units(values, self._width(variance))
+        if self.varying_noise is not None:
+            width *= self.varying_noise(own.numeric, own.codes)
+        scores = away / width
         size = np.sqrt(np.average(scores**2, axis=0, weights=own.mass))
         size[size == 0.0] = 1.0
         return replace(self, known_scores=scores / size, known_size=size)

@@ -323,11 +323,27 @@ class LandmarksLeaveOut:
         moved = solve(inner, right, assume_a="sym", check_finite=False)[: len(rows)]
         return np.asarray(-moved / mass[:, None])
 
-    def alone(self, rows: Index) -> FloatArray:
-        """Return residuals of rows each predicted from all others, shape (n_rows, n_outputs)."""
+    def alone(self, rows: Index) -> tuple[FloatArray, FloatArray]:
+        """Return what is left of rows each predicted from all others.
+
+        Returns: residuals of shape (n_rows, n_outputs), and of shape (n_rows,) the variances that
+        the function had where all but the row were learned from.
+        """
         # their columns are worked out together
         self.residuals(rows)
-        return np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
+        residuals = np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
+        own, ridge = self.rows.take(rows), self.solution.ridge
+        if self.by_rows:
+            inner, _ = self._equations(len(self.rows) + self.at[rows])
+            return residuals, np.maximum(1.0 / np.diag(inner) - ridge / own.mass, 0.0)
+        # 1 − h, h what a row weighs in its own prediction
+        inner, _ = self._equations(rows)
+        open_ = 1.0 - own.mass * np.diag(inner)
+        landmarks, posterior = self.solution.landmarks, self.solution.posterior
+        halves = posterior.halves(landmarks.features(own.numeric, own.codes))
+        told = ridge * np.einsum("ij,ij->j", halves, halves, dtype=np.float64)
+        rest = latent_variance(landmarks, posterior, own.numeric, own.codes) - told
+        return residuals, rest + ridge / own.mass * (1.0 / open_ - 1.0)
 
     def _equations(self, which: Index) -> tuple[FloatArray, FloatArray]:
         """Return the products of the columns of rows and landmarks, and their right sides."""
