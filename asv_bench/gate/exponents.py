@@ -23,7 +23,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "q": (2, 32, 64, 96, 128),
     # of features: a tessellated kernel of degree 1 in d of them has n_P = 2(2d + 1), so that what
     # each of them costs is part of the growth
-    "n_P": (1, 4, 8, 12, 16, 24),
+    "n_P": (1, 8, 16, 32, 48),
     "n_outputs": (1, 8, 16, 32, 64),
 }
 # of features, for algorithms of few samples, which grow fast

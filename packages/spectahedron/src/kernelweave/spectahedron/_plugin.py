@@ -12,24 +12,24 @@ _PAPER = "Talitckii, Colbert and Peet 2024, Algorithm "
 _SEARCHES = (
     (
         *("tkl-low-rank", "low_rank:LowRankSearch", ""),
-        *("low-rank factors, saddle-free Newton steps, columns added on demand", 2.0, 1.4),
+        *("low-rank factors, saddle-free Newton steps, columns added on demand", 2.0, 1.5),
     ),
     (
         *("tkl-interior-point", "interior_point:InteriorPointSearch", ""),
-        *("one interior point over dual variables and P: for hard problems, m ≤ 3000", 1.8, 1.9),
+        *("one interior point over dual variables and P: for hard problems, m ≤ 3000", 1.8, 2.0),
     ),
     (
         *("tkl-frank-wolfe", "first_order:FrankWolfeSearch", _PAPER + "2, corrected"),
-        *("rank-one atoms with an exact line search", 1.8, 2.7),
+        *("rank-one atoms with an exact line search", 1.8, 1.1),
     ),
     (
         *("tkl-apd", "first_order:PrimalDualSearch", _PAPER + "4, corrected"),
-        *("accelerated primal-dual steps, their lengths by a line search", 1.9, 1.4),
+        *("accelerated primal-dual steps, their lengths by a line search", 1.9, 1.7),
     ),
     (
         *("tkl-hybrid", "first_order:HybridSearch", _PAPER + "6"),
         "Frank-Wolfe while its steps are long, then accelerated primal-dual steps",
-        *(1.9, 2.7),
+        *(1.9, 1.2),
     ),
 )
 
