@@ -173,7 +173,7 @@ def test_columns_are_matched_by_name(model: Model) -> None:
     shuffled = table.frame[table.columns[::-1]].assign(extra="text")
     other = read_cells(shuffled, "shuffled")
     np.testing.assert_array_equal(model.predict(other), model.predict(table))
-    lacking = type(table)("lacking", table.frame.drop(columns=["petal width (cm)"]))
+    lacking = read_cells(table.frame.drop(columns=["petal width (cm)"]), "lacking")
     with pytest.raises(TableError, match=r"lacks 1 of the 4 columns .*'petal width"):
         model.predict(lacking)
 
