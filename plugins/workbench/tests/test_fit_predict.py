@@ -515,7 +515,7 @@ def test_new_patients_are_told_apart_from_new_visits(
     assert "Expected R² by kind of new rows" in done.out
     said = " ".join(done.out.split())
     assert "on rows of a new 'patient'" in said
-    assert "fit with --groups=patient" in said
+    assert "fit with --groups='patient'" in said
     # said once, and not in a warning beside it
     assert "warning" not in done.err
     lines = load_model(model).header.new_rows

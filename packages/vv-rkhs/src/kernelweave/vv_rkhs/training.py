@@ -294,6 +294,8 @@ def read_regression(
     if is_precomputed(estimator):
         y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=gaps)
         grams = PrecomputedGrams.of(X)
+        if grams.shape[0] != grams.shape[1]:
+            raise ValueError(f"X has Gram matrices of shape {grams.shape}: they must be square")
         estimator.n_features_in_ = grams.shape[1]
         points = np.arange(grams.shape[1], dtype=np.float64)[:, None]
     else:
