@@ -250,8 +250,8 @@ def _is_asked(estimator: BaseEstimator) -> bool:
     if estimator.probability:
         return True
     raise AttributeError(
-        f"{type(estimator).__name__} learns probabilities where probability=True, which takes a "
-        f"fit more for each fold, {_FOLDS} by default"
+        f"{type(estimator).__name__} learns probabilities where probability=True, which takes "
+        f"{_FOLDS} more fits, or one for each fold of a splitter"
     )
 
 
@@ -260,8 +260,8 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     probability: bool = parameter(
         "Whether to learn `predict_proba`: a sigmoid of the decision values (a softmax for "
-        "several classes), fitted to cross-validated ones, which takes another fit for each fold "
-        f"of ``cv``, {_FOLDS} without it.",
+        f"several classes), fitted to cross-validated ones, which takes {_FOLDS} more fits, or one "
+        "for each fold where ``cv`` is a splitter or a list of splits.",
         default=False,
         rule=FLAG,
     )
@@ -407,14 +407,14 @@ def calibrate(
 def _calibration_folds(
     estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray, groups: Index | None
 ) -> list[Fold]:
-    """Return the folds that ``cv`` says, or as many as there is room for, of the rows that count.
+    """Return those of a splitter or a list, or as many as there is room for, of rows that count.
 
     A fold learns from every class: ValueError where one cannot.
     """
     rows = np.flatnonzero(weight > 0)
     cv, counts = getattr(estimator, "cv", None), np.bincount(codes[rows])
     if cv is None or isinstance(cv, numbers.Integral):
-        n_folds = min(_FOLDS if cv is None else int(cv), int(counts.min()))
+        n_folds = min(_FOLDS, int(counts.min()))
         if groups is not None:
             return _whole_groups(n_folds, codes[rows], groups[rows])
         return list(StratifiedKFold(n_folds).split(rows, codes[rows]))

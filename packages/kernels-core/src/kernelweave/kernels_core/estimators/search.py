@@ -237,8 +237,6 @@ def fold_fits(
             cut[fold] = [_cut(given, train, train), _cut(given, test, train)]
         own, new, *before = cut[fold]
         model = clone(part).set_params(**setting)
-        if getattr(model, "probability", False) and not _splits_any_rows(model.cv):
-            model.set_params(cv=_within(folds, train))
         if begin is not None and before:
             begin(model, before[0])
         with warnings.catch_warnings():
@@ -252,22 +250,15 @@ def fold_fits(
     return fit
 
 
-def _splits_any_rows(cv: Folds) -> bool:
-    """Return whether folds are those of any rows, not of the rows that they were made for."""
-    return cv is None or hasattr(cv, "split") or isinstance(cv, numbers.Integral)
-
-
-def _within(folds: Sequence[Fold], rows: Index) -> list[Fold]:
-    """Return the folds of some rows, as places among them, without those that hold none out."""
-    both = [[np.flatnonzero(np.isin(rows, part)) for part in fold] for fold in folds]
-    return [(own, other) for own, other in both if len(own) and len(other)]
-
-
 def part_of(estimator: CrossValidatedEstimator, **changed: object) -> BaseEstimator:
     """Return an unfitted copy for folds, with probabilities where a scorer may ask for them."""
     part = alone(estimator, on_interrupt="raise", **changed)
     if estimator.scoring is not None and hasattr(part, "probability"):
         part.set_params(probability=estimator.probability)
+    cv = estimator.cv
+    if not (cv is None or hasattr(cv, "split") or isinstance(cv, numbers.Integral)):
+        # splits of all rows do not split those of a fold for its probabilities
+        part.set_params(cv=5)
     return part
 
 
