@@ -159,8 +159,7 @@ def test_of_classes_the_mean_probability_is_shown(table) -> None:
 @pytest.mark.parametrize("averaged", [True, False])
 def test_each_of_several_classes_has_its_effects(averaged: bool, monkeypatch) -> None:
     if not averaged:
-        alone = lambda _, predictor, state: (predictor, "")  # noqa: E731
-        monkeypatch.setattr(EvidenceKernelClassifier, "_last_step", alone)
+        monkeypatch.setattr("kernelweave.evidence.fit.with_likelihood", lambda model: model)
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.drop_duplicates()
     model = EvidenceKernelClassifier(**QUICK).fit(X, y[X.index])

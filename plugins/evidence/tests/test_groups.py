@@ -12,7 +12,7 @@ from kernelweave.evidence.columns.encoded import GroupColumn
 from kernelweave.evidence.large import levels
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock
-from kernelweave.evidence.large.levels import Levels, whole_groups
+from kernelweave.evidence.large.levels import GroupLevels, whole_groups
 from kernelweave.evidence.large.posterior import PosteriorOfSums, root_of
 from kernelweave.evidence.large.solution import LandmarksLeaveOut, LandmarkSolution
 from kernelweave.evidence.large.sums import NormalEquations, Sums, block_sums
@@ -115,7 +115,7 @@ def test_sums_of_rows_are_those_of_joint_equations(monkeypatch: pytest.MonkeyPat
     dual, factor = equations.solve(ridge)
     beta, u = joint(np.arange(160), np.arange(10))
     np.testing.assert_allclose(dual, beta, atol=1e-8)
-    found = Levels.of(rows, lambda own: y - phi @ dual, ratio, ridge)
+    found = GroupLevels.of(rows, lambda own: y - phi @ dual, ratio, ridge)
     np.testing.assert_allclose(found.values(rows.numeric, rows.codes)[2:], u[rows.groups][2:])
     # a fold of whole groups leaves as if it had never been summed
     fold = np.flatnonzero(rows.groups < 6)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .large.learning import LearnedLarge
     from .learn import Learned
     from .rows import Rows
-    from .samples import Samples
+    from .samples import ReadTable
 
 Predictor = ExactPredictor | LandmarkPredictor
 # what intervals of later rows are tried with
@@ -99,7 +99,7 @@ class Fitted:
     first: Index
 
 
-def attributes_of(samples: Samples, fitted: Fitted, random_state: RandomState) -> dict[str, Any]:
+def attributes_of(samples: ReadTable, fitted: Fitted, random_state: RandomState) -> dict[str, Any]:
     """Return what an estimator keeps of a fit."""
     predictor, learned, rows, owner = (
         fitted.predictor, fitted.learned, fitted.rows, fitted.owner
@@ -162,7 +162,10 @@ def attributes_of(samples: Samples, fitted: Fitted, random_state: RandomState) -
 
 
 def _expectations(
-    samples: Samples, fitted: Fitted, dimensions: Sequence[Dimension], random_state: RandomState
+    samples: ReadTable,
+    fitted: Fitted,
+    dimensions: Sequence[Dimension],
+    random_state: RandomState,
 ) -> tuple[Task, list[Expectation]]:
     """Return the calibrated task, and what is expected of each kind of new rows.
 
@@ -229,7 +232,11 @@ def _status_of(learned: Learned | LearnedLarge) -> Status:
 
 
 def doubts_of(
-    samples: Samples, fitted: Fitted, found: dict[str, Any], max_time: float | None, max_iter: int
+    samples: ReadTable,
+    fitted: Fitted,
+    found: dict[str, Any],
+    max_time: float | None,
+    max_iter: int,
 ) -> list[Warning]:
     """Return what the user is to be warned of; `max_time`, `max_iter`: the limits of the fit."""
     task, status = found["_task"], found["result_"].status

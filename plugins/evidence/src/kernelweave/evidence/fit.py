@@ -42,7 +42,7 @@ from .noise import with_varying_noise
 from .objective import evidence_bytes
 from .path import PathPlan
 from .rows import Rows, Split
-from .samples import Samples, read_samples
+from .samples import ReadTable, read_samples
 from .screening import KEPT
 from .tasks import Classification
 
@@ -101,7 +101,7 @@ def fit_table(
 
 
 def _by_all_pairs(
-    samples: Samples, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
+    samples: ReadTable, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
 ) -> Fitted:
     """Fit the path on all pairs of rows, in every fold and on all, and take the last step."""
     rows, division = samples.rows, samples.division
@@ -136,7 +136,7 @@ def _last_step(
 
 
 def _by_landmarks(
-    samples: Samples, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
+    samples: ReadTable, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
 ) -> Fitted:
     """Learn the scales on some rows, and sum over all of them."""
     source, division = samples.rows, samples.division

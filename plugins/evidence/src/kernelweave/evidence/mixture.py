@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .views import Points, Views
 
 if TYPE_CHECKING:
-    from .large.levels import Levels
+    from .large.levels import GroupLevels
 
 # Bytes of the kernel values that are worked on at a time.
 _BLOCK_BYTES = 32e6
@@ -208,7 +208,7 @@ class Expansion:
     width: FloatArray | float
     explained: Callable[[FloatArray], FloatArray]
     inflation: FloatArray
-    levels: Levels | None = None
+    levels: GroupLevels | None = None
 
     def seen(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows as the kernel sees them."""

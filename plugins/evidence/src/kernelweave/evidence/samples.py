@@ -35,7 +35,7 @@ _COPIES = 4
 
 
 @dataclass(frozen=True)
-class Samples:
+class ReadTable:
     """What a fit is given, read and checked.
 
     - `rows`: those that count, equal ones merged; or what reads them where they are many
@@ -71,7 +71,7 @@ def read_samples(
     X: Any, y: object, weight: object, task: Task, encoder: ColumnEncoder,
     *, groups: object, order: object, cv: Any, n_jobs: int | None, seed: Callable[[], int],
     estimator: object,
-) -> Samples:  # fmt: skip
+) -> ReadTable:  # fmt: skip
     """Read a table of any kind, its targets and weights.
 
     `task`, `encoder`: as the user sets them, without data; `cv`: as in `division_of`; `seed`: gives
@@ -91,7 +91,7 @@ def read_samples(
         if seen.n_rows > EXACT_ROWS or not seen.complete:
             reader = Reader(encoder, targets, groups or "", order or "")
             rows = table.encoded(reader, n_jobs)
-            return Samples(rows, np.empty(0, dtype=np.intp), task, encoder, division)
+            return ReadTable(rows, np.empty(0, dtype=np.intp), task, encoder, division)
         given = (seen.batch.X, *targets_of(seen.batch, targets))
     else:
         n_rows = _num_samples(X)
@@ -100,7 +100,7 @@ def read_samples(
         task, values, checked = task.read(y, n_rows, checked)
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
-    return Samples(*_counted(*given, encoder, division, estimator), task, encoder, division)
+    return ReadTable(*_counted(*given, encoder, division, estimator), task, encoder, division)
 
 
 def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:

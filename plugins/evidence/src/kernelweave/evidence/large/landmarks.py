@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..intervals import conformal
 from ..mixture import Expansion
-from .levels import Levels
+from .levels import GroupLevels
 from .posterior import Posterior, latent_variance
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class LandmarkPredictor:
     varying_noise: VaryingNoise | None = None
     known_scores: FloatArray | None = None
     known_size: FloatArray | None = None
-    levels: Levels | None = None
+    levels: GroupLevels | None = None
 
     @property
     def views(self) -> Views:
@@ -79,16 +78,17 @@ class LandmarkPredictor:
         return self.landmarks.views
 
     @property
-    def scales(self) -> Sequence[Scales]:
+    def scales(self) -> tuple[Scales, ...]:
         """Of the kernel, a weighted sum; the first has the weight of the groups' levels."""
-        first, *others = self.landmarks.scales
+        scales = self.landmarks.scales
         if self.levels is None:
-            return [first, *others]
-        level = self.ridge / self.levels.ratio
-        return [
-            replace(each, weights=np.append(each.weights, own))
-            for each, own in zip([first, *others], [level, *np.zeros(len(others))], strict=True)
-        ]
+            return scales
+        own = np.zeros(len(scales))
+        own[0] = self.ridge / self.levels.ratio
+        return tuple(
+            replace(each, weights=np.append(each.weights, weight))
+            for each, weight in zip(scales, own, strict=True)
+        )
 
     @property
     def noise(self) -> float:
@@ -111,7 +111,7 @@ class LandmarkPredictor:
             truth = self.targets.of_rows(rows).values.T
             return np.asarray(truth - self._latent(rows.numeric, rows.codes))
 
-        return replace(self, levels=Levels.of(rows, residuals, ratio, self.ridge))
+        return replace(self, levels=GroupLevels.of(rows, residuals, ratio, self.ridge))
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""

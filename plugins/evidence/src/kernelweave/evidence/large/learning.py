@@ -23,7 +23,7 @@ from .batches import BLOCK
 from .held_out import RowRoles
 from .landmark_search import LandmarkSearch, OnProgress, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
-from .levels import Levels, whole_groups
+from .levels import GroupLevels, whole_groups
 from .plan import LargePlan
 from .posterior import PosteriorOfRows
 from .solution import LandmarksLeaveOut, LandmarkSolution
@@ -146,7 +146,7 @@ def _left_out(
     work: LandmarkSearch,
     solution: LandmarkSolution,
     source: Rows | Source,
-    levels: Levels | None,
+    levels: GroupLevels | None,
 ) -> LandmarksLeaveOut | None:
     """Return what leaves rows out of the solution, of all rows where they are in memory."""
     seen, n = work.seen, work.seen.n_rows

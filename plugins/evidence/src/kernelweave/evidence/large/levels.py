@@ -27,7 +27,7 @@ _PIECE = 512
 
 
 @dataclass(frozen=True)
-class Levels:
+class GroupLevels:
     """What each group has beside the function of landmarks.
 
     - `column`: names the groups
@@ -48,7 +48,7 @@ class Levels:
     @classmethod
     def of(
         cls, rows: Rows, function: Callable[[Rows], FloatArray], ratio: float, ridge: float
-    ) -> Levels:
+    ) -> GroupLevels:
         """Return the levels of all groups.
 
         `function`: from rows to their residuals without levels, shape (n, n_outputs).

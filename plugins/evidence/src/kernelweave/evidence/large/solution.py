@@ -15,7 +15,7 @@ from ..rows import Rows, Standardised
 from .features import Landmarks
 from .held_out import HeldFolds, RowBlock
 from .landmarks import LandmarkPredictor
-from .levels import Levels, group_features
+from .levels import GroupLevels, group_features
 from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
 from .row_equations import RowEquations
 from .sums import NormalEquations
@@ -286,7 +286,7 @@ class LandmarksLeaveOut:
         [ eᵀA⁻¹φᵀ        eᵀA⁻¹e ] [u] = [−β_Z ]
 
     (the equations less the rows g, with β_Z = 0; Woodbury's identity). Where groups have levels, φ
-    is less s/(n + κ) of the row's group and rows of one group have 1/(n + κ) more, as in `Levels`.
+    is less s/(n + κ) of the row's group and rows of one group have 1/(n + κ) more: `GroupLevels`.
 
     `rows`: of the table; `places` of shape (n,): where they stand in it; `at` of shape (n,): which
     landmark each row is, −1 of none.
@@ -299,7 +299,7 @@ class LandmarksLeaveOut:
         rows: Rows,
         places: Index,
         at: Index,
-        levels: Levels | None = None,
+        levels: GroupLevels | None = None,
     ) -> None:
         self.solution, self.targets, self.levels = solution, targets, levels
         self.rows, self.places, self.at = rows, places, at
