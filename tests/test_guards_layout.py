@@ -75,6 +75,25 @@ def name_problems(root: Path) -> list[str]:
     ]
 
 
+def constant_problems(root: Path) -> list[str]:
+    """No module gives a name to two values: the second would count in functions of the first."""
+    problems = []
+    for path in sorted(root.glob("p*/*/src/**/*.py")):
+        seen: set[str] = set()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = {
+                each.id
+                for target in targets
+                for each in ast.walk(target)
+                if isinstance(each, ast.Name)
+            }
+            where = path.relative_to(root).as_posix()
+            problems += [f"{where}:{node.lineno}: {name} again" for name in sorted(names & seen)]
+            seen |= names
+    return problems
+
+
 def version_problems(root: Path, citation: str, workspace_version: str) -> list[str]:
     """Every member, the root, the citation and every pin between members carry one version."""
     problems = []
@@ -155,6 +174,16 @@ def test_planted_missing_marker_is_caught(make_member: MakeMember, tmp_path: Pat
 
 def test_one_class_for_each_name() -> None:
     assert name_problems(ROOT) == []
+
+
+def test_one_value_for_each_constant() -> None:
+    assert constant_problems(ROOT) == []
+
+
+def test_planted_second_value_is_caught(make_member: MakeMember, tmp_path: Path) -> None:
+    (make_member("one") / "path.py").write_text("_A, _B = 1, 2\n_C = 3\n_D, _A = 4, 5\n")
+    (problem,) = constant_problems(tmp_path)
+    assert problem.endswith("path.py:3: _A again")
 
 
 def test_planted_second_class_is_caught(make_member: MakeMember, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from scipy.stats import yeojohnson
 from .columns.encoded import Coding, Fills, GroupColumn, weighted_median
 
 # Gauss-Hermite quadrature for expectations over a normal variable
-NODES, MASS = hermegauss(9)
-MASS = MASS / MASS.sum()
+NODES, _DENSITY = hermegauss(9)
+MASS = _DENSITY / _DENSITY.sum()
 _POWERS = (-1.0, 2.0)
 # Scores are bent softly towards ±8. Measured: without a cap as good in the mean but worse with
 # outliers, and a cap at 3 costs 0.4 points.

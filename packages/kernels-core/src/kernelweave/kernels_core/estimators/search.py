@@ -108,7 +108,8 @@ class CrossValidatedEstimator(KernelEstimator):
     cv: Folds = parameter(
         "The folds of cross-validation, as in scikit-learn: a number, a splitter or a list of "
         "splits. With ``groups``, a number of folds leaves out whole groups. Used only if a "
-        "parameter is chosen, and for probabilities.",
+        "parameter is chosen; of a splitter or a list of splits also for probabilities, but not "
+        "of the fits of a search with a list, which is of all rows.",
         kind="int, splitter or iterable",
         default=5,
     )

@@ -188,7 +188,7 @@ _MAX_ROUNDS = 20
 _FIRST_KERNELS, _MORE_KERNELS = 128, 64
 # The same where a minimiser is known that is near: cuts, more of them, kernels, more of them; and
 # the share of its largest weight below which a weight there says nothing.
-_NEAR, _NEGLIGIBLE = (80, 40, 64, 32), 1e-6
+_NEAR, _NOT_NEAR = (80, 40, 64, 32), 1e-6
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def solve_cut_master(
     first = (_FIRST_CUTS, _MORE_CUTS, _FIRST_KERNELS, _MORE_KERNELS)
     if near is not None:
         centre, first = near, _NEAR
-        kernels |= allowed & (near > _NEGLIGIBLE * near.max())
+        kernels |= allowed & (near > _NOT_NEAR * near.max())
     cuts = pool.relevant(centre, first[0])
     rank = np.where(allowed & ~kernels, pool.half_forms[cuts].mean(axis=0), -np.inf)
     kernels[_highest(rank, max(first[3], first[2] - int(kernels.sum())))] = True
