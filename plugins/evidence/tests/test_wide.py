@@ -67,8 +67,10 @@ def test_the_curvature_in_vectors_is_the_one_in_a_matrix(
     )
 
 
-def test_the_priors_alone_have_the_same_curvature() -> None:
-    prior = prior_curvature(7, 50.0, 20)
+# without groups and with them
+@pytest.mark.parametrize("n_scales", [20, 21])
+def test_the_priors_alone_have_the_same_curvature(n_scales: int) -> None:
+    prior = prior_curvature(7, 50.0, n_scales)
     found = LowRankCurvature.of(7, 50.0, [np.zeros((1, len(prior)))])
     np.testing.assert_allclose(dense(found), prior, atol=1e-12)
 

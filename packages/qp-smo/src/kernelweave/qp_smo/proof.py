@@ -129,6 +129,17 @@ class BoxTasks:
         return {**kernel, "points": points, "offsets": [decimal(b) for b in solution.intercept]}
 
 
+def problem_of(model: object) -> Any:
+    """Return the problem that a fitted model solved; raise TypeError where there is not one."""
+    problem = getattr(model, "problem_", None)
+    if problem is None or hasattr(model, "estimators_"):
+        raise TypeError(
+            f"prove takes a fitted model of one problem, got {type(model).__name__}: fit it first, "
+            "or prove each of its estimators_"
+        )
+    return problem
+
+
 def proof_of(
     kind: str,
     sizes: tuple[int, int],

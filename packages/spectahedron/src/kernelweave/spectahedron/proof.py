@@ -17,6 +17,7 @@ from kernelweave.qp_smo.proof import (
     UnprovedError,
     decimal,
     factor,
+    problem_of,
     proof_of,
     require_gap,
     vector,
@@ -72,12 +73,7 @@ def prove(model: BaseEstimator, *, tol: float = 1e-4, max_time: float | None = N
     >>> proof.lower <= model.result_.upper_bound * (1 + 1e-6)
     True
     """
-    problem: Any = getattr(model, "problem_", None)
-    if problem is None or hasattr(model, "estimators_"):
-        raise TypeError(
-            f"prove takes a fitted model of one problem, got {type(model).__name__}: fit it first, "
-            "or prove each of its estimators_"
-        )
+    problem = problem_of(model)
     family = problem.family
     if not isinstance(family, TessellatedFamily) or family.order is not None:
         raise UnprovedError(

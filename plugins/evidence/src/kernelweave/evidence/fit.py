@@ -180,7 +180,7 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
     # of a wide table the other dimensions have views alone
     own = min(n_dimensions, KEPT[-1])
     require(
-        evidence_bytes(own, n, len(rows.targets))
+        evidence_bytes(own, n, len(rows.targets), grouped=rows.group is not None)
         + (8 * _VIEWS * n + _HEADS) * (n_dimensions - own),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
         alternative="raise {memory_limit} or give fewer rows or columns",

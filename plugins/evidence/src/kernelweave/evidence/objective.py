@@ -60,7 +60,7 @@ class Evidence:
         self.free = self._terms.free
         self.n_evaluations = 0
         n = self.points.n_points
-        self._wide = is_wide(len(self.match_weight), n)
+        self._wide = is_wide(len(self.match_weight), n, grouped=len(self.points.G) > 0)
         self._square = np.zeros((n, n))
         self._packed = np.empty(n * (n + 1) // 2)
         self._share = np.ones(n) if self.weight is None else 1.0 / self.weight
@@ -136,22 +136,26 @@ class Evidence:
         return factor if info == 0 else None
 
 
-def is_wide(n_dimensions: int, n_points: int) -> bool:
+def is_wide(n_dimensions: int, n_points: int, *, grouped: bool = False) -> bool:
     """Return whether a matrix of all scales would dominate the cost of a fit."""
-    n_scales = 2 * n_dimensions + N_TERMS + 1
+    n_scales = 2 * n_dimensions + N_TERMS + grouped + 1
     return n_scales > max(_MANY, 2 * n_points)
 
 
-def evidence_bytes(n_dimensions: int, n_points: int, n_outputs: int) -> int:
+def evidence_bytes(
+    n_dimensions: int, n_points: int, n_outputs: int, *, grouped: bool = False
+) -> int:
     """Return the memory that a fit of the scales takes at most, rows and their views included.
 
     The terms of all pairs and S; the views of all rows and of a fold; what every scale does to the
     kernel times the probes; and the curvature, a matrix of the scales or some vectors of them.
+    `grouped`: whether a column names groups, which have a term of their own.
     """
-    n, m = n_points, 2 * n_dimensions + N_TERMS + 1
-    probes = max(1, min(_PROBES, n_outputs, m // (2 * n) if is_wide(n_dimensions, n) else _PROBES))
-    curvature = 4 * probes * n * m if is_wide(n_dimensions, n) else 2 * n * m + 5 * m * m
-    pairs, views = n * n * 11 // 2, 12 * n * n_dimensions
+    n, m = n_points, 2 * n_dimensions + N_TERMS + grouped + 1
+    wide = is_wide(n_dimensions, n, grouped=grouped)
+    probes = max(1, min(_PROBES, n_outputs, m // (2 * n) if wide else _PROBES))
+    curvature = 4 * probes * n * m if wide else 2 * n * m + 5 * m * m
+    pairs, views = n * n * (11 + grouped) // 2, 12 * n * n_dimensions
     return 8 * (pairs + views + probes * n * m + curvature)
 
 

@@ -21,6 +21,7 @@ from kernelweave.qp_smo.proof import (
     decimal,
     factor,
     on_grid,
+    problem_of,
     proof_of,
     require_gap,
     triangle,
@@ -77,12 +78,7 @@ def prove(model: BaseEstimator, *, tol: float = 1e-5) -> Proof:
     >>> proof.lower <= model.result_.upper_bound * (1 + 1e-9)
     True
     """
-    problem: Any = getattr(model, "problem_", None)
-    if problem is None or hasattr(model, "estimators_"):
-        raise TypeError(
-            f"prove takes a fitted model of one problem, got {type(model).__name__}: fit it first, "
-            "or prove each of its estimators_"
-        )
+    problem = problem_of(model)
     degree = int(getattr(problem.family, "degree", 1))
     stored = np.asarray(problem.family.fit_grams(problem.X).grams, dtype=np.float64)
     rounded = [on_grid(K) for K in stored]

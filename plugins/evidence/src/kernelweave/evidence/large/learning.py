@@ -265,10 +265,12 @@ def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
     numbers = matrices * n_landmarks**2
     # of the drawn rows their parts, of landmarks their views and sides
     numbers += (2 * len(seen.sample) + 8 * n_landmarks) * n_dimensions
-    if seen.views.group is not None:
+    grouped = seen.views.group is not None
+    if grouped:
         # sums of a block's groups
         numbers += BLOCK * n_landmarks
-    metric = evidence_bytes(n_dimensions, min(plan.metric_rows, len(seen.sample)), n_outputs)
+    n_metric = min(plan.metric_rows, len(seen.sample))
+    metric = evidence_bytes(n_dimensions, n_metric, n_outputs, grouped=grouped)
     require(
         int(8 * numbers) + metric + width * n_landmarks * n_held,
         f"{n_landmarks} landmarks of {seen.n_rows} rows and {n_dimensions} dimensions",
