@@ -89,9 +89,9 @@ class TestLevels:
 
     def test_at_most_so_many_levels(self) -> None:
         X = pd.DataFrame({"a": list("aaaabbbccd") * 2})
-        levels = ColumnEncoder(max_levels=3).fit(X).dimensions_[0].levels
+        levels = ColumnEncoder(max_categories=3).fit(X).dimensions_[0].levels
         assert levels == ("a", "b", "(rare)")
-        assert ColumnEncoder(max_levels=4).fit(X).dimensions_[0].levels == tuple("abcd")
+        assert ColumnEncoder(max_categories=4).fit(X).dimensions_[0].levels == tuple("abcd")
 
     def test_a_share_of_the_rows(self) -> None:
         X = pd.DataFrame({"a": ["a"] * 90 + ["b"] * 6 + ["c"] * 4})
@@ -359,8 +359,8 @@ class TestStatistics:
     @pytest.mark.parametrize(
         ("parameters", "message"),
         [
-            ({"max_levels": 1}, "max_levels must be an integer >= 2, got 1"),
-            ({"max_levels": 2.5}, "max_levels must be an integer >= 2, got 2.5"),
+            ({"max_categories": 1}, "max_categories must be an integer >= 2, got 1"),
+            ({"max_categories": 2.5}, "max_categories must be an integer >= 2, got 2.5"),
             ({"min_frequency": 0}, "min_frequency must be .* got 0"),
             ({"min_frequency": 1.5}, "min_frequency must be .* got 1.5"),
             ({"min_frequency": True}, "min_frequency must be .* got True"),

@@ -75,13 +75,13 @@ class EvidenceModel(Explained, Estimator):
         "first.",
         default=PRECISIONS,
     )
-    max_levels: int = parameter(
-        "Words that a column keeps apart at most; the rarest share a level.",
+    max_categories: int = parameter(
+        "Maximum number of categories per column; the rarest are merged.",
         default=10_000,
         rule=integer(2),
     )
     min_frequency: float = parameter(
-        "Words in fewer rows, or as a fraction in a smaller share of them, share a level.",
+        "Categories in fewer training rows, or as a float in a smaller share of them, are merged.",
         default=1,
         kind="int or float",
     )

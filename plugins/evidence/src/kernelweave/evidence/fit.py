@@ -62,7 +62,7 @@ def fit_table(
 ) -> tuple[FitResult, list[Warning]]:  # fmt: skip
     """Read a table and fit it within the limits of a draft; return what was found, and doubts."""
     state = check_random_state(model.random_state)
-    encoder = ColumnEncoder(model.max_levels, model.min_frequency, model.kinds)
+    encoder = ColumnEncoder(model.max_categories, model.min_frequency, model.kinds)
     found: dict[str, Any] | None = None
     doubts: list[Warning] = []
 

@@ -40,7 +40,7 @@ class ColumnEncoder:
 
     Parameters
     ----------
-    max_levels : int, default=256
+    max_categories : int, default=256
         Maximum number of categories per column; the rarest are merged.
     min_frequency : int or float, default=2
         Categories in fewer training rows, or as a float in a smaller share of them, are merged.
@@ -74,11 +74,11 @@ class ColumnEncoder:
 
     def __init__(
         self,
-        max_levels: int = 256,
+        max_categories: int = 256,
         min_frequency: float = 2,
         kinds: Mapping[str, str] | None = None,
     ) -> None:
-        self.max_levels = max_levels
+        self.max_categories = max_categories
         self.min_frequency = min_frequency
         self.kinds = kinds
 
@@ -108,7 +108,7 @@ class ColumnEncoder:
         TypeError
             If a value is not a number, text, boolean, date or missing.
         """
-        integer(2).check("max_levels", self.max_levels)
+        integer(2).check("max_categories", self.max_categories)
         _FREQUENCY.check("min_frequency", self.min_frequency)
         table = self._read(X, estimator, reset=True)
         if len(table) < 2:
@@ -247,7 +247,7 @@ class ColumnEncoder:
             columns.words,
             weight,
             remarks,
-            max_levels=int(self.max_levels),
+            max_categories=int(self.max_categories),
             min_frequency=self.min_frequency,
             asked=[name for name, kind in kinds.items() if kind == "category"],
         )

@@ -44,14 +44,14 @@ class Levels:
         cls,
         words: Words,
         *,
-        max_levels: int,
+        max_categories: int,
         min_frequency: float,
         weight: FloatArray | None = None,
     ) -> Levels:
         """Learn the levels from training rows.
 
         - `words`: the column
-        - `max_levels`: words beyond the most frequent ones share a level
+        - `max_categories`: words beyond the most frequent ones share a level
         - `min_frequency`: how often a word must be seen, or in which share of the rows, to be no
           rare one
         - `weight` of shape (n_rows,): 2 counts a row twice
@@ -62,7 +62,7 @@ class Levels:
         ).astype(np.float64)
         of_gap, counts = mass[0], mass[1:]
         least = min_frequency * mass.sum() if isinstance(min_frequency, float) else min_frequency
-        own, rare = _split(words.labels, counts, least, max_levels - 1)
+        own, rare = _split(words.labels, counts, least, max_categories - 1)
         labels = [words.labels[i] for i in own]
         shares = [counts[i] for i in own]
         lookup = {label: code for code, label in enumerate(labels)}
@@ -108,7 +108,7 @@ def _split(
     seen = [int(i) for i in np.flatnonzero(counts > 0.0)]
     ranked = sorted(seen, key=lambda i: (-counts[i], labels[i]))
     frequent = [i for i in ranked if counts[i] >= least]
-    # max_levels counts the shared level only where there is one
+    # max_categories counts the shared level only where there is one
     if len(frequent) < len(ranked) or len(frequent) > most + 1:
         frequent = frequent[:most]
     rare = sorted(set(ranked) - set(frequent))

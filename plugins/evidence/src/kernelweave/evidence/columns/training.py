@@ -234,7 +234,7 @@ def fit_levels(
     weight: FloatArray | None,
     remarks: ColumnRemarks,
     *,
-    max_levels: int,
+    max_categories: int,
     min_frequency: float,
     asked: Collection[str] = (),
 ) -> list[LevelColumn]:
@@ -245,7 +245,7 @@ def fit_levels(
     kept: list[LevelColumn] = []
     seen: dict[bytes, str] = {}
     for position, name, column in words:
-        fit = partial(Levels.fit, column, max_levels=max_levels, weight=weight)
+        fit = partial(Levels.fit, column, max_categories=max_categories, weight=weight)
         levels = fit(min_frequency=min_frequency)
         by_chance = len(column) < FEWEST_ROWS and RARE not in levels.labels
         if levels.recurring <= _RECURRING and not by_chance and name not in asked:

@@ -68,7 +68,7 @@ class TunedRBF:
         order: FloatArray | None = None,
     ) -> TunedRBF:
         """Tune, by folds of whole groups or of later rows where they are given, and learn."""
-        self._encoder = ColumnEncoder(max_levels=MOST_CATEGORIES).fit(X, weight)
+        self._encoder = ColumnEncoder(max_categories=MOST_CATEGORIES).fit(X, weight)
         numbers, codes = with_gaps(self._encoder, X)
         self._columns = _prepared(numbers.shape[1], codes, self.task, self.seed)
         Z = self._columns.fit_transform(np.hstack([numbers, codes]), y)

@@ -43,7 +43,7 @@ class BoostedTrees:
 
     def fit(self, X: Rows, y: Labels, weight: FloatArray | None = None) -> BoostedTrees:
         """Learn the columns and the trees."""
-        self._encoder = ColumnEncoder(max_levels=MOST_CATEGORIES).fit(X, weight)
+        self._encoder = ColumnEncoder(max_categories=MOST_CATEGORIES).fit(X, weight)
         if self.task == "classification":
             # not every library takes text as labels
             self.classes_, y = np.unique(y, return_inverse=True)
