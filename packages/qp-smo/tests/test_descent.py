@@ -6,10 +6,9 @@ from kernelweave.kernels_core import SolveStatus
 from kernelweave.kernels_core.grams import GramStack, LowRankStack
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
-from kernelweave.qp_smo.learners import descend
 from kernelweave.qp_smo.problem import Budget
 from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
-from kernelweave.qp_smo.unstored import rates
+from kernelweave.qp_smo.unstored import descend, rates
 
 N = 240
 ENDS = [0, 30, 34, 90]

@@ -11,19 +11,12 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.formula.learner import Solution, collect, sum_rounded
-from kernelweave.kernels_core.grams import (
-    KernelArray,
-    LowRankOperator,
-    UnstoredKernel,
-    as_gram,
-    check_gram,
-)
+from kernelweave.kernels_core.grams import KernelArray, UnstoredKernel, as_gram, check_gram
 from numpy.typing import ArrayLike
 
-from . import _njit_descent
 from .bounds import FunctionValues, dual_value, kkt_violation, primal_bound
-from .engine import Backend, Outcome, solve_box
-from .point import GridPoint, starting_point
+from .engine import Backend, solve_box
+from .point import GridPoint
 from .problem import (
     BoxProblem,
     Budget,
@@ -34,94 +27,7 @@ from .problem import (
     regression,
 )
 from .svm import DEFAULT_MAX_ITER, solution_from
-from .unstored import rates, solve_by_blocks
-
-# sweeps over the samples that may still move, between two looks at all of them: more where they
-# are few, as long as a look costs more
-_SWEEPS, _MOST_SWEEPS = 8, 64
-# such rounds at most, and those in which the violation must halve; blocks of samples go on from
-# there, for which few are left
-_ROUNDS, _PATIENCE = 200, 20
-# what a sample at a bound cannot take of its share is shared again
-_SHARES = 4
-
-
-def _balanced(u: FloatArray, problem: BoxProblem) -> FloatArray:
-    """Return u with a sum of 0, moved where it is free: what is at a bound stays there."""
-    u = u.copy()
-    for _ in range(_SHARES):
-        free = np.flatnonzero((u > problem.lower) & (u < problem.upper) & (u != 0.0))
-        if len(free):
-            share = float(u.sum()) / len(free)
-            u[free] = np.clip(u[free] - share, problem.lower[free], problem.upper[free])
-    return starting_point(u, problem.lower, problem.upper)
-
-
-def _is_over(budget: Budget, n_iter: int) -> bool:
-    return budget.expired or n_iter >= budget.max_iter
-
-
-def descend(
-    problem: BoxProblem, start: FloatArray | None, budget: Budget
-) -> tuple[FloatArray, int]:
-    """Return a dual point that violates its conditions by half of ``tol``, or slowly less.
-
-    Coordinate descent (Hsieh and others, "A dual coordinate descent method for large-scale linear
-    SVM", ICML 2008) with the sum of u held to 0 by a multiplier and its square. Samples that a
-    look at all of them finds stuck at a bound are left out until the next.
-
-    `problem`: whose K is an `UnstoredKernel` of a `LowRankOperator`; `start` of shape (n,). Returns
-    `u` of shape (n,); `n_iter`: samples visited.
-    """
-    kernel: Any = problem.K
-    gram: LowRankOperator = kernel.entries
-    diagonal = gram.diagonal()
-    rho = float(diagonal.mean())
-    u = np.zeros(len(diagonal)) if start is None else start.copy()
-    draw, b, n_iter, best, least = np.random.RandomState(0), 0.0, 0, u, np.inf
-    halved, at = np.inf, 0
-    for k in range(_ROUNDS):
-        u = _balanced(u, problem)
-        v = gram.sums(u)
-        up, down = rates(problem, u, gram.values(v))
-        high, low = float(up.max()), float(down.min())
-        violation = high - low
-        if violation < least:
-            best, least = u.copy(), violation
-        if violation <= 0.5 * halved:
-            halved, at = violation, k
-        is_slow = k - at >= _PATIENCE
-        if violation <= 0.5 * budget.tol or is_slow or _is_over(budget, n_iter):
-            break
-        middle = 0.5 * (high + low)
-        stuck = (up < middle - violation) & (down > middle + violation)
-        free = np.flatnonzero(~stuck)
-        if n_iter == 0:
-            b = middle
-        for _ in range(min(_MOST_SWEEPS, max(_SWEEPS, 2 * len(u) // len(free)))):
-            order = draw.permutation(free)
-            total = _njit_descent.sweep(
-                gram.factors, gram.begin, gram.end, gram.weights[gram.used], order, problem.p,
-                problem.lower, problem.upper, problem.epsilon, diagonal, rho, b, u, v,
-            )  # fmt: skip
-            b += rho * total
-            n_iter += len(order)
-    return best, n_iter
-
-
-def solve_unstored(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
-    """Solve in blocks, low-rank factors first by descent; only the blocks' rows are counted."""
-    kernel = problem.K
-    assert isinstance(kernel, UnstoredKernel)
-    log: tuple[str, ...] = ()
-    n_visited = 0
-    if isinstance(kernel.entries, LowRankOperator):
-        start, n_visited = descend(problem, start, budget)
-        log = (f"descent: {n_visited} samples visited",)
-    run = solve_by_blocks(problem, start, budget)
-    log += (f"blocks: {run.n_blocks} blocks, {run.n_iter} steps, {run.status.value}",)
-    n_iter = n_visited + run.n_iter
-    return Outcome(run.feasible, run.status, n_iter, float(run.n_rows), "blocks", log)
+from .unstored import solve_unstored
 
 
 def _part(problem: BoxProblem, found: DualSolution) -> Solution:
@@ -191,7 +97,7 @@ class BoxLearner(ABC):
         tol : float
         max_time : float, optional
             Seconds for all tasks together.
-        backend : {"auto", "smo", "interior-point", "libsvm"}
+        backend : {"auto", "smo", "interior-point"}
         check : bool
             Whether to check that K is finite and symmetric.
         max_iter : int

@@ -25,7 +25,6 @@ THIRD_PARTY = (
     "pyarrow",
     "cvxpy",
     "clarabel",
-    "libsvm-official",
     "mosek",
 )
 
