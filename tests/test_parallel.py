@@ -26,8 +26,8 @@ from kernelweave.baselines import (
 from kernelweave.kernels_core import PrecomputedGrams, config_context
 from kernelweave.kernels_core.config import effective_threads
 from kernelweave.mkl_sparse import SparseMKLClassifier
-from kernelweave.papers import Cell
 from kernelweave.papers.engine.running import KeptCells, compute_all
+from kernelweave.papers.plan import Cell
 from kernelweave.qp_smo import solve_kernel_weights, solve_svc
 from kernelweave.ridge_mkl import RidgeMKLClassifier
 from kernelweave.vv_rkhs import MatrixValuedKernelClassifier

@@ -32,7 +32,7 @@ PACKAGES = {
     "kernelweave.evidence": "Kernels chosen by the evidence, for tables as they are.",
     "kernelweave.granger": "Nonlinear Granger-causality graphs of time series.",
     "kernelweave.workbench": "Saved models and pictures behind the command line.",
-    "kernelweave.papers": "The papers' tables and figures, and what one is made of.",
+    "kernelweave.papers": "The papers' tables and figures.",
 }
 # values, which have no docstring of their own at the place where they are exported
 VALUES = {

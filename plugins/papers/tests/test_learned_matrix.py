@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 from kernelweave.kernels_core.families import TessellatedFamily
-from kernelweave.papers import Request, Sheet, tables
+from kernelweave.papers import Request, tables
+from kernelweave.papers.plan import Sheet
 from kernelweave.papers.study import learned_matrix
 from kernelweave.papers.study.learned_matrix import (
     STRENGTHS,

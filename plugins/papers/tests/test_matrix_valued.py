@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.papers import Request, Sheet, tables
+from kernelweave.papers import Request, tables
 from kernelweave.papers.matrix_valued.rivals import METHODS, SETS, samples
+from kernelweave.papers.plan import Sheet
 from matplotlib.figure import Figure
 
 

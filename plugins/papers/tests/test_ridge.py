@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.papers import Drawing, MissingDataError, Request, Sheet, tables
+from kernelweave.papers import Request, tables
 from kernelweave.papers.data import drawn, load
 from kernelweave.papers.engine.verdicts import FAILS, HOLDS, OPEN, WIDTHS, claim
+from kernelweave.papers.plan import Drawing, MissingDataError, Sheet
 from kernelweave.papers.ridge import protocol
 from kernelweave.papers.ridge.figures import DEGREES
 from matplotlib.figure import Figure

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from kernelweave import qp_smo, relaxations
-from kernelweave.papers import MissingDataError, Request, tables
+from kernelweave.papers import Request, tables
 from kernelweave.papers.engine.sections import grid
 from kernelweave.papers.engine.verdicts import claims_on, verdict
 from kernelweave.papers.measuring import settled
-from kernelweave.papers.plan import SHIPPED
+from kernelweave.papers.plan import SHIPPED, MissingDataError
 from kernelweave.papers.sparse import optima, sets
 from kernelweave.papers.sparse.fits import measure_fifty
 from kernelweave.papers.sparse.question import BASELINES
@@ -225,8 +225,8 @@ def pixels_of(sheet):
     pixels = 0.0
     for i, head in enumerate(made.heads):
         # heads break between words, numbers do not
-        values = [row[i].text for row in made.rows if row[i].is_number or i == 0]
-        longest = max(len(word) for word in [*head.text.split(), *values])
+        values = [row[i] for row in made.rows] if made.numeric[i] or i == 0 else []
+        longest = max(len(word) for word in [*head.split(), *values])
         # of the page's style: .92 of 16 pixels, characters .56 of that, a gap of .8
         pixels += 0.92 * 16 * 0.56 * longest + 0.8 * 16
     return pixels

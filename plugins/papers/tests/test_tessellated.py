@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelweave.papers import Drawing, MissingDataError, Plan, Request, Sheet, tables
+from kernelweave.papers import Request, tables
 from kernelweave.papers.data import printed
+from kernelweave.papers.plan import Drawing, MissingDataError, Plan, Sheet
 from kernelweave.papers.tessellated import accuracy
 from kernelweave.papers.tessellated.accuracy import COSTS, measure, seconds_of, theirs
 from kernelweave.papers.tessellated.methods import methods_for

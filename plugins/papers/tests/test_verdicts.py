@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernelweave.papers import Cell, PaperTable, Plan, Request, Sheet, tables
+from kernelweave.papers import Request, tables
 from kernelweave.papers.data import printed
 from kernelweave.papers.engine.verdicts import (
     FAILS,
@@ -24,6 +24,7 @@ from kernelweave.papers.engine.verdicts import (
     verdict,
     with_verdicts,
 )
+from kernelweave.papers.plan import Cell, PaperTable, Plan, Sheet
 from scipy.stats import ttest_rel
 
 LESS = Claim("t", "a is less than b", "a", ("b",))

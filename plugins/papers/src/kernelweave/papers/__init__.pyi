@@ -1,14 +1,4 @@
-from .plan import Cell, Drawing, MissingDataError, PaperTable, Plan, Request, Sheet, tables
+from .plan import Request, tables
 
-__all__ = [
-    "Cell",
-    "Drawing",
-    "MissingDataError",
-    "PaperTable",
-    "Plan",
-    "Request",
-    "Sheet",
-    "__version__",
-    "tables",
-]
+__all__ = ["Request", "__version__", "tables"]
 __version__: str

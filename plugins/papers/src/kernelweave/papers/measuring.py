@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from kernelweave.workbench.scoring.scores import of_independent
+from kernelweave.workbench.scoring.scores import mean_interval
 from numpy.typing import ArrayLike
 
 CLASSES = "classification"
@@ -105,14 +105,11 @@ def interval(numbers: Iterable[float]) -> tuple[float | None, float | None, floa
     >>> [round(end, 3) for end in interval([1.0, 2.0, 3.0])]
     [-0.484, 2.0, 4.484]
     """
-    from scipy.stats import t
-
     found = list(numbers)
     if len(found) < 2:
         return None, mean(found), None
-    middle = float(np.mean(found))
-    half = float(t.ppf(0.975, len(found) - 1) * np.std(found, ddof=1) / np.sqrt(len(found)))
-    return middle - half, middle, middle + half
+    middle, low, high = mean_interval(found)
+    return low, middle, high
 
 
 def plus_minus(numbers: Iterable[float]) -> str | None:
@@ -152,7 +149,7 @@ def in_words(values: Sequence[float]) -> str | None:
     >>> in_words([1.0, 2.0, 3.0])
     '+2.0 (-0.5 to +4.5)'
     """
-    if len(values) < 2:
-        return f"{values[0]:+.1f}" if values else None
-    found = of_independent(values)
-    return f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f})"
+    low, middle, high = interval(values)
+    if middle is None:
+        return None
+    return f"{middle:+.1f}" if low is None else f"{middle:+.1f} ({low:+.1f} to {high:+.1f})"

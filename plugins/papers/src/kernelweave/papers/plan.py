@@ -73,16 +73,9 @@ class Request:
     def data_file(self, name: str) -> str:
         """Return where the samples of a file are, for the argument of a cell.
 
-        Parameters
-        ----------
-        name : str
-            Relative to the data folder, such as ``"wine.csv"``.
-
-        Returns
-        -------
-        str
-            Its path; where it is not there, the mark of the same samples in scikit-learn, or that
-            of a missing file: `Cell.missing_files` names it, and who reads it is refused.
+        That is its path in the data folder; where it is not there, the mark of the same samples in
+        scikit-learn, or that of a missing file: `Cell.missing_files` names it, and who reads it is
+        refused.
 
         Examples
         --------
@@ -99,19 +92,12 @@ class Request:
 class Cell:
     """One piece of work whose result is kept.
 
-    Parameters
-    ----------
-    key : str
-        Unique in its plan, such as ``"wine/SimpleMKL"``.
-    compute : callable
-        A function of a module (not a lambda: it may run in another process), called with
-        ``arguments``; returns what JSON can hold.
-    arguments : mapping
-        What JSON can hold. A result is kept for the same arguments of the same version only.
-    seconds : float
-        An estimate of its time on one core.
-    is_reduced : bool
-        Whether the cell does less than the paper did, as ``quick`` asks.
+    - `key`: unique in its plan, such as ``"wine/SimpleMKL"``
+    - `compute`: a function of a module (not a lambda: it may run in another process), called with
+      ``arguments``; returns what JSON can hold
+    - `arguments`: what JSON can hold; a result is kept for the same ones of the same version only
+    - `seconds`: an estimate of its time on one core
+    - `is_reduced`: whether the cell does less than the paper did, as ``quick`` asks
     """
 
     key: str
@@ -150,18 +136,12 @@ def _missing_in(value: object) -> Iterator[str]:
 class Sheet:
     """A table to show.
 
-    Parameters
-    ----------
-    title : str
-    columns : sequence of str
-        The heads; one that ends in ``(paper)`` holds what the paper prints.
-    rows : sequence of sequence
-        Text, numbers, or None: in a paper's column for what it leaves empty, in a column of ours
-        for what was not computed. What cannot have a figure says in a word why.
-    notes : sequence of str
-        Sentences below the table: what differs from the paper and why.
-    is_aggregate : bool
-        Whether it is over all cells of its table: a run without some of them does not show it.
+    - `columns`: the heads; one that ends in ``(paper)`` holds what the paper prints
+    - `rows`: text, numbers, or None: in a paper's column for what it leaves empty, in a column of
+      ours for what was not computed. What cannot have a figure says in a word why
+    - `notes`: sentences below the table: what differs from the paper and why
+    - `is_aggregate`: whether it is over all cells of its table: a run without some of them does not
+      show it
     """
 
     title: str
@@ -172,11 +152,6 @@ class Sheet:
 
     def without_empty_columns(self) -> Sheet:
         """Return the sheet without the columns in which no row that was run has a value.
-
-        Returns
-        -------
-        Sheet
-            Such as without the spread over splits where there was one split.
 
         Examples
         --------
@@ -193,13 +168,9 @@ class Sheet:
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
     def empty(self) -> list[str]:
-        """Return where a figure of ours is missing, as ``"row, column"``.
+        """Return where a figure of ours is missing or not finite, as ``"row, column"``.
 
-        Returns
-        -------
-        list of str
-            None and numbers that are not finite, outside the paper's columns; a sheet without a
-            row is one such place.
+        A sheet without a row is one such place.
 
         Examples
         --------
@@ -228,14 +199,7 @@ def _is_told(value: Value) -> bool:
 class Drawing:
     """A picture to show.
 
-    Parameters
-    ----------
-    title : str
-    description : str
-        What a reader who does not see it must know.
-    draw : callable
-        Draws into an empty matplotlib figure.
-    notes : sequence of str
+    `description`: what a reader who does not see it must know; `draw`: draws into an empty figure.
     """
 
     title: str
@@ -248,17 +212,8 @@ class Drawing:
 class Plan:
     """The work of a reproduction and how to show it.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        In the order of their importance, each with a key of its own.
-    present : callable
-        From the results by key to `Sheet` and `Drawing` objects. A cell that failed is absent.
-
-    Raises
-    ------
-    ValueError
-        If two cells have one key.
+    `cells`: in the order of their importance, each with a key of its own, else a ValueError;
+    `present`: from the results by key, in which a cell that failed is absent.
     """
 
     cells: Sequence[Cell]
@@ -275,37 +230,15 @@ class Plan:
 class PaperTable(ComponentSpec):
     """A reproduction of a published table or figure.
 
-    Parameters
-    ----------
-    name : str
-        How the command calls it, such as ``"tkl-3"``.
-    target : str
-        ``"module:function"``, imported when the table is planned: a function from a `Request` and
-        the settings to a `Plan`.
-    summary : str
-        One line for listings.
-    paper : str
-        Which paper and which table or figure.
-    settings : mapping of str to object
-        Which of the tables that the function plans.
+    Its target is imported when the table is planned: a function from a `Request` and the settings,
+    which say which of its tables it is, to a `Plan`. `paper`: which paper and which of its tables.
     """
 
     paper: str
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def plan(self, request: Request) -> Plan:
-        """Return the plan.
-
-        Parameters
-        ----------
-        request : Request
-            What the user asked for.
-
-        Returns
-        -------
-        Plan
-            Nothing is computed yet; a cell whose data file is not there says so.
-        """
+        """Return the plan; nothing is computed yet, and a cell without its data file says so."""
         planned: Plan = self.load()(request, **self.settings)
         return planned
 

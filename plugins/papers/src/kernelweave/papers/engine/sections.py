@@ -31,20 +31,13 @@ TITLE = "KernelWeave: the papers' tables and figures"
 
 
 @dataclass(frozen=True)
-class Text:
-    """A cell of a table as it is shown."""
-
-    text: str
-    is_number: bool = False
-
-
-@dataclass(frozen=True)
 class Grid:
-    """A table as it is shown."""
+    """A table as it is shown; columns that are ``numeric`` are set to the right."""
 
     title: str
-    heads: list[Text]
-    rows: list[list[Text]]
+    heads: Sequence[str]
+    numeric: list[bool]
+    rows: list[list[str]]
     notes: Sequence[str]
     is_picture: bool = False
 
@@ -77,56 +70,45 @@ class Section:
     verdicts: list[str] = field(default_factory=list)
 
 
-def shown(value: object) -> Text:
+def shown(value: object) -> str:
     """Return a value as text: four digits of a number, a dash for None.
 
     Examples
     --------
-    >>> shown(0.123456).text, shown(12).text, shown(None).text, shown("yes").text
+    >>> shown(0.123456), shown(12), shown(None), shown("yes")
     ('0.1235', '12', '–', 'yes')
     """
-    if value is None:
-        return Text(NOTHING)
     if isinstance(value, bool):
-        return Text("yes" if value else "no")
-    if isinstance(value, numbers.Integral):
-        return Text(str(value), is_number=True)
-    if isinstance(value, numbers.Real):
-        return Text(f"{value:.4g}" if math.isfinite(value) else "none", is_number=True)
-    return Text(str(value))
+        return "yes" if value else "no"
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
+        return f"{value:.4g}" if math.isfinite(value) else "none"
+    return NOTHING if value is None else str(value)
 
 
 def grid(sheet: Sheet) -> Grid:
-    """Return a sheet as text; a column with a number is set to the right, its head too."""
+    """Return a sheet as text."""
     sheet = sheet.without_empty_columns()
     rows = [[shown(value) for value in row] for row in sheet.rows]
-    heads = []
-    for i, head in enumerate(sheet.columns):
-        column = [row[i] for row in rows if i < len(row) and row[i].text != NOTHING]
-        is_number = any(each.is_number for each in column)
-        heads.append(Text(head, is_number))
-        _even(i, sheet.rows, rows)
-        for row in rows:
-            if i < len(row):
-                row[i] = replace(row[i], is_number=is_number)
-    return Grid(sheet.title, heads, rows, sheet.notes)
+    numeric = [_even(i, sheet.rows, rows) for i in range(len(sheet.columns))]
+    return Grid(sheet.title, sheet.columns, numeric, rows, sheet.notes)
 
 
-def _even(i: int, values: Sequence[Sequence[Any]], rows: list[list[Text]]) -> None:
-    """Give the numbers of a column equally many decimals, where they are of one size."""
+def _even(i: int, values: Sequence[Sequence[Any]], rows: list[list[str]]) -> bool:
+    """Return whether a column has numbers; those of one size get equally many decimals."""
     found = {
         j: float(row[i])
         for j, row in enumerate(values)
-        if i < len(row) and rows[j][i].is_number and math.isfinite(row[i])
+        if i < len(row) and isinstance(row[i], numbers.Real) and not isinstance(row[i], bool)
     }
-    sizes = sorted(abs(value) for value in found.values() if value)
-    texts = [rows[j][i].text for j in found]
-    if not sizes or sizes[-1] > 1000 * sizes[0] or any("e" in text for text in texts):
-        return
-    printed = max(len(text.partition(".")[2]) for text in texts)
-    decimals = min(printed, max(3 - math.floor(math.log10(sizes[len(sizes) // 2])), 0))
-    for j, value in found.items():
-        rows[j][i] = Text(f"{value:.{decimals}f}", is_number=True)
+    finite = {j: value for j, value in found.items() if math.isfinite(value)}
+    sizes = sorted(abs(value) for value in finite.values() if value)
+    texts = [rows[j][i] for j in finite]
+    if sizes and sizes[-1] <= 1000 * sizes[0] and not any("e" in text for text in texts):
+        printed = max(len(text.partition(".")[2]) for text in texts)
+        decimals = min(printed, max(3 - math.floor(math.log10(sizes[len(sizes) // 2])), 0))
+        for j, value in finite.items():
+            rows[j][i] = f"{value:.{decimals}f}"
+    return bool(found)
 
 
 def picture(drawing: Drawing, file: str) -> Picture:
@@ -251,10 +233,8 @@ def _shown(item: Grid | Picture) -> str:
 
     if isinstance(item, Picture):
         return f"![{item.description}]({item.file})"
-    rows = [[value.text for value in row] for row in item.rows]
-    aligned = ["right" if head.is_number else "left" for head in item.heads]
-    heads = [head.text for head in item.heads]
-    return tabulate(rows, headers=heads, tablefmt="pipe", colalign=aligned, disable_numparse=True)
+    aligned = ["right" if numeric else "left" for numeric in item.numeric]
+    return tabulate(item.rows, item.heads, tablefmt="pipe", colalign=aligned, disable_numparse=True)
 
 
 def html(sections: Sequence[Section], subtitle: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.workbench.displays.axes import SERIES
-from kernelweave.workbench.scoring.scores import MeanInterval, corrected_resampled
+from kernelweave.workbench.scoring.scores import MeanInterval, mean_interval
 
 from ..data import notes
 from ..measuring import CLASSES, in_words, mean, within
@@ -126,7 +126,7 @@ class SizeResults:
 
 
 def _interval(paired: Sequence[float]) -> MeanInterval | None:
-    return corrected_resampled(paired, 1.0 / (N_FOLDS - 1)) if len(paired) > 1 else None
+    return mean_interval(paired, 1.0 / (N_FOLDS - 1)) if len(paired) > 1 else None
 
 
 def verdict(found: SizeResults) -> Sheet:

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..errors import CommandError
 from .held_out import HeldOut
-from .scores import Score, corrected_resampled, lead
+from .scores import Score, lead, mean_interval
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -141,7 +141,7 @@ class Metric:
             return None
         if n_folds < 2 or not np.isfinite(by_fold).all():
             return None
-        around = corrected_resampled(by_fold, 1.0 / (n_folds - 1))
+        around = mean_interval(by_fold, 1.0 / (n_folds - 1))
         middle, half = self._lead_of_part(first, other, first.fold >= 0), around.high - around.mean
         return middle - half, middle + half
 
