@@ -164,7 +164,7 @@ ELSEWHERE = {
         *("choose_target", "plan_columns", "read_target", "split_by_target"),
     },
     "pictures and files, in the tests of their packages": {
-        *("plot_weights", "plot_output_kernel", "plot_effect", "graph_page"),
+        *("plot_weights", "plot_effect", "graph_page"),
         *("load_model", "save_model", "read_table", "tables"),
     },
 }

@@ -186,6 +186,18 @@ def test_score_is_the_mean_share_of_variance_explained(frame: pd.DataFrame) -> N
         model.score(test[:4])
 
 
+def test_several_stretches_have_one_score(frame: pd.DataFrame) -> None:
+    model = quick(lags=3).fit(frame[:80])
+    parts = [frame[80:105], frame[105:140]]
+    known = np.vstack([each[3:] for each in parts])
+    found = np.vstack([model.forecast(each)[:-1] for each in parts])
+    missed = ((found - known) ** 2).sum(axis=0) / ((known - known.mean(axis=0)) ** 2).sum(axis=0)
+    assert model.score(parts) == pytest.approx(1.0 - missed.mean())
+    assert model.score([parts[0]]) == model.score(parts[0])
+    with pytest.raises(ValueError, match="at least 5 rows, got 25, 3"):
+        model.score([parts[0], parts[1][:3]])
+
+
 def test_intervals_hold_the_share_that_they_promise() -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((1300, 2))

@@ -13,7 +13,6 @@ from kernelweave.granger import (
     GrangerGraph,
     graph_page,
     plot_effect,
-    plot_output_kernel,
     plot_weights,
 )
 from kernelweave.granger.displays import COLOURS, above_the_gap
@@ -183,18 +182,3 @@ def test_a_page_without_p_values_says_that_nothing_is_tested() -> None:
     assert page.count("<figcaption>") == above == 1 < len(model.edges_)
     assert "Nothing here is tested" in page
     assert "adjusted p" not in page
-
-
-@pytest.mark.filterwarnings("ignore:the fits of p came to rest")
-def test_the_output_kernel_of_a_group_is_drawn() -> None:
-    X = np.random.default_rng(0).standard_normal((50, 3))
-    X[1:, 0] += 3 * X[:-1, 1]
-    model = GrangerGraph(groups=["p", "p", "q"], lam=0.1, cv=None).fit(X)
-    middle, right = Figure().subplots(1, 2)
-    plot_weights(model, middle)
-    plot_output_kernel(model, "p", right)
-    assert np.asarray(middle.images[0].get_array()).shape == (2, 2)
-    np.testing.assert_allclose(right.images[0].get_array(), model.output_kernels_[0])
-    assert [label.get_text() for label in right.get_yticklabels()] == ["0", "1"]
-    with pytest.raises(ValueError, match="group must be one of"):
-        plot_output_kernel(model, "r", right)

@@ -2,7 +2,7 @@ from .displays import CausalGraphDisplay
 from .fitted_graph import Forecast
 from .graph import GrangerGraph
 from .linear import LassoVAR, lasso_var
-from .page import graph_page, plot_effect, plot_output_kernel, plot_weights
+from .page import graph_page, plot_effect, plot_weights
 from .series import LaggedSamples, lagged_samples
 from .simulation import GraphScores, lorenz96, random_network, score_graph
 from .target import Effects
@@ -21,7 +21,6 @@ __all__ = [
     "lasso_var",
     "lorenz96",
     "plot_effect",
-    "plot_output_kernel",
     "plot_weights",
     "random_network",
     "score_graph",

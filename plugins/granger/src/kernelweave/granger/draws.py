@@ -53,10 +53,8 @@ class Reduction:
     ) -> tuple[SharedKernels, Matrix]:
         """Return kernels and targets of draws, in the coordinates of each.
 
-        - `back` of shape (n_draws, n_samples): sample of the matrices at each place
-        - `features`: for each draw Z of each kernel that changes otherwise
-        - `Y` of shape (n_draws, n_samples): targets
-        - `dtype`: of the matrices
+        `back` of shape (n_draws, n_samples): sample of the matrices at each place; `features`: for
+        each draw Z of each kernel that changes otherwise; `Y` of shape (n_draws, n_samples).
         """
         columns = [
             np.column_stack([self.moving[order], *Z, y])
@@ -79,11 +77,7 @@ class Reduction:
         return kernels, np.ascontiguousarray(rest[-1][:, :, 0])
 
     def _kernels(self, moving: RealArray, features: list[RealArray]) -> SharedKernels:
-        """Return the kernels of draws.
-
-        `moving` of shape (n_draws, n_coordinates, n_own): W of each draw, Kⱼ = W M Wᵀ for what
-        moves; `features`: for each changing kernel Z of each draw, Kⱼ = Z Zᵀ.
-        """
+        """Return the kernels of draws: W M Wᵀ for each W in ``moving``, Z Zᵀ for ``features``."""
         grams, own = (each.astype(moving.dtype) for each in (self.grams, self.own))
         n, n_kernels = grams.shape[1], len(self.rest) + len(self.still) + len(self.mixed)
 
@@ -116,10 +110,8 @@ def reduction(
 ) -> Reduction | None:
     """Return kernels in coordinates that lose at most an error of each matrix, if these are few.
 
-    - `grams` of shape (n_kernels, n_samples, n_samples): positive semidefinite
-    - `still`, `mixed`: kernels that move, and that change otherwise
-    - `n_features`: columns of those that change otherwise
-    - `error`: see `leading`
+    `still`, `mixed`: kernels that move, and that change otherwise, with `n_features` columns in
+    all.
     """
     rest = np.setdiff1d(np.arange(len(grams)), np.concatenate([still, mixed]))
     most = int(_WORTH * grams.shape[1]) - n_features - 1
@@ -147,24 +139,14 @@ def null_weights(
     seeds: npt.NDArray[np.integer],
     mixed: Mixed | None = None,
 ) -> Matrix:
-    """Return the weights that histories of other groups get by chance, from refits.
+    """Return the weights that histories of other groups get by chance, from refits, one a seed.
 
     Per draw the histories of all other groups move together, see `rearranged`: they keep their
     autocorrelation and their dependence on one another and lose that on the target, whose own
-    history stays, and so do exogenous ones. Single samples drawn anew would compare slow series
-    with white noise, which earns less weight. Moved is what is least: target, own history and
-    exogenous ones, the other way.
-
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
-    - `Y` of shape (n_samples, n_outputs): targets
-    - `seen`: kernels of the model
-    - `stays` of shape (n_kernels,): which kernels see the target's own history or an exogenous one
-    - `share` of shape (n_kernels, n_units): whose each kernel is: a group's, or of one of its lags
-    - `lam`: λ
-    - `task`: the problem
-    - `replicate` of shape (n_samples,): replicate of each sample
-    - `seeds` of shape (n_draws,): one per draw
-    - `mixed`: pairs of the target's own history with one that moves
+    history stays, and so do exogenous ones: the kernels that ``stays`` marks. Single samples drawn
+    anew would compare slow series with white noise, which earns less weight. Moved is what is
+    least: target, own history and exogenous ones, the other way; `mixed` are pairs of its own
+    history with one that moves.
 
     Returns shape (n_draws, n_units), or fewer rows, see `most_draws`: NaN for units that the model
     does not see or that stay.
@@ -244,10 +226,7 @@ class _Problems:
             self.grams = np.ascontiguousarray(grams, dtype=self.dtype)
 
     def of_draws(self, back: Index) -> tuple[SharedKernels, Matrix, float]:
-        """Return kernels, targets and the λ that goes with their number of coordinates.
-
-        `back` of shape (n_draws, n_samples): sample of the matrices at each place.
-        """
+        """Return kernels, targets and the λ that goes with their number of coordinates."""
         features = [
             [pair_features(own[order], other) for own, other in self.mixed.values()]
             for order in back

@@ -22,11 +22,7 @@ _ENOUGH = 8
 
 @dataclass(frozen=True, eq=False)
 class SeriesTable:
-    """A table of series.
-
-    `frame` of shape (n_times, n_nodes): a column per series, its index the times where a column
-    holds dates; `replicates`: label of each row.
-    """
+    """A column per series, indexed by times if there are any; each row's replicate."""
 
     frame: pd.DataFrame
     replicates: list[str] | None
@@ -37,12 +33,11 @@ def read_series(
 ) -> SeriesTable:
     """Read a table with one row per point in time, of any kind that `read_table` reads.
 
-    `path`: the file; `replicate`: the column that names each row's replicate; `drop`: columns that
-    are no nodes; `gaps`: whether cells that are missing are gaps, and no error.
-
-    The first column of dates is the time, by which rows are sorted, with a warning, where they are
-    not. Raises ValueError if the file cannot be read, if a column asked for is missing, or, naming
-    it, for the first cell that is not a finite number and the first column that is constant.
+    `drop`: columns that are no nodes; `gaps`: whether cells that are missing are gaps, and no
+    error. The first column of dates is the time, by which rows are sorted, with a warning, where
+    they are not. Raises ValueError if the file cannot be read, if a column asked for is missing,
+    or, naming it, for the first cell that is not a finite number and the first column that is
+    constant.
     """
     table = read_table(path)
     labels = None

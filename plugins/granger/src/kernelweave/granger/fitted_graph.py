@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .frames import as_frame, extend_index, future_rows, is_frame
+from .frames import as_frame, extend_index, future_rows, is_frame, stack_replicates
 from .graph_parameters import GraphParameters
 from .roles import Roles
-from .series import lag_list
+from .series import lag_list, replicate_codes
 from .target import Effects, TargetFit
 
 if TYPE_CHECKING:
@@ -159,38 +159,38 @@ class FittedGraph(GraphParameters):
 
         Parameters
         ----------
-        X : array-like of shape (n_times, n_columns)
-            One stretch of time, longer than the longest lag.
+        X : array-like of shape (n_times, n_columns), or a list of such
+            One stretch of time, or several, each longer than the longest lag.
         y : None
             Ignored.
 
         Returns
         -------
         float
-            1 for a perfect prediction, 0 for one no better than the mean.
+            1 for a perfect prediction, 0 for one no better than the mean of all stretches.
         """
         from sklearn.metrics import r2_score
 
-        X = self._read(X)
-        if len(X) < max(self.lags_) + 2:
+        table, labels = stack_replicates(X, None)
+        rows = (self._read(table) - self._mean) / self._scale
+        code, far = replicate_codes(labels, len(rows)), max(self.lags_)
+        stretches = [rows[code == k] for k in range(code.max() + 1)]
+        lengths = [len(each) for each in stretches]
+        if min(lengths) <= far or sum(lengths) - far * len(lengths) < 2:
             raise ValueError(
-                f"X must have at least {max(self.lags_) + 2} rows, got {len(X)}: the first "
-                f"{max(self.lags_)} are history"
+                f"X must have at least {far + 2} rows, got {', '.join(map(str, lengths))}: the "
+                f"first {far} of a stretch are history"
             )
         columns = self._roles.driven_columns
-        scaled = (X - self._mean) / self._scale
-        found = self._predict(scaled)[:-1, columns]
-        known = scaled[max(self.lags_) :, columns]
+        found = np.vstack([self._predict(each)[:-1, columns] for each in stretches])
+        known = np.vstack([each[far:, columns] for each in stretches])
         whole = ~(np.isnan(found) | np.isnan(known)).any(axis=1)
         return float(r2_score(known[whole], found[whole]))
 
-    def to_networkx(self, *, passing: bool = True) -> nx.MultiDiGraph:
+    def to_networkx(self) -> nx.MultiDiGraph:
         """Return the graph for networkx, which writes GraphML and other formats.
 
-        Parameters
-        ----------
-        passing : bool, default=True
-            Whether edges that do not pass are left out, where there are p-values.
+        Edges that do not pass are left out, where there are p-values.
 
         Returns
         -------
@@ -202,25 +202,14 @@ class FittedGraph(GraphParameters):
         graph = nx.MultiDiGraph()
         for name, weight in zip(self.group_names_, np.diag(self.graph_).tolist(), strict=True):
             graph.add_node(name, self_weight=weight)
-        for row in self._kept(passing):
+        for row in self._kept():
             source, target = row.pop("source"), row.pop("target")
             graph.add_edge(source, target, key=int(row["lag"]), **row)
         return graph
 
-    def to_dot(self, *, passing: bool = True) -> str:
-        """Return the graph in the DOT language of Graphviz.
-
-        Parameters
-        ----------
-        passing : bool, default=True
-            Whether edges that do not pass are left out, where there are p-values.
-
-        Returns
-        -------
-        str
-            A digraph.
-        """
-        rows = self._kept(passing)
+    def to_dot(self) -> str:
+        """Return the graph in the DOT language of Graphviz, with the edges of `to_networkx`."""
+        rows = self._kept()
         heaviest = max((row["weight"] for row in rows), default=1.0)
         lines = ["digraph {", *(f"  {_quoted(name)};" for name in self.group_names_)]
         for row in rows:
@@ -230,9 +219,9 @@ class FittedGraph(GraphParameters):
             lines.append(f"  {ends} [label={_quoted(label)}, penwidth={width:.2f}];")
         return "\n".join([*lines, "}"]) + "\n"
 
-    def _kept(self, passing: bool) -> list[dict[str, Any]]:
+    def _kept(self) -> list[dict[str, Any]]:
         edges = self.edges_
-        kept = edges[edges["passes"]] if passing and "passes" in edges else edges
+        kept = edges[edges["passes"]] if "passes" in edges else edges
         return [{str(k): value for k, value in row.items()} for row in kept.to_dict("records")]
 
     def _read(self, X: object, *, reset: bool = False) -> Matrix:
@@ -292,18 +281,11 @@ def edge_table(
     adjusted: Matrix | None = None,
     level: float = 0.05,
 ) -> pd.DataFrame:
-    """Return a row per edge of positive weight between different groups.
+    """Return a row per edge of positive weight between different groups, see `edges_`.
 
-    - `names`: of the groups
-    - `weights` of shape (n_groups, n_groups, n_lags or 1): of the edges to the first group from the
-      second
-    - `effects`: of the same edges
-    - `p`, `adjusted`: p-values of each edge, and of all together
-    - `level`: what an adjusted p-value must not exceed for an edge to pass
-
-    ``source``, ``target``, ``lag``, of the strongest effect unless lags have weights of their own,
-    ``effect`` (its sign) and ``weight``, the heaviest first; with p-values ``p_value``,
-    ``adjusted_p_value`` and ``passes``, the smallest first.
+    `weights` of shape (n_groups, n_groups, n_lags or 1); `p`, `adjusted`: likewise, an edge passing
+    where the latter is at most `level`. Where lags have no weights of their own, the lag is that of
+    the strongest effect.
     """
     import pandas as pd
 
@@ -328,16 +310,9 @@ def edge_table(
 
 
 def left_out_errors(grams: RealArray, fit: TargetFit, Y: Matrix, lam: float) -> Matrix:
-    """Return what the model of a target misses at each sample when it is fitted without it.
+    """Return what a target's model misses at each sample when it is fitted without it, as `Y`.
 
     Weights and output kernel are those of all samples.
-
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
-    - `fit`: the fitted model
-    - `Y` of shape (n_samples, n_outputs): targets
-    - `lam`: λ
-
-    Returns shape (n_samples, n_outputs): target minus prediction.
     """
     K = PrecomputedFamily(grams, check=False).combine(fit.weights)
     return LeaveOneOut(K).errors(Y - fit.mean, lam * len(Y), fit.output_kernel)
@@ -355,17 +330,9 @@ def draw_paths(
 ) -> npt.NDArray[np.float64]:
     """Return paths of all columns in standardised units, shape (n_paths, steps, n_columns).
 
-    - `past` of shape (>= max(lags), n_columns): the last rows
-    - `lags`: of a history
-    - `dictionary`: kernels of all histories
-    - `models`: columns that each model predicts, and the model
-    - `errors` of shape (n_samples, n_columns): rows are drawn from these together, so that nodes
-      err together as they did
-    - `future` of shape (steps, n_columns): values of the columns that have no model
-    - `n_paths`: how many
-    - `rng`: draws
-
-    Returns shape (n_paths, steps, n_columns): the paths.
+    They go on after `past`. Rows of `errors`, shape (n_samples, n_columns), are drawn together, so
+    that nodes err together as they did; `future` of shape (steps, n_columns): values of the columns
+    that have no model.
     """
     steps, n_columns = future.shape
     longest = max(lags)

@@ -25,11 +25,9 @@ _AROUND = 12  # frequencies on each side that a peak is compared with
 
 
 def stack_replicates(X: Any, replicates: object) -> tuple[Any, object]:
-    """Return one table and the replicate of each row.
+    """Return one table and the replicate of each row, of a list of tables; else both as they are.
 
-    `X`: a list of tables holds one replicate each, with the same columns; `replicates`: labels of
-    the rows of one table. Table and labels; both as they are where X is one table. Raises
-    ValueError if tables differ in their columns, or labels are given beside a list.
+    Raises ValueError if tables differ in their columns, or labels are given beside a list.
     """
     if not _is_list_of_tables(X):
         return X, replicates
@@ -59,10 +57,9 @@ def _is_list_of_tables(X: object) -> bool:
 
 
 def warn_of_times(X: object, replicate: Index) -> None:
-    """Warn where the steps of the times differ that X, a DataFrame, may have as its index.
+    """Warn, as lags count rows, where steps between times in the index of X, a DataFrame, differ.
 
-    `replicate` of shape (n_times,): replicate of each row. Warns KernelWeaveWarning, as lags count
-    rows. Raises ValueError if times do not rise within a replicate.
+    Raises ValueError if times do not rise within a replicate.
     """
     times = getattr(getattr(X, "index", None), "asi8", None)
     if times is None:
@@ -118,8 +115,8 @@ def is_frame(X: object) -> TypeGuard[pd.DataFrame]:
 def future_rows(future: Any, names: list[str], given: Index, steps: int) -> Matrix:
     """Return the coming rows, shape (steps, n_columns), of a table or a DataFrame by name.
 
-    `names`: of the columns; `given`: those that are read. Raises ValueError if a DataFrame lacks
-    one of them, if the shape is another, or if a value that is read is NaN.
+    Raises ValueError if one of the columns that are read, `given`, is absent or has a gap, or if
+    the shape is another.
     """
     needed = [names[j] for j in given]
     if hasattr(future, "columns"):
@@ -139,11 +136,9 @@ def future_rows(future: Any, names: list[str], given: Index, steps: int) -> Matr
 
 
 def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate: Index) -> bool:
-    """Warn of random walks, trends and shared seasons; return whether there are any.
+    """Warn of random walks, trends and shared seasons, once each; return whether there are any.
 
-    `scaled` of shape (n_times, n_nodes): the series; `names`: of the nodes; `replicate` of shape
-    (n_times,): replicate of each row; only the longest is checked, if it has 50 rows. Warns
-    KernelWeaveWarning once for nonstationary series and once for a shared season.
+    Only the longest replicate is checked, if it has 50 rows.
     """
     longest = scaled[replicate == np.bincount(replicate).argmax()]
     if len(longest) < _LONG:
@@ -175,12 +170,7 @@ def warn_of_draws(
 ) -> None:
     """Warn where a single edge could not pass, however strong.
 
-    - `n_draws`: draws per target
-    - `p_smallest`: the smallest p-value that an edge can have
-    - `n_edges`: tested edges
-    - `level`: what an adjusted p-value must reach
-    - `adjust` in {"bh", "max-t"}: how they are adjusted
-    - `most`: draws that there are
+    `p_smallest`: the smallest p-value that an edge can have; `most`: draws that there are.
     """
     least = 1.0 / (1.0 + n_draws) if adjust == "max-t" else min(1.0, n_edges * p_smallest)
     if least > level:
@@ -221,13 +211,10 @@ def looks_nonstationary(x: Vector) -> bool:
 
 
 def shared_season(X: npt.NDArray[np.float64]) -> tuple[float, Index]:
-    """Return the period that most series have as a sharp peak, and which series.
+    """Return the period in rows that most series share as a sharp peak, and which: none or two.
 
-    A peak is a power of the first differences far above the median around it, which slow series
-    and broad resonances are not.
-
-    `X` of shape (n_times, n_nodes): one replicate. Returns `period`: rows per turn; `sharing`: the
-    nodes with this peak, two at least; none where no season is shared.
+    A peak is a power of the first differences far above the median around it, which slow series and
+    broad resonances are not.
 
     Examples
     --------

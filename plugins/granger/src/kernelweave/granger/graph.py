@@ -187,17 +187,12 @@ class GrangerGraph(FittedGraph):
         penalty = as_penalty(self.penalty, p=self.p, mu=self.mu)
         return TargetSettings(penalty, self.learn_output, self.tol, self.max_iter)
 
-    def _in_parallel(
-        self, function: Callable[..., T], work: Iterable[tuple[object, ...]]
-    ) -> list[T]:
-        """Return ``function(*row)`` for each row of work, several at a time."""
+    def _in_parallel(self, function: Callable[..., T], *columns: Iterable[object]) -> list[T]:
+        """Return ``function(*row)`` for each row of these columns, several at a time."""
         from joblib import Parallel, delayed
 
-        return list(Parallel(n_jobs=self.n_jobs)(delayed(function)(*row) for row in work))
-
-    def _over_targets(self, function: Callable[..., T], *columns: Iterable[object]) -> list[T]:
-        """Return ``function(*row)`` for each target, several at a time."""
-        return self._in_parallel(function, zip(*columns, strict=True))
+        rows = zip(*columns, strict=True)
+        return list(Parallel(n_jobs=self.n_jobs)(delayed(function)(*row) for row in rows))
 
     def _models_alike(self) -> list[tuple[Index, Index, bool]]:
         """Return columns, kernels that are seen, and whether each column is a target of its own.
@@ -260,8 +255,8 @@ class GrangerGraph(FittedGraph):
 
         def errors_of(lams: Vector) -> RealArray:
             pairs = zip(work, starts, strict=True)
-            given = ((*each, lams, start, self.scoring) for each, start in pairs)
-            found, starts[:] = zip(*self._in_parallel(held_out_errors, given), strict=True)
+            given = zip(*((*each, lams, start, self.scoring) for each, start in pairs), strict=True)
+            found, starts[:] = zip(*self._in_parallel(held_out_errors, *given), strict=True)
             errors = np.full((2, len(lams), samples.targets.shape[1]), np.nan)
             # squared errors of all samples count alike, and so do scores of the folds
             parts = [n_held_out, n_held_out if self.scoring is None else len(folds)]
@@ -280,7 +275,7 @@ class GrangerGraph(FittedGraph):
         # what sees all kernels measures their norms once
         whole = PrecomputedFamily(grams, check=False)
         given = [whole if len(each) == len(grams) else grams for each in seen]
-        fits: list[TargetFit] = self._over_targets(
+        fits: list[TargetFit] = self._in_parallel(
             partial(fit_target, exact=True),
             *(given, values, self.lam_.tolist(), [self._task()] * n_targets, seen),
             starts,
@@ -349,15 +344,13 @@ class GrangerGraph(FittedGraph):
         if self.significance == "stability":
             self.n_draws_ = int(self.n_draws)
             whose = [self._share] * n_targets
-            found = self._over_targets(selection_frequencies, *work, whose, *rest, seeds)
+            found = self._in_parallel(selection_frequencies, *work, whose, *rest, seeds)
             self._use_frequencies(np.stack(found, axis=1)[:, :, :n])
             return
         stays = [self._roles.stays(i, self.owner_) for i in self._roles.driven]
         whose, replicate = [self._share] * n_targets, [samples.replicate] * n_targets
         mixed = [self._mixed(i, samples) for i in self._roles.driven]
-        found = self._over_targets(
-            null_weights, *work, stays, whose, *rest, replicate, seeds, mixed
-        )
+        found = self._in_parallel(null_weights, *work, stays, whose, *rest, replicate, seeds, mixed)
         self.n_draws_ = len(found[0])
         null = np.full((n, self.n_draws_, n * self._slots), np.nan)
         null[self._roles.driven] = np.array(found)[:, :, : n * self._slots]

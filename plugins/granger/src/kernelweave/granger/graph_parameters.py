@@ -49,9 +49,8 @@ WIDTHS = (0.1, 0.5, 2.0)
 def default_kernels(n_columns: int) -> list[Kernel]:
     """Return ⟨x, z⟩ and exp(−γ‖x − z‖²/d), γ = 0.1, ½ and 2, for d standardised columns.
 
-    One step ahead much is nearly linear, which Gaussians alone learn with larger errors.
-
-    `n_columns`: d, so that γ means the same for short and long histories.
+    One step ahead much is nearly linear, which Gaussians alone learn with larger errors. With d, γ
+    means the same for short and long histories.
     """
     return [Linear(), *(RBF(gamma=width / n_columns) for width in WIDTHS)]
 
@@ -65,21 +64,14 @@ def history_dictionary(
     per_lag: bool = False,
     pairs: Sequence[tuple[int, int]] = (),
 ) -> tuple[FittedDictionary, npt.NDArray[np.intp]]:
-    """Return the kernels on every group's history, centred and scaled to trace n.
+    """Return the kernels on every group's history, centred and scaled to trace n, and their `unit`.
 
     Centring takes the constant out of each kernel: without it a wide Gaussian, nearly constant
     itself, earns weight by carrying the mean. Equal traces make weights comparable.
 
-    - `history` of shape (n_samples, n_nodes * n_lags): standardised, see `LaggedSamples`
-    - `groups`: groups of nodes
-    - `n_lags`: lags of a history
-    - `kernels`: used on every group's history; ``None`` takes `default_kernels`
-    - `per_lag`: whether every lag has kernels of its own
-    - `pairs`: of groups, each with the product of the linear kernels on both histories
-
-    Returns `dictionary`: Gram matrices and what new histories need; `unit` of shape (n_kernels,):
-    the group that each kernel sees; with ``per_lag`` group times ``n_lags`` plus place of the lag;
-    pairs are counted after these.
+    `history`: standardised, see `LaggedSamples`; `kernels`: on every group's history, ``None`` for
+    `default_kernels`; with `per_lag` units are group times ``n_lags`` plus place of the lag;
+    `pairs`, each with the product of two linear kernels, are counted after these.
     """
     views = groups.columns(n_lags)
     if per_lag:

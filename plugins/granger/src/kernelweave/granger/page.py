@@ -52,34 +52,6 @@ def plot_weights(model: GrangerGraph, ax: Axes) -> None:
         ax.set_title(f"dots: {what} ≤ {model.level:g}, {model.n_draws_} draws", fontsize=9)
 
 
-def plot_output_kernel(model: GrangerGraph, group: str, ax: Axes) -> None:
-    """Draw the output kernel of one target group.
-
-    Parameters
-    ----------
-    model : GrangerGraph
-        Fitted.
-    group : str
-        Its name.
-    ax : matplotlib Axes
-        Where to draw; a colour bar is added beside it.
-
-    Raises
-    ------
-    ValueError
-        If there is no such group.
-    """
-    one_of(*model.targets_).check("group", group)
-    at = model.targets_.index(group)
-    L, nodes = model.output_kernels_[at], model._columns[at]
-    limit = float(np.abs(L).max()) or 1.0
-    image = ax.imshow(L, cmap="PuOr", vmin=-limit, vmax=limit)
-    ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    _name_axes(ax, [str(names[node]) for node in nodes])
-    ax.set_title(f"output kernel of {group}")
-
-
 def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Axes) -> None:
     """Draw what the source of an edge adds to the prediction of its target.
 

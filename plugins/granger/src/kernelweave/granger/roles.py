@@ -33,14 +33,7 @@ def choose_pairs(history: Matrix, targets: Matrix, nodes: Groups, n_lags: int) -
     """Return the pairs of groups whose histories are multiplied: all of them, where they are few.
 
     Else those whose products go most with what a linear model of all histories misses, in any
-    target.
-
-    - `history` of shape (n_samples, n_columns * n_lags): standardised
-    - `targets` of shape (n_samples, n_targets): next values
-    - `nodes`: groups of columns
-    - `n_lags`: lags of a history
-
-    Raises MemoryBudgetError if the products of one pair are more than the limit.
+    target. Raises MemoryBudgetError if the products of one pair are more than the limit.
     """
     if len(nodes) < 2:
         return []
@@ -76,10 +69,7 @@ def _varies(first: Matrix, second: Matrix) -> bool:
 
 
 def pair_features(first: Matrix, second: Matrix) -> Matrix:
-    """Return Z with Z Zᵀ the product of two linear kernels, centred and of trace n.
-
-    `first`, `second` of shape (n_samples, n_columns): histories. A column for each pair of columns.
-    """
+    """Return Z with Z Zᵀ the product of two linear kernels on histories, centred and of trace n."""
     Z = (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
     Z = Z - Z.mean(axis=0)
     size = float((Z**2).sum()) / len(Z)
@@ -88,13 +78,7 @@ def pair_features(first: Matrix, second: Matrix) -> Matrix:
 
 
 def shares(unit: Index, n_units: int, pairs: list[Pair]) -> RealArray:
-    """Return which share of each kernel's weight belongs to each unit.
-
-    The two histories of a pair have half of its weight each.
-
-    `unit` of shape (n_kernels,): the unit of each kernel, pairs being counted after the others.
-    Returns shape (n_kernels, n_units).
-    """
+    """Return `share`: a pair, whose unit comes after the others, gives half to each of its two."""
     share = np.zeros((len(unit), n_units))
     for row, each in zip(share, unit, strict=True):
         if each < n_units:
@@ -161,15 +145,9 @@ def make_roles(
     never_targets: Names,
     forbidden: Iterable[object] | None,
 ) -> Roles:
-    """Return the roles of the columns of a series.
+    """Return the roles of the columns of a series, by their names; `groups`: a label per node.
 
-    - `names`: of the columns
-    - `groups`: a label per column that is not exogenous
-    - `exogenous`, `never_targets`: names of columns, and of nodes
-    - `forbidden`: (source, target) by name
-
-    Raises ValueError if a name is unknown, no node is left to be driven, or a node shall not drive
-    itself.
+    Raises ValueError if a name is not there, if no node is left, or none that is driven.
     """
     beside = _places("exogenous", exogenous, names)
     kept = np.setdiff1d(np.arange(len(names)), beside)

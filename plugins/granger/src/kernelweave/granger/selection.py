@@ -112,18 +112,10 @@ def held_out_errors(
 ) -> tuple[RealArray, Matrix | None]:
     """Return sums of squared errors at the held-out samples of a fold, and losses of a scorer.
 
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
-    - `Y` of shape (n_samples, n_outputs): values to predict
-    - `seen`: kernels of the model
-    - `unit` of shape (n_kernels,): whose history each kernel sees
-    - `apart`: whether every column is a target of its own, not a node of one group
-    - `fold`: training and test samples
-    - `task`: the problem
-    - `lams` of shape (n_lams,): candidates; each fit starts at the weights of the one before
-    - `start`: weights that the first one starts at
-    - `scoring`: a scorer of scikit-learn; without one the losses are the squared errors
-
-    Returns shape (2, n_lams, n_outputs), and the weights of the last one.
+    `apart`: whether every column is a target of its own, not a node of one group; `lams`:
+    candidates, each fit starting at the weights of the one before, the first at `start`; `scoring`:
+    a scorer of scikit-learn; without one the losses are the squared errors. Returns shape (2,
+    n_lams, n_outputs), and the weights of the last one.
     """
     train, test = fold
     dtype = precision(lams, task) if apart else grams.dtype
@@ -220,12 +212,9 @@ def search(
 ) -> Selection:
     """Return the candidate of least error, without fits at λ far below it.
 
-    The two smallest of five candidates or more are tried last, one by one, unless errors have
-    risen before: small λ leave many weights above zero and take most of the time.
-
-    - `lams` of shape (n_lams,): candidates, descending
-    - `errors_of`: held-out squared errors of the next few candidates, shape (n_lams, n_nodes)
-    - `groups`, `shared`: see `choose`
+    The two smallest of five candidates or more are tried last, one by one, unless errors have risen
+    before: small λ leave many weights above zero and take most of the time. `errors_of`: from the
+    next few candidates to their held-out squared errors, shape (n_lams, n_nodes).
     """
     parts = np.split(lams, [-2, -1]) if len(lams) > 4 else [lams]
     errors = errors_of(parts[0])
@@ -245,12 +234,9 @@ def choose(
     shared: bool,
     losses: Matrix | None = None,
 ) -> Selection:
-    """Return the candidate of least loss, over all nodes or group by group.
+    """Return the candidate of least loss (held-out errors, or what stands in their place).
 
-    - `errors` of shape (n_lams, n_nodes): held-out errors; `losses` likewise: in place of them
-    - `lams` of shape (n_lams,): candidates
-    - `groups`: columns of each target group
-    - `shared`: whether all targets share one λ
+    Over all nodes if one λ is `shared`, else over the nodes of each group by itself.
     """
     losses = errors if losses is None else losses
     if shared:

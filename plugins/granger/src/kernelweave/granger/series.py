@@ -25,10 +25,7 @@ LAGS = Rule("an integer >= 1 or a list of such", _are_lags)
 
 
 def lag_list(lags: Lags) -> tuple[int, ...]:
-    """Return the lags of a history: 1 to ``lags``, or those listed, in order.
-
-    Raises ValueError if it is neither an integer of at least 1 nor a list of such.
-    """
+    """Return the lags of a history, 1 to ``lags`` or those listed, in order; others are refused."""
     LAGS.check("lags", lags)
     if isinstance(lags, list | tuple | np.ndarray | range):
         return tuple(sorted({int(each) for each in lags}))
@@ -160,10 +157,7 @@ def lagged_samples(
 
 
 def replicate_codes(replicates: object, n_times: int) -> Index:
-    """Return the number of each row's replicate, in order of appearance.
-
-    Raises ValueError if there is not one label per row, or a replicate's rows are apart.
-    """
+    """Return the number of each row's replicate, whose rows must be neighbours."""
     if replicates is None:
         return np.zeros(n_times, dtype=np.intp)
     labels = np.asarray(replicates)
@@ -180,10 +174,7 @@ def replicate_codes(replicates: object, n_times: int) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A partition of the nodes.
-
-    `names`: a name per group; `members`: the nodes of each.
-    """
+    """A partition of the nodes: a name per group, and the members of each."""
 
     names: list[str]
     members: list[Index]
@@ -200,8 +191,7 @@ class Groups:
 def make_groups(groups: Iterable[object] | None, names: Sequence[str]) -> Groups:
     """Return groups by label, in order of appearance; every node by itself without labels.
 
-    `groups`: a label per node; `names`: names of the nodes. Raises ValueError if there is not one
-    label per node.
+    Raises ValueError if there is not one label per node.
     """
     if groups is None:
         return Groups(list(names), [np.array([j]) for j in range(len(names))])

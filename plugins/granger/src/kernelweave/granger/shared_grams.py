@@ -28,17 +28,10 @@ def leading(
 ) -> tuple[Matrix, RealArray] | None:
     """Return U with orthonormal columns, and UᵀKⱼU, that lose at most an error of each matrix.
 
-    ‖Kⱼ − U UᵀKⱼU Uᵀ‖ ≤ error in the Frobenius norm: for S = Σ Kⱼ and X orthogonal to U,
-    ‖UᵀKⱼX‖² ≤ ‖Kⱼ‖ tr XᵀSX, which a pivoted Cholesky factor of S bounds.
-
-    - `grams` of shape (n_kernels, n_samples, n_samples): positive semidefinite
-    - `which`: of these
-    - `error`: above 0
-    - `most`: columns
-
-    Returns `U` of shape (n_samples, n_columns); the others (n_which, n_columns, n_columns);
-    ``None`` where that takes more columns, or the search more memory than the limit: problems on
-    all samples have the same answers.
+    ‖Kⱼ − U UᵀKⱼU Uᵀ‖ ≤ error in the Frobenius norm: for S = Σ Kⱼ and X orthogonal to U, ‖UᵀKⱼX‖² ≤
+    ‖Kⱼ‖ tr XᵀSX, which a pivoted Cholesky factor of S bounds. ``None`` where that takes more than
+    ``most`` columns, or the search more memory than the limit: problems on all samples have the
+    same answers.
     """
     l = grams.shape[1]
     if 8 * _SQUARES * l * l > memory.limit_bytes():
@@ -92,10 +85,7 @@ class SharedKernels:
 
 
 def shared(grams: RealArray) -> SharedKernels:
-    """Return the kernels of matrices that are the same for every problem.
-
-    `grams` of shape (n_kernels, n_samples, n_samples): contiguous, float64 or float32.
-    """
+    """Return the kernels of contiguous matrices that are the same for every problem."""
     return SharedKernels(
         len(grams),
         grams.shape[1],
@@ -111,11 +101,9 @@ def moved(
 ) -> SharedKernels:
     """Return the same where each problem has the samples of some kernels in an order of its own.
 
-    - `grams`: as of `shared`
-    - `still`: kernels whose samples move
-    - `back` of shape (n_problems, n_samples): sample of the matrices at each place
-    - `mixed`: kernels that change otherwise, their matrices here being unused
-    - `features`: for each problem and each of them Z, K = Z Zᵀ
+    `back` of shape (n_problems, n_samples): sample of the matrices at each place, for kernels that
+    are `still`; `features`: for each problem Z, K = Z Zᵀ, of each kernel that is `mixed`, whose
+    matrices here are unused.
     """
 
     def combine(weights: Matrix, problems: Index) -> RealArray:
@@ -186,15 +174,8 @@ def factored(
     """Return the matrices of some samples, with products of few functions if that is worth it.
 
     The matrices of one history may have few functions, Kⱼ = Q Mⱼ Qᵀ: products with vectors then go
-    through Q, sums through the matrices.
-
-    - `grams` of shape (n_all, n_all_samples, n_all_samples): positive semidefinite, float64
-    - `seen` of shape (n_kernels,), `rows` of shape (n_samples,): what is taken of them
-    - `unit` of shape (n_kernels,): whose history each kernel that is seen has
-    - `error`: that products of each matrix may lose, in the Frobenius norm
-    - `dtype`: of what is returned
-
-    Raises MemoryBudgetError if a copy is more than the limit.
+    through Q and lose at most `error` of each matrix, in the Frobenius norm; sums go through the
+    matrices. Raises MemoryBudgetError if a copy is more than the limit.
     """
     m, l = len(seen), len(rows)
     every = np.array_equal(rows, np.arange(grams.shape[1]))

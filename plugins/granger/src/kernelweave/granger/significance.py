@@ -28,10 +28,7 @@ def change_places(replicate: Index) -> bool:
 
 
 def warn_if_short(replicate: Index) -> None:
-    """Warn where p-values of slow series come out too small.
-
-    Warns KernelWeaveWarning if a replicate that moves round in a circle has fewer than 25 samples.
-    """
+    """Warn where a circle of fewer than 25 samples makes p-values come out too small."""
     shortest = int(np.unique(replicate, return_counts=True)[1].min())
     if shortest < _SHORT and not change_places(replicate):
         warnings.warn(
@@ -47,11 +44,9 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
     """Return samples in an order as likely as theirs, for series that may be autocorrelated.
 
     Replicates of equal length change places where there are at least five, which suits any series,
-    transients too, whose replicates are alike in law. Else each replicate's samples move round in
-    a circle, which suits stationary series that are long beside their memory.
-
-    `replicate` of shape (n_samples,): replicate of each sample; `rng`: draws uniformly; the
-    observed order is one of its draws. Returns shape (n_samples,): a permutation.
+    transients too, whose replicates are alike in law. Else each replicate's samples move round in a
+    circle, which suits stationary series that are long beside their memory. The observed order is
+    one of the draws.
 
     Examples
     --------
@@ -73,9 +68,7 @@ def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
 def most_draws(replicate: Index) -> float:
     """Return how many draws there are that differ from the observed order and from each other.
 
-    The shifts of a single replicate are few; of several replicates draws are chosen at random.
-
-    `replicate` of shape (n_samples,): replicate of each sample. Returns infinity for several.
+    The shifts of a single replicate are few; of several, draws are chosen at random: infinity.
     """
     n = len(replicate)
     several = n < 2 or bool((replicate != replicate[0]).any())
@@ -88,9 +81,6 @@ def moved_orders(replicate: Index, seeds: npt.NDArray[np.integer]) -> Iterator[I
     Of a single replicate none comes twice, nor the observed one, which p-values count anyway, and
     where seeds are more than `most_draws` the rest are not used. p is then exact: a draw counted
     twice would make it too small.
-
-    `replicate` of shape (n_samples,): replicate of each sample; `seeds` of shape (n_draws,): one
-    per draw. Yields shape (n_samples,): a permutation.
     """
     n = len(replicate)
     if most_draws(replicate) == np.inf:
@@ -110,9 +100,8 @@ def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:
     whatever the target, so that a source's draws speak for all its edges: there are as many times
     more of them.
 
-    `observed` of shape (n_targets, n_sources): weights of the fits; `null` of shape (n_targets,
-    n_draws, n_sources): weights by chance; NaN for edges that are not tested. Returns shape
-    (n_targets, n_sources): NaN for edges that are not tested.
+    `observed` of shape (n_targets, n_sources); `null` of shape (n_targets, n_draws, n_sources),
+    NaN, as is p, for edges that are not tested.
 
     Examples
     --------
@@ -151,11 +140,9 @@ def adjusted_p_values(
 ) -> Matrix:
     """Return p-values that speak of all tested edges together.
 
-    `p` of shape (n_targets, n_sources): of each edge by itself; NaN where it is not tested.
-    `observed`, `null`: as for `pooled_p_values`. `adjust` in {"bh", "max-t"}: benjamini and
-    Hochberg's, which keep the rate of false discoveries, or those of the largest weight per draw
-    (Westfall and Young), which keep the chance of a single one. There weights are over the root
-    mean square of their source by chance. Returns shape (n_targets, n_sources): NaN where p is.
+    `adjust`: "bh", Benjamini and Hochberg's, which keep the rate of false discoveries, or "max-t",
+    those of the largest weight per draw (Westfall and Young), which keep the chance of a single
+    one. There weights are over the root mean square of their source by chance.
 
     Examples
     --------
@@ -193,17 +180,9 @@ def selection_frequencies(
     task: TargetSettings,
     seeds: npt.NDArray[np.integer],
 ) -> Matrix:
-    """Return which histories get weight on random halves of the samples.
+    """Return which histories get weight on random halves of the samples, one a seed.
 
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all histories
-    - `Y` of shape (n_samples, n_outputs): targets
-    - `seen`: kernels of the model
-    - `share` of shape (n_kernels, n_groups): whose each kernel is
-    - `lam`: λ
-    - `task`: the problem
-    - `seeds` of shape (n_draws,): one per half
-
-    Returns shape (n_draws, n_groups): 1 where a history has more than a thousandth of all weight.
+    Shape (n_draws, n_groups): 1 where a history has more than a thousandth of all weight.
     """
     grams, share = of_kernels(grams, seen), share[seen]
     chosen = np.zeros((len(seeds), share.shape[1]))
@@ -219,14 +198,10 @@ def selection_frequencies(
 def stability_p_values(chosen: Matrix, tested: npt.NDArray[np.bool_]) -> Matrix:
     """Return the error rate per edge that stability selection bounds, q²/((2π − 1) p²).
 
-    π is an edge's selection frequency, q the mean number selected of the p edges between different
-    groups (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above ½. A
-    group's own history is no candidate: counted among them, what always is selected would keep
-    q/p, and with it every bound, large.
-
-    `chosen` of shape (n_draws, n_targets, n_sources): which edges each draw selected; `tested` of
-    shape (n_targets, n_sources): candidates. Returns shape (n_targets, n_sources): bounds, at most
-    1; NaN for what is no candidate. They assume exchangeable candidates, as the theorem does.
+    π is an edge's selection frequency over the draws, q the mean number selected of the p edges
+    that are tested (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above
+    ½. A group's own history is no candidate: counted among them, what always is selected would keep
+    q/p, and with it every bound, large. Candidates are assumed exchangeable, as in the theorem.
     """
     frequency = chosen.mean(axis=0)
     edges = frequency[tested]

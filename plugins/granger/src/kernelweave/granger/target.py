@@ -1,4 +1,10 @@
-"""One target group: weights of all histories, what each does, and how its nodes go together."""
+"""One target group: weights of all histories, what each does, and how its nodes go together.
+
+Throughout this package `grams` of shape (n_kernels, n_samples, n_samples) are the kernels of all
+histories, `Y` of shape (n_samples, n_outputs) the values that follow, `seen` the kernels that a
+model may use, `unit` of shape (n_kernels,) whose history each kernel sees, `share` of shape
+(n_kernels, n_units) to whom the weight of each belongs, and `task` what one problem is made of.
+"""
 
 from __future__ import annotations
 
@@ -100,17 +106,9 @@ def fit_target(
     min over f, η, L of (1/n) Σ ‖f(hᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), fⱼ in the space of kⱼ L (V,
     section 4.1): convex and certified for one node, stationary for several with L learned.
 
-    - `grams` of shape (n_kernels, n_samples, n_samples): kernels of all groups' histories; or the
-      family of those that are seen, for a series of fits
-    - `Y` of shape (n_samples, n_outputs): next values of the group's nodes
-    - `lam`: λ
-    - `task`: the rest
-    - `seen`: the kernels that the model has, all by default; the others get weight 0
-    - `start` of shape (n_kernels,): weights of a fit like this one, which the search starts near
-    - `exact`: whether they are those of this very fit, which is left to be proved: what is 0 there
-      stays 0 unless the proof needs more
-
-    Returns: weights, output kernel and coefficients.
+    `grams` may be the family of the kernels that are seen, for a series of fits. `start`: weights
+    of a fit like this one, which the search starts near; if `exact`, those of this very fit, which
+    is left to be proved: what is 0 there stays 0 unless the proof needs more.
     """
     n_all = 0
     if isinstance(grams, PrecomputedFamily):
@@ -143,10 +141,7 @@ def fit_target(
 
 
 def of_kernels(grams: RealArray, seen: Index | None) -> RealArray:
-    """Return the Gram matrices of some kernels; a copy only where some are left out.
-
-    Raises MemoryBudgetError if all of them and the copy are more than the limit.
-    """
+    """Return the Gram matrices of some kernels; a copy, within the limit, if some are left out."""
     if seen is None or len(seen) == len(grams):
         return grams
     memory.require(
@@ -158,10 +153,7 @@ def of_kernels(grams: RealArray, seen: Index | None) -> RealArray:
 
 
 def warn_of_rest(results: dict[str, Result], tol: float) -> None:
-    """Warn once of all targets that came to rest with an open gap.
-
-    `results`: by the name of the target; `tol`: the gap that was asked for.
-    """
+    """Warn once of all targets, by name, that came to rest with a gap above tol."""
     open_ = {name: r.gap for name, r in results.items() if r.status is Status.STATIONARY}
     if open_:
         warnings.warn(
@@ -239,13 +231,8 @@ def find_effects(
 ) -> Effects:
     """Return the curves of all edges, lag by lag.
 
-    - `scaled` of shape (n_times, n_columns): the series, standardised; NaN where there are gaps
-    - `units`: mean and scale of each column
-    - `lags`: of a history
-    - `groups`: the nodes of the graph
-    - `dictionary`: kernels of all histories
-    - `owner` of shape (n_kernels,): source of each kernel, nodes first
-    - `fits`: by node, where it has a model
+    `units`: mean and scale of each column; `owner`: source of each kernel, nodes first; `fits`: by
+    node, where it has a model.
     """
     mean, scale = units
     quantiles = np.nanquantile(scaled, LEVELS, axis=0)

@@ -40,18 +40,11 @@ _BYTES, _ENOUGH = 1 << 23, 64
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """What was found for each of several problems.
-
-    - `weights` of shape (n_problems, n_kernels): η
-    - `coef` of shape (n_problems, n_samples): c
-    - `gaps` of shape (n_problems,): relative gaps, as computed
-    - `n_evaluations`: factorisations
-    """
+    """Weights η, coefficients c and relative gaps, as computed, of several problems, a row each."""
 
     weights: Matrix
     coef: Matrix
     gaps: Vector
-    n_evaluations: int
 
 
 def goes_together(penalty: object, n_outputs: int) -> bool:
@@ -79,17 +72,10 @@ def fit_together(
     tol: float,
     max_iter: int,
 ) -> Together:
-    """Minimise J + λω for several targets.
+    """Minimise J + λω for several targets, whose means are 0, by the rows of `Y`.
 
-    - `grams`: kernels of all of them
-    - `Y` of shape (n_problems, n_samples): targets without their means
-    - `lam` of shape (n_problems,): λ of each
-    - `penalty`: ω, a sum over kernels
-    - `start` of shape (n_problems, n_kernels): weights to begin with, small even ones by default
-    - `tol`: relative gap
-    - `max_iter`: steps at most
-
-    Warns ConvergenceWarning of gaps that stay open.
+    `start`: weights to begin with, small even ones by default. Warns ConvergenceWarning of gaps
+    that stay open.
     """
     size = at_once(grams)
     if start is None:
@@ -103,7 +89,6 @@ def fit_together(
         np.concatenate([each.weights for each in parts]),
         np.concatenate([each.coef for each in parts]),
         np.concatenate([each.gaps for each in parts]),
-        sum(each.n_evaluations for each in parts),
     )
     open_ = found.gaps > tol
     if open_.any():
@@ -155,7 +140,6 @@ class _Search:
         self.noise = 100.0 * float(np.finfo(grams.dtype).eps)
         self.lapack: Any = get_lapack_funcs(("potrf", "potrs", "trtrs"), dtype=grams.dtype)
         self.model = (penalty.mu, _INNER_TOL)
-        self.n_evaluations = 0
 
     def run(self, max_iter: int) -> Together:
         """Step until every gap is closed, no step helps or steps are used up."""
@@ -164,7 +148,7 @@ class _Search:
             running = self._advance(running)
             if len(running) == 0:
                 break
-        return Together(self.base, self.coef, self.gaps, self.n_evaluations)
+        return Together(self.base, self.coef, self.gaps)
 
     def _advance(self, running: Index) -> Index:
         """Judge the trial points of these problems, choose new ones; return who still runs."""
@@ -206,7 +190,6 @@ class _Search:
             if info == 0:
                 C[k] = potrs(factor, targets[k], lower=1)[0]
                 values[k] = float(self.Y[running[k]] @ C[k].astype(np.float64))
-        self.n_evaluations += len(running)
         values += self.penalty.values(self.X[running])
         return factors, C, self.lam[running] * values
 
