@@ -44,8 +44,7 @@ _ELSEWHERE = {"granger": "kernelweave-granger", "tables": "kernelweave-papers"}
 def run(tokens: Sequence[str]) -> int:
     """Run one command and return the exit status.
 
-    `tokens`: the arguments after the program's name. Returns: 0; 2 after an error, which is one
-    line on standard error; 130 after Ctrl-C.
+    0; 2 after an error, which is one line on standard error; 130 after Ctrl-C.
 
     Examples
     --------
@@ -93,12 +92,10 @@ def _dispatch(tokens: list[str]) -> None:
 
 
 def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
-    """Return the commands by name: our own first, then those of plugins.
+    """Return the commands by name: our own first, which cannot be replaced, then those of plugins.
 
-    A plugin that does not load is named in one line and costs nothing else.
-
-    `tokens`: the arguments; commands that report on plugins do without the line. Our own cannot be
-    replaced.
+    A plugin that does not load is named in one line and costs nothing else; commands that report on
+    plugins do without the line.
     """
     # a plugin that prints while it is imported must not spoil what a pipe reads
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
@@ -115,8 +112,7 @@ def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
 def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
     """Return the application, with the functions of ``wanted`` loaded and no others.
 
-    `specs`: the commands to offer; `*wanted`: the command that is about to run, if any. Called with
-    the tokens. Raises CommandError if a function of ``wanted`` cannot be loaded.
+    Raises CommandError if a function of ``wanted`` cannot be loaded.
     """
     app = cyclopts.App(
         name=PROGRAM,
@@ -136,8 +132,6 @@ def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
 
 def name_dashes(tokens: list[str]) -> list[str]:
     """Return the tokens with a lone dash spelt out, unless it is the value of an option.
-
-    `tokens`: arguments as they were given.
 
     Examples
     --------

@@ -40,10 +40,7 @@ _SLACK = 1e-9
 
 
 def certifier(name: str) -> str:
-    """Return the algorithm that proves most about the problems of another.
-
-    `name`: a registered algorithm. It or another that is installed.
-    """
+    """Return the installed algorithm that proves most about the problems of another, or it."""
     known = algorithms()
     for _, _, constraint in accepted_triples(get_algorithm(name)):
         best = _BEST.get(constraint)
@@ -65,20 +62,18 @@ def certify_model(
 ) -> dict[str, object]:
     """Solve the model's problem again and bound how much better the best kernel could be.
 
-    - `X` of shape (n, n_features): the training data
-    - `y` of shape (n,): their targets
+    - `X`, `y`: the training data
     - `algorithm`: what solves; `certifier` chooses without it
-    - `tol`: relative gap of the second solve
+    - `tol`, `max_time`: relative gap and seconds of the second solve
     - `max_iter`: its iterations at most; by default as many as the model had
-    - `max_time`: seconds at most
     - `proof`: where to write a proof of the optimum, which needs no trust in this library
 
     Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
     the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
     the evidence kernel, which has no such bound, the held-out scores of both fits and
-    ``predictions_differ``, at rows that neither saw: by what share of the target's spread, or
-    in what share of labels. For evidence MKL, whose bounds show a stationary point, the log
-    evidence by both of its algorithms. Raises CommandError if the data are not those of the fit.
+    ``predictions_differ``, at rows that neither saw: by what share of the target's spread, or in
+    what share of labels. For evidence MKL, whose bounds show a stationary point, the log evidence
+    by both of its algorithms. Raises CommandError if the data are not those of the fit.
     """
     _refuse_other_data(model, X, y)
     if proof is not None and _prover(model.header.algorithm) is None:

@@ -39,16 +39,11 @@ def compare_table(
 ) -> dict[str, object]:
     """Cross-validate models on the same folds, best first.
 
-    - `table`: the data
-    - `target`: what to predict
     - `names`: names of models; by default all installed ones for the task
     - `cv`, `groups`, `order`: how rows are held out, see `read_division`
-    - `metric`: name of a scikit-learn scorer; by default R² or accuracy
-    - `drop`: columns to leave out
-    - `weights`: the column of sample weights
+    - `metric`, `drop`, `weights`: as of `fit_table`
     - `max_time`: time limit of a fit in seconds; a model of another library that takes longer over
       all folds is skipped
-    - `seed`: of the folds and of everything random
     - `on_note`: called with each note on the table, and for each model that cannot be fitted
 
     Returns: ``models``, the best first, each with its score, its error, how far it is behind the

@@ -67,10 +67,7 @@ class _Trimmed:
 
 
 def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | Text]]) -> None:
-    """Print a heading and, indented, names with what belongs to them.
-
-    `screen`: where; `title`: the heading; `rows`: a name, and a string or rich text.
-    """
+    """Print a heading and, indented, names with what belongs to them."""
     from rich.table import Table
     from rich.text import Text
 
@@ -91,8 +88,8 @@ def speak_of(options: Mapping[str, str]) -> None:
 def options_of(spec: CommandSpec) -> dict[str, str]:
     """Return the fields of a `Message` as a command says them: the option of each parameter.
 
-    `spec`: a command. Returns e.g. ``{"max_time": "--max-time"}``; names that the command gives to
-    parameters of estimators are among the keys, and advice that only some commands can follow.
+    Such as ``{"max_time": "--max-time"}``; names that the command gives to parameters of estimators
+    are among the keys, and advice that only some commands can follow.
     """
     known = inspect.signature(spec.load()).parameters.values()
     options = {
@@ -114,10 +111,7 @@ def spoken(message: object) -> str:
 
 
 def say(kind: str, message: object) -> None:
-    """Write one line to standard error.
-
-    `kind`: ``"error"``, ``"warning"`` or ``"note"``; `message`: one sentence, or what has one.
-    """
+    """Write one line to standard error: an ``"error"``, a ``"warning"`` or a ``"note"``."""
     sys.stderr.write(f"{PROGRAM}: {kind}: {printable(spoken(message))}\n")
     sys.stderr.flush()
 
@@ -139,10 +133,7 @@ def warnings_as_lines() -> None:
 
 
 def emit_json(value: object) -> None:
-    """Write a value to standard output as strict JSON: what is not finite becomes null.
-
-    `value`: dictionaries, lists, numbers, strings, NumPy scalars.
-    """
+    """Write a value to standard output as strict JSON: what is not finite becomes null."""
     sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
     sys.stdout.write("\n")
 

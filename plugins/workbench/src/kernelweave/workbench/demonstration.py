@@ -138,9 +138,9 @@ def _refuse_what_takes_minutes(name: str, n_features: int, n_rows: int) -> None:
 
 
 def demo_picture(demo: Demonstration) -> bytes:
-    """Return a PNG: scores, effects of the strongest columns, and how sure predictions are.
+    """Return a PNG that says that it is the demo's.
 
-    `demo`: what was learned, and what it is compared with. The PNG says that it is the demo's.
+    Scores, effects of the strongest columns, and how sure predictions are.
     """
     from kernelweave.evidence import EffectDisplay
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -218,10 +218,7 @@ def _draw_calibration(ax: Any, demo: Demonstration) -> None:
 
 
 def is_demo_picture(path: Path) -> bool:
-    """Whether a file is a PNG that the demo wrote.
-
-    `path`: any existing file. Returns: by the text in its first bytes.
-    """
+    """Whether a file is a PNG that the demo wrote, by the text in its first bytes."""
     try:
         with path.open("rb") as stream:
             start = stream.read(1024)

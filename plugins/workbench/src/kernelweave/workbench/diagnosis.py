@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import platformdirs
-from kernelweave.kernels_core import memory as budget
 from kernelweave.kernels_core.config import effective_threads
 
 THIRD_PARTY = (
@@ -88,14 +87,6 @@ def _numba_layers() -> list[str]:
             continue
         found.append(layer)
     return found
-
-
-def memory() -> dict[str, object]:
-    """Return the memory of the machine and the limit that a solve respects, in bytes."""
-    return {
-        "machine": budget.machine_bytes(),
-        "limit": budget.limit_bytes(),
-    }
 
 
 def numba_cache() -> dict[str, object]:

@@ -16,10 +16,7 @@ class CommandError(Exception):
 
 @contextmanager
 def locate_cell_errors(table: Table) -> Iterator[None]:
-    """Name the line of a cell that an estimator refuses or warns of.
-
-    `table`: whose rows the estimator sees.
-    """
+    """Name the line of a cell of a table that an estimator refuses or warns of."""
     from kernelweave.tables import CellError
 
     try:

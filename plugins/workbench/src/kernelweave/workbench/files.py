@@ -20,9 +20,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def check_output(path: Path, *, force: bool) -> None:
     """Refuse an output file before any work.
 
-    `path`: where the output will go; `force`: whether an existing file may be replaced. Raises
-    CommandError if the folder is missing or not writable, if ``path`` is a folder, or if it exists
-    and ``force`` is false.
+    Raises CommandError if the folder is missing or not writable, if ``path`` is a folder, or if it
+    exists and ``force`` is false.
     """
     if path.is_dir():
         raise CommandError(f"cannot write {path}: it is a folder, not a file")
@@ -50,11 +49,9 @@ def _is_special(path: Path) -> bool:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that appears at ``path`` whole when the block ends, or not at all.
 
-    Bytes go to a temporary file in the same folder, reach the disk, and take the name in one
-    step; after an exception what was at ``path`` is untouched. Links are followed.
-
-    `path`: where the file will be. Raises CommandError if no file can be made in the folder, or
-    the disk is full before the block ends.
+    Bytes go to a temporary file in the same folder, reach the disk, and take the name in one step;
+    after an exception what was at ``path`` is untouched. Links are followed. Raises CommandError if
+    no file can be made in the folder, or the disk is full before the block ends.
     """
     if _is_special(path):
         with path.open("wb") as stream:

@@ -125,11 +125,7 @@ def fit_table(
 ) -> FitOutcome:
     """Fit a model to a table, cross-validate it and compare it with others.
 
-    - `table`: the data; text, dates and missing values are encoded
-    - `target`: the column to predict
-    - `choices`: options of the fit
-    - `drop`: columns to leave out
-    - `weights`: the column of sample weights
+    - `drop`: columns to leave out; `weights`: the column of sample weights
     - `comparing`: whether to compare with other models on the same rows
     - `on_note`: called with each note on the table, and for each other model that cannot be fitted
     - `on_fitted`: called with the model as soon as it is fitted, so that it can be saved before
@@ -383,10 +379,7 @@ def read_division(
 
 
 def read_weights(table: Table, column: str) -> FloatArray:
-    """Return the sample weights, shape (n_rows,): not negative and not all zero.
-
-    Raises CommandError if a weight is missing or negative.
-    """
+    """Return the sample weights; CommandError if one is missing or negative, or all are zero."""
     values = table.numbers(column)
     if values.min() < 0 or not values.any():
         what = f"{values.min():g}" if values.min() < 0 else "zeros only"
@@ -399,8 +392,8 @@ def feature_columns(
 ) -> list[str]:
     """Return the names of the features in the order of the table.
 
-    `target`: the column to predict; `drop`: columns to leave out; `weights`: the column of sample
-    weights. Raises CommandError if one of them does not exist, or no feature is left.
+    Raises CommandError if a column that is dropped, or of weights, does not exist, or no feature is
+    left.
     """
     aside = [("--drop", name) for name in drop]
     aside += [("--weights", weights)] if weights is not None else []

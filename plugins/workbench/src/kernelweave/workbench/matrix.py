@@ -31,19 +31,12 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Rows, y: object = None) -> TableMatrix:
-        """Learn the kind and the categories of each column.
-
-        `X` of shape (n_rows, n_columns): training rows; `y`: ignored. Returns `self`: fitted.
-        """
+        """Learn the kind and the categories of each column."""
         self.encoder_ = ColumnEncoder().fit(X, estimator=self)
         return self
 
     def transform(self, X: Rows) -> npt.NDArray[np.float64]:
-        """Return rows as numbers.
-
-        `X` of shape (n_rows, n_columns): rows with the columns of training. Returns shape (n_rows,
-        n_dimensions), without missing values.
-        """
+        """Return rows as numbers, shape (n_rows, n_dimensions), without missing values."""
         numeric, codes = self.encoder_.transform(X, estimator=self)
         levels = [each.levels for each in self.encoder_.dimensions_ if each.kind == "level"]
         parts = [
@@ -53,11 +46,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return matrix
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
-        """Return a name for each number: its column, a dot, and a count.
-
-        `input_features`: ignored, as the columns of training are known. Returns shape
-        (n_dimensions,), such as ``"town.0"``, ``"town.1"`` for the categories of a column.
-        """
+        """Return a name for each number: its column, a dot, and a count, such as ``"town.1"``."""
         seen: Counter[str] = Counter()
         names = []
         for each in self.encoder_.dimensions_:

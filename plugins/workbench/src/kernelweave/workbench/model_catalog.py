@@ -74,7 +74,7 @@ def model_title(name: str) -> str:
 def models_for_task(task: str) -> list[str]:
     """Return the names of the installed models for a task, as ``--model`` takes them.
 
-    `task`: ``"classification"`` or ``"regression"``. Without `GENERIC`, which needs an algorithm.
+    Without `GENERIC`, which needs an algorithm.
     """
     return [
         name
@@ -86,11 +86,10 @@ def models_for_task(task: str) -> list[str]:
 def model_of_algorithm(algorithm: str | None, task: str) -> str:
     """Return the name of the model that an algorithm belongs to; by default ``"evidence"``.
 
-    `algorithm`: a registered algorithm; `task`: ``"classification"`` or ``"regression"``. ``"tkl"``
-    for algorithms over positive matrices, ``"sparse"`` for those over few kernels; for those over
-    a ball of weights ``"ridge"``, which learns classes as ±1, or ``"gmkl"`` where they need
-    classes; else ``"generic"``. Raises UnknownNameError if it is not registered; CommandError if it
-    does not serve the task.
+    ``"tkl"`` for algorithms over positive matrices, ``"sparse"`` for those over few kernels; for
+    those over a ball of weights ``"ridge"``, which learns classes as ±1, or ``"gmkl"`` where they
+    need classes; else ``"generic"``. Raises UnknownNameError if it is not registered; CommandError
+    if it does not serve the task.
     """
     if algorithm is None:
         return "evidence"
@@ -106,16 +105,13 @@ def model_of_algorithm(algorithm: str | None, task: str) -> str:
 def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> BaseEstimator:
     """Return an unfitted model for tables.
 
-    - `name`: a `ModelName`, or `GENERIC`
-    - `task`: ``"classification"`` or ``"regression"``
-    - `settings`: parameters of the estimator by their names; ``views``, the columns of each, stand
-      for ``kernels``
-    - `seed`: ``random_state``, where the estimator has one
+    `settings`: parameters of the estimator by their names, ``views``, the columns of each, standing
+    for ``kernels``; `seed`: ``random_state``, where the estimator has one.
 
-    The model has ``fit(X, y)`` for tables: an estimator that takes only numbers is put behind
-    steps that encode the table. Numeric targets are standardised, so that C and epsilon mean the
-    same for prices and for fractions. Raises CommandError if the model is not installed,
-    does not serve the task, or has no such setting.
+    The model has ``fit(X, y)`` for tables: an estimator that takes only numbers is put behind steps
+    that encode the table. Numeric targets are standardised, so that C and epsilon mean the same for
+    prices and for fractions. Raises CommandError if the model is not installed, does not serve the
+    task, or has no such setting.
     """
     kind = _class(name, task)
     known = inspect.signature(kind).parameters

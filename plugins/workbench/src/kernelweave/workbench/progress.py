@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 def fraction(first: float, gap: float, tol: float) -> float:
     """Return log(first / gap) / log(first / tol) within [0, 1]: gaps shrink by factors.
 
-    `first`, `gap`, `tol`: relative gap at the start, now, and asked for. 1 when ``gap`` has reached
-    ``tol``.
-
     Examples
     --------
     >>> fraction(1.0, 0.1, 0.01)
@@ -159,8 +156,7 @@ def time_left(seconds: float) -> str:
 def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[], None]]:
     """Show a bar with the time left for the fits in the block, on a terminal only.
 
-    `title`: what is going on; `works`: how much work each fit is, in any unit. Yields: called when
-    one has ended.
+    `works`: how much work each fit is, in any unit. Yields what is called when one has ended.
     """
     if not err().is_terminal:
         yield lambda: None
@@ -185,10 +181,7 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
 
 @contextmanager
 def count_bar(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show how many of a known number are done, on a terminal only.
-
-    `what`: in the plural. Yields: called with the name of each that is done.
-    """
+    """Show how many are done, on a terminal only; yields what is called with each name."""
     if not err().is_terminal or total == 0:
         yield lambda _: None
         return

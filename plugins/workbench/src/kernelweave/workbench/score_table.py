@@ -29,12 +29,11 @@ def print_scores(
 ) -> None:
     """Print models with their scores, and a line on those that learned nothing.
 
-    - `screen`: where; columns that do not fit are left out, and no score is cut
     - `rows`: each with ``title``, ``score``, ``error``, ``also``, ``seconds``, and where it has
-      them ``name``, ``ours``, ``learned``, ``cut`` and the ``away`` that is shown
-    - `measure`: what ``score`` is
+      them ``name``, ``ours``, ``learned``, ``cut`` and the ``away`` that is shown; columns that do
+      not fit are left out, and no score is cut
+    - `measure`: what ``score`` is; `unit`: of the target
     - `rare`: whether accuracy says little, so that what else is known stands first
-    - `unit`: of the target
     - `named`: whether names of the command line have a column
     """
     from rich.table import Table

@@ -29,8 +29,8 @@ _MOST_REMARKS = 12  # columns: more would fill the terminal
 def summary(model: Model) -> dict[str, Any]:
     """Return what a fit found, ready for JSON.
 
-    `model`: fitted. Data, held-out score and other models', what columns are worth, bounds, gap,
-    status, and the certificate's sentences.
+    Data, held-out score and other models', what columns are worth, bounds, gap, status, and the
+    certificate's sentences. The functions below take it as `found`.
     """
     header, machine = model.header, model.machine
     result, held_out = machine.result_, model.held_out
@@ -129,7 +129,7 @@ def _kernels(model: Model) -> dict[str, float]:
 def views_of(model: Model) -> list[dict[str, object]]:
     """Return the views that a file named, with their weights and columns, the largest first.
 
-    `model`: fitted. Empty without views, and where each class has weights of its own.
+    Empty without views, and where each class has weights of its own.
     """
     weights = getattr(model.machine, "view_weights_", None)
     named = getattr(getattr(model.machine, "kernels", None), "columns", None)
@@ -152,10 +152,7 @@ def _is_rule(algorithm: str) -> bool:
 
 
 def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the remark of each column that has one, ignored columns first.
-
-    `found`: a `summary`. At most twelve are listed, the others counted.
-    """
+    """Return the remark of at most twelve columns that have one, ignored columns first."""
     remarked = [row for row in found["columns"] if row["sentence"]]
     remarked.sort(key=lambda row: row["done"] == "used")
     lines = {}
@@ -171,8 +168,7 @@ def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
 def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows that say how good the learned kernel is for its objective.
 
-    `found`: a `summary`. Iterations, bounds, what they are of where that is not the problem itself,
-    gap, status.
+    With what bounds are of, where that is not the problem itself.
     """
     asked = "" if found["tol"] is None else f" (asked for {found['tol']:g})"
     premise = found.get("premise")
@@ -189,7 +185,7 @@ def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
 def closing_sentences(found: Mapping[str, Any]) -> str:
     """Return what is known of predictions of new rows, by the best evidence, and what is proved.
 
-    `found`: a `summary`; its ``test``, where it has one, counts more than the rows held out.
+    Its ``test``, where it has one, counts more than the rows held out.
     """
     return f"{_known(found)} {_proved(found)}"
 
@@ -214,10 +210,7 @@ def _known(found: Mapping[str, Any]) -> str:
 
 
 def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return what to expect of each kind of new rows, where more than one is known.
-
-    `found`: a `summary`.
-    """
+    """Return what to expect of each kind of new rows, where more than one is known."""
     lines: dict[str, str] = {}
     for row in found["new_rows"]:
         of = f" of {row['n_groups']} groups" if row["n_groups"] < row["n_rows"] else ""

@@ -25,10 +25,7 @@ _KERNELS = ("linear", "rbf")
 
 @dataclass(frozen=True)
 class EncodedFrom:
-    """Finds in an encoded table what came of some columns, as scikit-learn's selectors do.
-
-    `columns`: of the table as it was.
-    """
+    """Finds in an encoded table what came of columns, as scikit-learn's selectors do."""
 
     columns: tuple[str, ...]
 
@@ -38,21 +35,17 @@ class EncodedFrom:
 
 
 def dictionary_of(views: Views) -> KernelDictionary:
-    """Return a linear kernel and a Gaussian on each view.
-
-    `views`: the columns of each. For tables that `TableMatrix` has encoded with their names.
-    """
+    """Return a linear kernel and a Gaussian on each view of a table from `TableMatrix`."""
     columns = {name: EncodedFrom(tuple(group)) for name, group in views.items()}
     return KernelDictionary(list(_KERNELS), columns=columns)
 
 
 def read_views(path: Path, columns: Sequence[str]) -> Views:
-    """Read the views of a table from a file.
+    """Read the views of a table, in the order of the file, columns in the order of the table.
 
     `path`: TOML or JSON, a list of columns for each name; or CSV with a view and a column on each
-    line, after a line with their headings. ``*`` stands for any letters. `columns`: what the model
-    may learn from. Returns: in the order of the file, columns in the order of the table. Raises
-    CommandError if the file is no such file, or a column is not there.
+    line, after a line with their headings. ``*`` stands for any letters. Raises CommandError if the
+    file is no such file, or a column is not there.
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:

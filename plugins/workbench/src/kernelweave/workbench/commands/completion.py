@@ -39,10 +39,7 @@ def completion_command(shell: Literal["bash", "zsh", "fish"], /) -> None:
 
 
 def completion_script(shell: Literal["bash", "zsh", "fish"]) -> str:
-    """Return the completion script of every command that can be loaded, plugins' included.
-
-    `shell`: for which shell. Returns: its source.
-    """
+    """Return the completion script of every command that loads, plugins' included."""
     from ..app import build_app, command_specs
     from ..errors import CommandError
 

@@ -52,11 +52,7 @@ def demo_command(
 
 
 def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
-    """Refuse to replace a picture, unless nobody chose its name and the demo itself wrote it.
-
-    `path`: where the picture goes; `force`: replace whatever is there; `chosen`: whether the user
-    named the file. Raises CommandError if something else is there.
-    """
+    """Refuse to replace a picture, unless nobody chose its name and the demo itself wrote it."""
     from ..demonstration import is_demo_picture
 
     if not chosen and not force and path.is_file():

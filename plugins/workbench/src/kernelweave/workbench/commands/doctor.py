@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.registry import plugins
 
 from .. import console
@@ -41,7 +42,8 @@ def examine() -> dict[str, object]:
     return {
         "versions": diagnosis.versions(),
         "threads": diagnosis.threads(),
-        "memory": diagnosis.memory(),
+        # of the machine, and the limit that a solve respects
+        "memory": {"machine": memory.machine_bytes(), "limit": memory.limit_bytes()},
         "compiled code": cache,
         "mosek": diagnosis.mosek_licence(),
         "plugins": {row.name: row.status for row in plugins()},
@@ -52,14 +54,14 @@ def examine() -> dict[str, object]:
 def _print(found: dict[str, Any]) -> None:
     from rich.text import Text
 
-    threads, memory, cache = found["threads"], found["memory"], found["compiled code"]
+    threads, cache = found["threads"], found["compiled code"]
     rows = {
         "cores": f"{threads['cores']}; kernels use {threads['used by kernels']}",
         "thread pools": ", ".join(threads["pools"]) or "none",
         "numba layers": ", ".join(threads["numba layers"]) or "none",
         "settings": ", ".join(f"{k}={v}" for k, v in threads["settings"].items()) or "none",
-        "memory": f"{memory['machine'] / _GIB:.1f} GiB; a fit may use "
-        f"{memory['limit'] / _GIB:.1f} GiB",
+        "memory": f"{found['memory']['machine'] / _GIB:.1f} GiB; a fit may use "
+        f"{found['memory']['limit'] / _GIB:.1f} GiB",
         "compiled code": f"{cache['folder']} ({cache['why']}, "
         f"{'writable' if cache['writable'] else 'NOT writable'})",
         "MOSEK": found["mosek"],

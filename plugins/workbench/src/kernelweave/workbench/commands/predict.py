@@ -131,20 +131,10 @@ def _note_extrapolation(n_outside: int, columns: list[str], n_rows: int) -> None
 
 
 def to_csv(columns: dict[str, list[object]]) -> str:
-    """Return columns as CSV, with all digits of numbers and no formulas.
+    """Return columns as CSV with a header, with all digits of numbers and no formulas.
 
     A spreadsheet would evaluate text that begins with ``=``, ``+``, ``-`` or ``@``, so such text
     gets an apostrophe in front, unless it is a number.
-
-    Parameters
-    ----------
-    columns : dict of str to list
-        Labels or numbers, as many in each.
-
-    Returns
-    -------
-    str
-        With a header.
 
     Examples
     --------

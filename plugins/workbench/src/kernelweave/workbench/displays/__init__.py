@@ -253,10 +253,7 @@ def _name_bars(ax: Any, names: list[str]) -> None:
 
 
 def learned_weights(estimator: BaseEstimator) -> tuple[RealArray, list[str] | None] | None:
-    """Return the weights of kernels and their names, None where none were learned.
-
-    `estimator`: fitted. Returns shape (n_kernels,): names are None where the kernels have none.
-    """
+    """Return the weights of kernels and their names, if any; None if none were learned."""
     machine = fitted_machine(estimator, "result_")
     kernel = getattr(machine, "kernel_", None)
     weights = getattr(machine, "weights_", getattr(kernel, "weights", None))
@@ -440,9 +437,7 @@ def _mark_classes(ax: Axes, y: Labels) -> None:
 def cosine_gram(K: RealArray) -> npt.NDArray[np.float64]:
     """Return K after centring in feature space, as cosines: Hᵢⱼ / √(Hᵢᵢ Hⱼⱼ), H = J K J.
 
-    J = I − 11ᵀ/n. Kernels with a large mean look like one flat colour otherwise.
-
-    `K` of shape (n, n): positive semidefinite. Returns shape (n, n): in [−1, 1]; zero where a
+    J = I − 11ᵀ/n. Kernels with a large mean look like one flat colour otherwise. Zero where a
     centred sample vanishes.
 
     Examples

@@ -40,8 +40,7 @@ _TEXT = 8
 def on_axes(ax: Axes | None = None, *, height: float = 2.6) -> Iterator[Any]:
     """Yield the given axes, or those of a new figure 3.5 inches wide with text of 8 points.
 
-    `ax`: where to draw; `height`: inches of a new figure. Its figure is known to pyplot if it is
-    new, so that ``plt.show()`` shows it.
+    Its figure is known to pyplot if it is new, so that ``plt.show()`` shows it.
     """
     if ax is not None:
         yield ax
@@ -60,10 +59,7 @@ def on_axes(ax: Axes | None = None, *, height: float = 2.6) -> Iterator[Any]:
 
 
 def open_frame(ax: Axes, grid: Literal["both", "x", "y"] | None = "both") -> None:
-    """Take away the upper and right spines and draw a faint grid.
-
-    `ax`: whose; `grid` in {"both", "x", "y"}: along which axis.
-    """
+    """Take away the upper and right spines and draw a faint grid."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, alpha=0.2)

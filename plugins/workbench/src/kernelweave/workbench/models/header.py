@@ -108,10 +108,10 @@ class Header:
 
     @classmethod
     def from_json(cls, text: str) -> Header:
-        """Return the header that a JSON object describes.
+        """Return the header that a JSON object describes; unknown keys are passed over.
 
-        `text`: as `to_json` writes it; unknown keys are passed over. Raises CommandError if the
-        layout is newer than this program; ValueError or TypeError if it is no header.
+        Raises CommandError if the layout is newer than this program; ValueError or TypeError if it
+        is no header.
         """
         raw = json.loads(text)
         if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):

@@ -67,13 +67,9 @@ class Model:
     ) -> Model:
         """Return a model with the header that belongs to a fitted estimator.
 
-        - `estimator`: fitted; what encodes the columns says what it did with them
-        - `columns`: features in order
-        - `target`, `table`: what it was fitted to, and on
-        - `name`: the model's name on the command line
-        - `held_out`: its predictions of rows that it did not see
-        - `notes`: what a person would ask about the table
-        - `on_note`: called with a sentence on each column that cannot be described
+        `name`: the model's name on the command line; `held_out`: its predictions of rows that it
+        did not see; `notes`: what a person would ask about the table; `on_note`: called with a
+        sentence on each column that cannot be described.
         """
         machine = kernel_machine(estimator)
         result = machine.result_
@@ -223,10 +219,7 @@ class Model:
 def for_predicted_class(
     found: ShapleyValues, labels: Labels, classes: tuple[object, ...] | None
 ) -> ShapleyValues:
-    """Return the explanations of one class per row; those of a regression as they are.
-
-    `labels` of shape (n_rows,): the class of each row.
-    """
+    """Return the explanations of the class of each row; of a regression as they are."""
     if classes is None:
         return found
     values = found.values if found.values.ndim == 3 else found.values[:, :, None] * (-1.0, 1.0)

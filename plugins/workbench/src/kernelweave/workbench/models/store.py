@@ -146,8 +146,7 @@ def load_model(path: str | Path) -> Model:
 def canonical(body: bytes) -> bytes:
     """Return a skops archive with its objects and files numbered in the order of its schema.
 
-    `body`: as ``skops.io.dumps`` returns it. Loads as the same object; the schema, half of a small
-    model, is without blanks.
+    Loads as the same object; the schema, half of a small model, is without blanks.
     """
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -288,14 +287,12 @@ def _check_types(body: bytes, consequence: str) -> set[str]:
 
 
 def trusted_types(wanted: Iterable[str]) -> set[str]:
-    """Return those of the ``wanted`` types that a model file may contain.
+    """Return those of the ``wanted`` types, by qualified name, that a model file may contain.
 
     They are the values, kernels and estimators of our own packages, and the classes that installed
     plugins register as kernels, families, learners or constraints: somebody installed those on
     purpose. Functions are not among them, nor the types that skops itself trusts (NumPy's arrays,
     scikit-learn's estimators).
-
-    `wanted`: qualified names from a file. A subset of them.
     """
     names = set(wanted)
     known = {name for name in names if name in _HARMLESS or _is_own_value(name)}

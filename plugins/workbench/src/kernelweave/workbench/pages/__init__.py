@@ -32,11 +32,10 @@ def _environment(package: str) -> jinja2.Environment:
 
 
 def render(template: str, *, package: str = _HERE, **values: object) -> str:
-    """Return the page of a template.
+    """Return the page of a template, in which text is escaped.
 
-    `template`: the name of a file in ``templates``; `package`: whose ``templates`` are looked into
-    first, before those of this room; `**values`: what it names; text is escaped. Returns: HTML.
-    Raises jinja2.UndefinedError if the template needs a value that is not there.
+    Looked for in the ``templates`` of ``package`` first, then in those of this room. Raises
+    jinja2.UndefinedError if the template needs a value that is not there.
     """
     return _environment(package).get_template(template).render(**values)
 
@@ -44,10 +43,9 @@ def render(template: str, *, package: str = _HERE, **values: object) -> str:
 def figure_svg(
     draw: Callable[[Figure], object], *, width: float = 5.6, height: float = 3.6
 ) -> bytes:
-    """Return what ``draw`` puts on an empty figure, as SVG.
+    """Return what ``draw`` puts on an empty figure of so many inches, as SVG.
 
-    `draw`: draws into the figure; `width, height`: inches. Returns: the same for the same drawing:
-    no date, fixed identifiers.
+    The same for the same drawing: no date, fixed identifiers.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -68,11 +66,9 @@ def as_data_uri(picture: bytes) -> str:
 
 
 def picture(title: str, text: str, draw: Callable[[Figure], object], **size: float) -> Picture:
-    """Return a picture for a page.
+    """Return a picture for a page, the image as an address, under a heading and a text.
 
-    `title`: its heading; `text`: what it shows, and of which rows; `draw`: draws into a figure;
-    `**size`: ``width`` and ``height`` in inches, where they are not the usual ones. Returns: with
-    the image as an address that holds it.
+    `**size`: ``width`` and ``height`` in inches, where they are not the usual ones.
     """
     return {
         "title": title,

@@ -22,11 +22,11 @@ from .pictures import (
 
 
 def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) -> str:
-    """Return the HTML page of a fitted model.
+    """Return the HTML page of a fitted model, which needs nothing beside it.
 
-    `model`: fitted; `found`: of a table with known targets. Where those are the rows that the model
-    was fitted on, the page shows its held-out predictions of them instead; `path`: the model's
-    file, for the lines that say how to load it. Returns: HTML that needs nothing beside it.
+    `found`: of a table with known targets. Where those are the rows that the model was fitted on,
+    the page shows its held-out predictions of them instead; `path`: the model's file, for the lines
+    that say how to load it.
     """
     about, header = summary(model), model.header
     same = found is not None and learned_from(model, found)

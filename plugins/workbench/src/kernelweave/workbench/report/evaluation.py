@@ -17,6 +17,7 @@ from ..models.model import for_predicted_class
 from ..scoring.held_out import HeldOut, decision_of_classes
 from ..scoring.scores import Coverage
 
+_WORST = 3  # rows that are shown
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
 # Levels of the prediction intervals whose coverage is reported.
@@ -85,12 +86,10 @@ def of_held_out(held_out: HeldOut) -> HeldOutEvaluation:
 
 
 def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluation:
-    """Predict a table that holds the target too.
+    """Predict a table that holds the target too, with the measured coverage of intervals.
 
-    `model`: fitted; `table`: rows, mostly others than it was fitted on; those without a target are
-    left out; `column`: the target's name; the one the model was fitted to without it. Returns: with
-    the measured coverage of intervals, where the model has them. Raises CommandError if the table
-    lacks a column, or holds classes the model does not know.
+    Rows without a target are left out; `column`: the target's name, by default the one of the fit.
+    Raises CommandError if the table lacks a column, or holds classes the model does not know.
     """
     table, _ = split_by_target(table, choose_target(table, column or model.header.target))
     target = model.targets(table, column)
@@ -129,10 +128,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
 
 
 def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
-    """Whether an evaluation is of the rows that the model was fitted on.
-
-    By the number of rows and, where the model knows them, the targets.
-    """
+    """Whether an evaluation has as many rows and the same targets as the fit of the model."""
     if len(found.y) != model.header.n_samples:
         return False
     known = model.held_out
@@ -140,12 +136,7 @@ def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
 
 
 class WorstRow(NamedTuple):
-    """A row that is predicted badly.
-
-    - `number`: which row of the table, counted from 1
-    - `truth`, `predicted`: what is known, and what the model says
-    - `reasons`: columns that change the prediction, or the probability of its class, most
-    """
+    """A row that is predicted badly, counted from 1, and which columns change that most."""
 
     number: int
     truth: str
@@ -153,12 +144,11 @@ class WorstRow(NamedTuple):
     reasons: list[str]
 
 
-def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[WorstRow]:
+def worst_rows(model: Model, found: HeldOutEvaluation) -> list[WorstRow]:
     """Return the rows that are predicted worst, each with its strongest reasons.
 
-    `model`: fitted; `found`: of rows at hand, or of those that its fit held out; `n_rows`: how
-    many. Returns: largest residuals first, or least probable classes; none where the model cannot
-    explain itself or every class is right.
+    Largest residuals first, or least probable classes; none where the model cannot explain itself
+    or every class is right.
     """
     if not hasattr(model.machine, "explain_held_out"):
         return []
@@ -169,7 +159,7 @@ def worst_rows(model: Model, found: HeldOutEvaluation, n_rows: int = 3) -> list[
         at = np.searchsorted(found.held_out.classes, y)
         own = np.zeros(len(y)) if proba is None else proba[np.arange(len(y)), at]
         wrong = np.where(y == predicted, 0.0, 1.0 - own)
-    worst = np.argsort(-wrong, kind="stable")[:n_rows]
+    worst = np.argsort(-wrong, kind="stable")[:_WORST]
     worst = worst[wrong[worst] > 0.0]
     if not len(worst):
         return []

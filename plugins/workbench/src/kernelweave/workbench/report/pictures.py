@@ -35,10 +35,7 @@ _EFFECTS, _PAIRS = 4, 2
 
 
 def prediction_pictures(found: HeldOutEvaluation) -> list[Picture]:
-    """Return what suits the task: residuals, or curves and a confusion matrix.
-
-    `found`: of some rows. Returns: each says of which rows it is.
-    """
+    """Return what suits the task: residuals, or curves and a confusion matrix."""
     on = f"Computed on {found.rows}."
     if found.classes is None:
         exact = f"Each point is a row; on the grey line the prediction is exact. {on}"
@@ -161,10 +158,7 @@ def _finish(ax: Axes, place: str, *, diagonal: bool = True, **labels: str) -> No
 
 
 def column_pictures(model: Model, measure: str) -> list[Picture]:
-    """Return the importance of columns and the effects of the strongest, where the fit has them.
-
-    `model`: fitted; `measure`: what its score is. Returns: pictures.
-    """
+    """Return the importance of columns and the effects of the strongest, if the fit has them."""
     left_out = {row["name"] for row in model.header.prepared if row["done"] != "used"}
     rows = [row for row in model.header.importance if row["name"] not in left_out]
     made = [_importance(rows, measure)] if rows else []
@@ -172,10 +166,7 @@ def column_pictures(model: Model, measure: str) -> list[Picture]:
 
 
 def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
-    """Return the score to expect of each kind of new rows; nothing where one is known.
-
-    `about`: a `summary`.
-    """
+    """Return the score to expect of each kind of new rows; nothing where one is known."""
     rows = about["new_rows"][::-1]
     if len(rows) < 2 or about["held_out"] is None:
         return []
@@ -260,10 +251,7 @@ def _short(name: str, most: int) -> str:
 
 
 def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
-    """Return how much each kernel of a list counts; nothing where there was no list.
-
-    `model`: fitted; `kernels`: those of positive weight. Returns: one picture at most.
-    """
+    """Return how much each kernel of a list counts; nothing where there was no list."""
     weights = learned_weights(model.machine) if kernels else None
     if weights is None:
         return []
@@ -277,11 +265,7 @@ def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
 
 
 def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Picture]:
-    """Return the course of the bounds, what the kernel is made of, and the kernel itself.
-
-    `model`: fitted; `found`: of rows that are at hand, for the heat map. Returns: those that this
-    model has.
-    """
+    """Return the course of the bounds, what the kernel is made of, and the kernel itself."""
     made, machine = [], model.machine
     if len(machine.result_.history) >= 2:
         said = "The optimum is proved to be within the grey band"

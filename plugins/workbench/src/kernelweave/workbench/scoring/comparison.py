@@ -74,11 +74,9 @@ class Row:
 
     @classmethod
     def of(cls, fitted: CrossValidatedModel, first: HeldOut, metric: Metric | None = None) -> Row:
-        """Compare a model with another.
+        """Compare a model with another, the first, by R² or accuracy if no metric is given.
 
-        `fitted`: the model; `first`: predictions of the same rows by the other; `metric`: R² or
-        accuracy by default. Raises ValueError if the metric needs probabilities that the model
-        does not have.
+        Raises ValueError if the metric needs probabilities that the model does not have.
         """
         own, metric = fitted.held_out, metric or Metric()
         over_one, also = metric.lead(own, own.of_one_answer), also_scored(own)
@@ -114,10 +112,7 @@ class Row:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Row:
-        """Return what `as_json` was made of, of no known duration.
-
-        `found`: values by name.
-        """
+        """Return what `as_json` was made of, of no known duration."""
         low, high = found["behind_low"], found["behind_high"]
         return cls(
             found["name"], found["title"], Score(found["score"], found["error"]),
@@ -137,18 +132,10 @@ def cross_validate_models(
     seed: int,
     on_failure: Callable[[ComparedModel, Exception], None],
 ) -> Iterator[CrossValidatedModel]:
-    """Cross-validate models, one after the other.
+    """Cross-validate models, one after the other, and yield each as it is done.
 
-    - `models`: each learns its columns from the training rows of a fold alone
-    - `X` of shape (n_rows, n_columns): the table
-    - `y` of shape (n_rows,): targets
-    - `task`: ``"classification"`` or ``"regression"``
-    - `weight` of shape (n_rows,): what each row counts
-    - `folds`: which rows are held out, and what each fit learns from
-    - `seed`: of what is random in them
-    - `on_failure`: called with a model that cannot be fitted, and why; the others go on
-
-    Yields: as each is done.
+    Each learns its columns from the training rows of a fold alone. `on_failure`: called with a
+    model that cannot be fitted, and why; the others go on.
     """
     learned_from = int(np.count_nonzero(folds.training(0) & (weight > 0)))
     with count_bar("models compared", len(models)) as done:
@@ -173,13 +160,11 @@ def cross_validate_models(
 
 @contextmanager
 def ended_after(seconds: float | None) -> Iterator[None]:
-    """End the block when so many seconds are over, as Ctrl-C would.
+    """End the block when so many seconds are over, if any, as Ctrl-C would.
 
     Compiled code ends at its next return to Python, a wait at once. Off the main thread, and on
-    systems without this alarm, the block runs to its end.
-
-    `seconds`: ``None`` is no limit. Raises TimeoutError if the time was over, also where the block
-    ended well.
+    systems without this alarm, the block runs to its end. Raises TimeoutError if the time was over,
+    also where the block ended well.
     """
     if seconds is None:
         yield
@@ -221,15 +206,11 @@ def _titled(model: ComparedModel, task: str, n_rows: int) -> ComparedModel:
 
 
 def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None = None) -> str:
-    """Return in one sentence which model predicts best.
+    """Return in one sentence which model predicts best: ours, of that title, or one of the rows.
 
-    - `ours`: the title of our model
-    - `rows`: others compared with it
-    - `measure`: what the scores are
-    - `ranking`: how our model tells a rare class, where there are two classes
-
-    A lead within two standard errors over rows is called none; one that is not larger than what
-    folds leave to chance (Nadeau and Bengio 2003) may be chance; one of others is said plainly.
+    `ranking`: how our model tells a rare class, where there are two classes. A lead within two
+    standard errors over rows is called none; one that is not larger than what folds leave to chance
+    (Nadeau and Bengio 2003) may be chance; one of others is said plainly.
     """
     if not rows:
         return ""

@@ -57,10 +57,7 @@ class HeldOut:
         return np.unique(self.truth) if self.labels is None else self.labels
 
     def part(self, which: NDArray[np.bool_]) -> HeldOut:
-        """Return some of the rows.
-
-        `which` of shape (n_held_out,): whether a row is among them.
-        """
+        """Return those of the rows that ``which`` says."""
         named: dict[str, Any] = vars(replace(self, labels=None))
         for name, each in named.items():
             named[name] = each[which] if isinstance(each, np.ndarray) else each
@@ -115,10 +112,7 @@ class HeldOut:
 
     @classmethod
     def from_json(cls, found: Mapping[str, object]) -> HeldOut:
-        """Return what `as_json` was made of.
-
-        `found`: lists by name.
-        """
+        """Return what `as_json` was made of."""
         arrays: dict[str, Any] = {
             name: np.asarray(value) if isinstance(value, list) else value
             for name, value in found.items()
@@ -172,8 +166,8 @@ def folds_by(
 ) -> Folds:  # fmt: skip
     """Return folds of whole groups, or of later rows, or at random where neither is given.
 
-    `groups`, `order`: the name of a column of ``X``, or a value per row; the rest as for
-    `folds_of`. Raises ValueError if there is one group only, or no row is later than others.
+    `groups`, `order`: the name of a column of ``X``, or a value per row. Raises ValueError if there
+    is one group only, or no row is later than others.
     """
     division = division_of(X, y, groups, order, None)
     if not division.is_given:
@@ -192,13 +186,7 @@ def folds_of(
 ) -> Index:
     """Return a fold for each row, drawn at random; classes keep their shares.
 
-    - `y` of shape (n_rows,): targets
-    - `task`: ``"classification"`` or ``"regression"``
-    - `n_folds`: how many
-    - `seed`: of the draw
-    - `weight` of shape (n_rows,): what each row counts; those of weight zero are in no fold
-
-    Returns shape (n_rows,): -1 for rows in no fold.
+    Rows of weight zero are in no fold: -1.
     """
     state = np.random.RandomState(seed)
     counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
@@ -220,13 +208,7 @@ def held_out_by(
 ) -> HeldOut | None:
     """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
 
-    - `estimator`: fitted, with ``held_out_prediction_`` and ``held_out_fold_``
-    - `y` of shape (n_rows,): the targets of the fit
-    - `task`: ``"classification"`` or ``"regression"``
-    - `weight` of shape (n_rows,): what each row counts
-    - `parts` of shape (n_rows,): which rows went together
-
-    As the estimator's own score is computed.
+    `parts`: which rows went together, as the estimator's own score is computed.
     """
     machine = kernel_machine(estimator)
     fold = machine.held_out_fold_
@@ -251,17 +233,10 @@ def cross_predict(
     folds: Folds,
     weight: FloatArray,
 ) -> HeldOut:
-    """Fit a model without each fold and predict that fold.
+    """Fit a model without each fold and predict that fold: the same rows, whatever the model.
 
-    - `make`: returns an unfitted model with ``fit(X, y, sample_weight)``
-    - `X` of shape (n_rows, n_columns): the table
-    - `y` of shape (n_rows,): targets
-    - `task`: ``"classification"`` or ``"regression"``
-    - `folds`: which rows are held out, and what each fit learns from
-    - `weight` of shape (n_rows,): what each row counts; rows of weight zero are learned from by
-      nobody
-
-    Returns: of the same rows, whatever the model.
+    `make`: returns an unfitted model with ``fit(X, y, sample_weight)``. Rows of weight zero are
+    learned from by nobody.
     """
     predicted = np.empty(len(y), dtype=y.dtype if task == "classification" else np.float64)
     classes = np.unique(y) if task == "classification" else np.empty(0)
@@ -293,9 +268,6 @@ def cross_predict(
 
 
 def decision_of_classes(model: BaseEstimator, X: pd.DataFrame) -> FloatArray:
-    """Return the decision values of each class, of two as of more.
-
-    `model`: fitted, with ``decision_function``; `X` of shape (n_rows, n_columns): the table.
-    """
+    """Return the decision values of each class, of two as of more."""
     found = np.asarray(model.decision_function(X))
     return np.column_stack([-found, found]) if found.ndim == 1 else found

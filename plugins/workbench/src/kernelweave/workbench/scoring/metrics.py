@@ -206,8 +206,7 @@ class _Shown(BaseEstimator):  # type: ignore[misc]
 def check_metric(name: str | None, y: Labels, task: str) -> Metric:
     """Return a metric, tried on guesses at the targets.
 
-    `name`: of a scorer, or ``None``; `y` of shape (n_rows,): targets; `task`: ``"classification"``
-    or ``"regression"``. Raises CommandError if it is not for such targets.
+    Raises CommandError if scikit-learn has no scorer of that name, or it is not for such targets.
     """
     metric = Metric(name)
     n, ones = len(y), np.ones(len(y))
@@ -241,8 +240,8 @@ SHORT = {
 def also_scored(rows: HeldOut) -> dict[str, float]:
     """Return what people ask for beside R² or accuracy, by name.
 
-    `rows`: predictions. Of numbers the errors in the target's unit; of classes what probabilities
-    and decision values are worth, where there are some.
+    Of numbers the errors in the target's unit; of classes what probabilities and decision values
+    are worth, where there are some.
     """
     if rows.task == "regression":
         return {title: -Metric(SHORT[title]).value(rows) for title in ("RMSE", "MAE")}
@@ -270,10 +269,7 @@ def _or_nothing(metric: Metric, rows: HeldOut, sign: float = 1.0) -> float | Non
 
 
 def has_rare_class(counts: Mapping[object, float]) -> bool:
-    """Whether one of two classes has a fifth of the rows or fewer.
-
-    `counts`: rows, or their weight, by class.
-    """
+    """Whether one of two classes has a fifth of the rows, or of their weight, or less."""
     return len(counts) == 2 and min(counts.values()) <= RARE * sum(counts.values())
 
 
@@ -322,7 +318,7 @@ class Ranking:
 def ranking_of(held_out: HeldOut) -> Ranking | None:
     """Return how well scores separate the rarer of two classes from the other.
 
-    `held_out`: predictions. ``None`` for other tasks, and where there are no probabilities.
+    ``None`` for other tasks, and where there are no probabilities.
     """
     counted = held_out.weight > 0.0
     labels, codes = np.unique(held_out.truth, return_inverse=True)
@@ -349,8 +345,7 @@ def ranking_of(held_out: HeldOut) -> Ranking | None:
 def roc_area(is_it: NDArray[np.bool_], scores: FloatArray, weight: FloatArray) -> Score:
     """Return the area under the ROC curve with its standard error (DeLong et al. 1988).
 
-    `is_it` of shape (n,): rows of the class; `scores` of shape (n,): large for it; `weight` of
-    shape (n,): of each row.
+    Of scores that are large for the rows of a class.
 
     Examples
     --------

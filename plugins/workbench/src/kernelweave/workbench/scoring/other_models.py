@@ -34,11 +34,7 @@ _FIT = {"reg": 1e-2, "iters": 5, "verbose": False, "early_stop_rfm": True}
 
 
 class RecursiveMachine:
-    """xRFM behind one-hot encoding and scaling, stopped early on a held-out fifth of the rows.
-
-    `task`: ``"classification"`` or ``"regression"``; `seed`: of the draw of the fifth, and of
-    the model.
-    """
+    """xRFM behind one-hot encoding and scaling, stopped early on a held-out fifth of the rows."""
 
     def __init__(self, task: str, seed: int) -> None:
         self.task = task

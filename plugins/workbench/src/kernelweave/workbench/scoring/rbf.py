@@ -34,10 +34,7 @@ _GAMMA = np.logspace(-1.5, 1.0, 6)
 
 
 def rbf_title(task: str, n_rows: int) -> str:
-    """Return what a tuned RBF machine is called.
-
-    `task`: ``"classification"`` or ``"regression"``; `n_rows`: that it learns from.
-    """
+    """Return what a tuned RBF machine that learns from so many rows is called."""
     return "tuned RBF kernel ridge" if _is_ridge(task, n_rows) else "tuned RBF SVM"
 
 
@@ -51,8 +48,6 @@ class TunedRBF:
     A support vector machine; of numbers in more than 2,000 rows, kernel ridge regression. C, by
     tens from 0.1 to 1,000, or the ridge, by tens from 1e-4 to 10, and six γ are chosen by three
     folds of at most 1,000 training rows; the machine then learns from at most 8,000.
-
-    `task`: ``"classification"`` or ``"regression"``; `seed`: of the folds and of the draw of rows.
     """
 
     def __init__(self, task: str, seed: int) -> None:

@@ -24,10 +24,7 @@ _FEWEST = 20
 
 
 class Score(NamedTuple):
-    """A score and its standard error over the rows.
-
-    `value`, `error`: of R² or accuracy.
-    """
+    """A score, of R² or accuracy, and its standard error over the rows."""
 
     value: float
     error: float
@@ -38,7 +35,7 @@ class Score(NamedTuple):
     def formatted(self, digits: int = 4, sign: str = "") -> str:
         """Return value ± error, with as many more digits as a small error needs.
 
-        `digits`: behind the point, at least; `sign`: ``"+"`` writes that of positive values too.
+        A `sign` of "+" writes that of positive values too.
 
         Examples
         --------
@@ -93,7 +90,7 @@ class Score(NamedTuple):
             low = best - away * math.exp(steps * error / away)
         return max(low, least), min(value + steps * error, best)
 
-    def with_interval(self, low: float, high: float, digits: int = 3) -> str:
+    def with_interval(self, low: float, high: float) -> str:
         """Return the value and an interval in words.
 
         Examples
@@ -101,7 +98,7 @@ class Score(NamedTuple):
         >>> Score(0.98765, 0.012).with_interval(0.957, 1.0)
         '0.988 (95 % interval 0.957 to 1.000)'
         """
-        digits = self._digits(digits)
+        digits = self._digits(3)
         if low == -math.inf:
             return f"{self.value:z.{digits}f} (too few rows or groups for an interval)"
         spanned = f"95 % interval {low:z.{digits}f} to {high:z.{digits}f}"
@@ -114,10 +111,7 @@ class Score(NamedTuple):
 
 
 def measure_name(task: str, *, weighted: bool = False) -> str:
-    """Return what `score` measures.
-
-    `task`: ``"classification"`` or ``"regression"``; `weighted`: whether classes have weights.
-    """
+    """Return what `score` measures, by the task and whether classes have weights."""
     if task == "regression":
         return "R²"
     return "class-weighted accuracy" if weighted else "accuracy"
@@ -126,12 +120,7 @@ def measure_name(task: str, *, weighted: bool = False) -> str:
 def score(
     truth: Labels, predicted: Labels, weight: FloatArray, task: str, groups: Index | None = None
 ) -> Score:
-    """Return R² or accuracy and its standard error.
-
-    - `truth`, `predicted` of shape (n,): numbers or labels
-    - `weight` of shape (n,): of each row
-    - `task`: ``"classification"`` or ``"regression"``
-    - `groups` of shape (n,): rows of one number are drawn together
+    """Return R² or accuracy and its standard error, rows of one group being drawn together.
 
     The error is that of a mean, or of a ratio of two means; where every answer is right, or wrong,
     half the bound of the rule of three.
@@ -156,9 +145,8 @@ def lead(
 ) -> Score:
     """Return how much better one prediction is than another of the same rows, with its error.
 
-    `truth`, `ours`, `other` of shape (n,): numbers or labels; `weight` of shape (n,): of each row;
-    `task` and `groups`: as for `score`. Positive where ``ours`` is better. The error
-    is that of the paired difference, which is mostly smaller than that of either score.
+    Positive where ``ours`` is better. The error is that of the paired difference, which is mostly
+    smaller than that of either score.
     """
     first, one = _with_influence(truth, ours, weight, task)
     second, two = _with_influence(truth, other, weight, task)
@@ -263,10 +251,7 @@ class Coverage:
     def of(
         cls, level: float, inside: NDArray[np.bool_], predicted: ArrayLike, X: pd.DataFrame
     ) -> Coverage:
-        """Return the coverage of rows of a table.
-
-        `inside`, `predicted` of shape (n_rows,); `X` of shape (n_rows, n_columns).
-        """
+        """Return the coverage of rows of a table, some of which are ``inside``."""
         from scipy.stats import binom
 
         slabs = list(_slabs(np.asarray(predicted), X))

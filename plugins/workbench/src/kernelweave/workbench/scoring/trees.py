@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -33,7 +35,7 @@ class BoostedTrees:
     """Boosted trees of one of four libraries, with the settings that the library comes with.
 
     `kind`: ``"boosting"`` (scikit-learn's histograms), ``"catboost"``, ``"lightgbm"``,
-    ``"xgboost"``; `task`: ``"classification"`` or ``"regression"``; `seed`: of what is random.
+    ``"xgboost"``.
     """
 
     def __init__(self, kind: str, task: str, seed: int) -> None:
@@ -47,22 +49,19 @@ class BoostedTrees:
         if self.task == "classification":
             # not every library takes text as labels
             self.classes_, y = np.unique(y, return_inverse=True)
-        numbers, codes = with_gaps(self._encoder, X)
-        counts = [len(each.levels) for each in self._encoder.dimensions_[-codes.shape[1] :]]
+        counts = [len(each.levels) for each in self._encoder.dimensions_ if each.kind == "level"]
         limit = _MOST_BINS if self.kind == "boosting" else MOST_CATEGORIES
-        self._many = np.array(counts[: codes.shape[1]]) > limit
-        if self._many.any():
-            self._by_target = target_encoder(self.task, self.seed)
-            means = self._by_target.fit_transform(codes[:, self._many], y)
-            numbers, codes = np.hstack([numbers, means]), codes[:, ~self._many]
-        rows, words = self._as_taken(numbers, codes)
+        self._many = np.array(counts, dtype=int) > limit
+        self._by_target = target_encoder(self.task, self.seed)
+        rows, words = self._as_taken(X, partial(self._by_target.fit_transform, y=y))
         self._model = _made(self.kind, self.task, self.seed, words)
         self._model.fit(rows, y, sample_weight=weight)
         return self
 
     def predict(self, X: Rows) -> Labels:
         """Return labels or numbers."""
-        given = np.asarray(self._model.predict(self._rows(X))).ravel()
+        rows, _ = self._as_taken(X, self._by_target.transform)
+        given = np.asarray(self._model.predict(rows)).ravel()
         if self.task == "regression":
             return given
         labels: Labels = self.classes_[given.astype(np.intp)]
@@ -70,19 +69,17 @@ class BoostedTrees:
 
     def predict_proba(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return the probability of each class."""
-        return np.asarray(self._model.predict_proba(self._rows(X)))
-
-    def _rows(self, X: Rows) -> FloatArray | pd.DataFrame:
-        numbers, codes = with_gaps(self._encoder, X)
-        if self._many.any():
-            means = self._by_target.transform(codes[:, self._many])
-            numbers, codes = np.hstack([numbers, means]), codes[:, ~self._many]
-        return self._as_taken(numbers, codes)[0]
+        rows, _ = self._as_taken(X, self._by_target.transform)
+        return np.asarray(self._model.predict_proba(rows))
 
     def _as_taken(
-        self, numbers: FloatArray, codes: FloatArray
+        self, X: Rows, mean_of: Callable[[FloatArray], FloatArray]
     ) -> tuple[FloatArray | pd.DataFrame, list[int]]:
         """Return rows as the library takes them, and which columns hold categories."""
+        numbers, codes = with_gaps(self._encoder, X)
+        if self._many.any():
+            numbers = np.hstack([numbers, mean_of(codes[:, self._many])])
+            codes = codes[:, ~self._many]
         words = list(range(numbers.shape[1], numbers.shape[1] + codes.shape[1]))
         if self.kind == "boosting":
             return np.hstack([numbers, codes]), words
@@ -114,11 +111,9 @@ def target_encoder(task: str, seed: int) -> BaseEstimator:
 def with_gaps(
     encoder: ColumnEncoder, X: Rows
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return numbers with NaN for gaps, and codes of levels with NaN for unknown words.
+    """Return numbers with NaN for gaps, and codes of levels, a column each, NaN for unknown words.
 
-    `encoder`: fitted; `X` of shape (n_rows, n_columns): rows. Returns `numbers` of shape (n_rows,
-    n_numbers): without indicators: a gap speaks for itself; `codes` of shape (n_rows, n_words): one
-    column each.
+    Numbers have no indicators beside them: a gap speaks for itself.
     """
     numeric, codes = encoder.transform(X)
     kinds = encoder.dimensions_[: numeric.shape[1]]
