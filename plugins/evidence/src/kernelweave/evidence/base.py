@@ -51,27 +51,27 @@ class EvidenceModel(Explained, Estimator):
     """Base of the estimators whose kernel is chosen by the evidence."""
 
     n_folds: int = parameter(
-        "Folds whose held-out rows decide how the path is combined. Above 2,000 rows the first "
-        "decides and the others judge.",
+        "Number of cross-validation folds, which decide how the models of the path are combined. "
+        "Above 2,000 rows the first decides and the others score.",
         default=3,
         rule=integer(2),
     )
     cv: Any = parameter(
-        "How rows are held out where it is not `n_folds` at random: a number of folds, a splitter "
-        "of scikit-learn or pairs of training and held-out places. Above 2,000 rows its first "
-        "splits choose and judge, as many as leave rows for the scales.",
+        "Cross-validation other than ``n_folds`` random folds: a number of folds, a scikit-learn "
+        "splitter or an iterable of (train, test) indices. Above 2,000 rows its first splits "
+        "choose and score, as many as leave enough rows to learn the length scales.",
         default=None,
         kind="int, splitter, iterable or None",
     )
     scoring: Any = parameter(
-        "The scorer of scikit-learn, by its name or itself, that combines the path and that the "
-        "held-out score is of; R² or accuracy without one. Above 2,000 rows it also chooses the "
-        "ridge.",
+        "A scikit-learn scorer, or its name, by which the models of the path are combined and "
+        "``held_out_score_`` is computed; by default R² or accuracy. Above 2,000 rows it also "
+        "chooses the ridge.",
         default=None,
         kind="str, callable or None",
     )
     precisions: tuple[float, ...] = parameter(
-        "λ, the strength of the prior that pulls the scales of all columns together; strongest "
+        "Strengths λ of the prior that pulls the length scales of all columns together, strongest "
         "first.",
         default=PRECISIONS,
     )
@@ -86,52 +86,58 @@ class EvidenceModel(Explained, Estimator):
         kind="int or float",
     )
     kinds: Mapping[str, str] | None = parameter(
-        "What columns are, by name, where they are not what they seem: number, category, text, "
+        "Kinds of columns by name, where they should not be detected: number, category, text, "
         "date or ignore.",
         default=None,
         kind="dict",
     )
     tol: float = parameter(
-        "A fit of the scales stops when a step improves the evidence by less than this share.",
+        "The length scales are optimised until a step improves the evidence by less than this "
+        "fraction.",
         default=1e-5,
         rule=number(least=0.0),
     )
-    max_iter: int = parameter("Steps a fit of the scales at most.", default=200, rule=COUNT)
+    max_iter: int = parameter(
+        "Maximum number of steps for the length scales.", default=200, rule=COUNT
+    )
     n_landmarks: int | str = parameter(
-        "Landmarks at most where there are more than 2,000 rows; 500 double while rows held out "
-        'gain. "auto": 4,000, but 2,000 of a million rows, and all of up to 8,000 rows.',
+        "Maximum number of landmarks above 2,000 rows: 500 are doubled while the validation score "
+        'improves. "auto" is 4,000, for a million rows 2,000, and for up to 8,000 rows all.',
         default="auto",
         rule=_LANDMARKS,
     )
     warp: bool = parameter(
-        "Whether skewed columns, and skewed targets of a regression, are also tried under a power "
-        "(Box and Cox; Yeo and Johnson), as prices ask for, and counts by a Poisson likelihood; "
-        "held-out rows decide.",
+        "Whether to also try power transforms (Box-Cox, Yeo-Johnson) of skewed columns and, in "
+        "regression, of skewed targets such as prices, and a Poisson likelihood for counts; "
+        "cross-validation decides.",
         default=True,
         rule=FLAG,
     )
     max_time: float | None = parameter(
-        "Seconds at most; the best model so far is kept, with a warning that says what is missing.",
+        "Maximum time in seconds; the best model so far is kept, and a warning says what was left "
+        "out.",
         default=None,
         rule=SECONDS,
     )
     memory_limit: int | None = parameter(
-        "Bytes that a fit may take; more is refused before it starts.", default=None, rule=COUNT
+        "Bytes that the fit may allocate; if it needs more, it does not start.",
+        default=None,
+        rule=COUNT,
     )
-    n_jobs: int | None = parameter("Processes for the folds.", default=None, kind="int")
+    n_jobs: int | None = parameter("Number of processes for the folds.", default=None, kind="int")
     on_interrupt: str = parameter(
-        "What Ctrl-C does once the best model so far of these data is stored, whole, in place of "
-        "an earlier fit.",
+        "What Ctrl-C does after the best model so far is stored: raise KeyboardInterrupt, or "
+        "return.",
         default="raise",
         rule=ON_INTERRUPT,
     )
     random_state: RandomState = parameter(
-        "Draws the folds; the same number gives the same model.",
+        "Seed of the folds; the same integer gives the same model.",
         default=0,
         kind="int, RandomState or None",
     )
     verbose: int = parameter(
-        "Positive: a line for each part of the work.", default=0, rule=integer()
+        "If positive, a line is printed for each stage.", default=0, rule=integer()
     )
 
     kernel_: EvidenceKernel = fitted("EvidenceKernel", "The learned kernel, a value.")
@@ -140,22 +146,24 @@ class EvidenceModel(Explained, Estimator):
         "ndarray of shape (n_dimensions,)",
         "Largest inverse length scale of each dimension along the path, weighted.",
     )
-    dimensions_: list[Dimension] = fitted("list of Dimension", "What the kernel sees of the table.")
-    columns_: list[ColumnPlan] = fitted("list of ColumnPlan", "What was done with each column.")
-    encoder_: ColumnEncoder = fitted("ColumnEncoder", "Turns tables into what the kernel sees.")
-    path_weights_: FloatArray = fitted(
-        "ndarray", "How the path, and the Gaussian kernels after it, are combined."
+    dimensions_: list[Dimension] = fitted(
+        "list of Dimension", "The dimensions of the kernel's inputs."
     )
-    held_out_score_: float = fitted("float", "Score of rows by the fold that did not see them.")
+    columns_: list[ColumnPlan] = fitted("list of ColumnPlan", "What was done with each column.")
+    encoder_: ColumnEncoder = fitted("ColumnEncoder", "Encodes tables as inputs of the kernel.")
+    path_weights_: FloatArray = fitted(
+        "ndarray", "Weights of the models of the path, and of the Gaussian kernels after it."
+    )
+    held_out_score_: float = fitted("float", "Cross-validated score of the training rows.")
     held_out_error_: float = fitted(
         "float",
-        "Its standard error over draws of the rows. Scores of other such tables spread more, as "
+        "Its standard error over draws of the rows. Scores of other such tables vary more, since "
         "their fits differ too: R² 1.1 to 1.6 times as much at 60 rows, 1.1 to 1.4 times at 300.",
     )
-    held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")
+    held_out_prediction_: FloatArray = fitted("ndarray", "Cross-validated predictions.")
     held_out_fold_: NDArray[np.intp] = fitted(
         "ndarray of shape (n_samples,)",
-        "The fold that did not see a row and predicted it; -1 where none did.",
+        "The fold that each row was held out in; -1 for rows that never were.",
     )
     certificate_: EvidenceCertificate = fitted(
         "EvidenceCertificate", "What is proved, and what is not."
@@ -184,20 +192,21 @@ class EvidenceModel(Explained, Estimator):
         Parameters
         ----------
         X : table of shape (n_samples, n_columns), or Batches
-            A pandas or polars data frame, an array, a sparse matrix: numbers, words, booleans,
-            dates and gaps as they are. `Batches` of a table larger than memory name their targets
-            and weights; with a dask array or data frame, y and sample_weight are so too.
+            A pandas or polars DataFrame, an array or a sparse matrix, with numbers, text,
+            booleans, dates and missing values as they are. `Batches` of a table larger than memory
+            name their targets and weights; with a dask array or DataFrame, y and sample_weight
+            are dask arrays too.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets, of any size; several share the kernel. Labels of any kind for a
             classifier, two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
-            Divides the variance of a row's noise: a weight of 2 is the row twice. A common factor
-            says nothing.
+            Divides the variance of a row's noise: a weight of 2 counts the row twice. A common
+            factor has no effect.
         groups : str or array-like of shape (n_samples,), optional
             Name of a column, or group of each row, such as the patient of a visit. Whole groups
             are then held out, so the score is for rows of new groups. If a column names them, each
-            has a level of its own, which rows of known groups keep. "rows alike" groups
-            near-duplicate rows, such as visits of a patient whose number is not known.
+            group has an intercept of its own, which predictions for known groups use. "rows alike"
+            groups near-duplicate rows, such as visits of a patient whose number is not known.
         order : str or array-like of shape (n_samples,), optional
             Name of a column of numbers or dates, or a time for each row. Blocks of the later half
             are then held out, each predicted from the rows before it.

@@ -88,7 +88,7 @@ class EvidenceWeights(WeightedKernels):
     tol: float = 1e-3
     max_iter: int = parameter("Maximum number of convex steps.", default=100, rule=COUNT)
     random_state: RandomState = parameter(
-        "Draws the folds; the same number gives the same model.",
+        "Seed of the folds; the same integer gives the same model.",
         default=0,
         kind="int, RandomState or None",
     )
@@ -100,10 +100,10 @@ class EvidenceWeights(WeightedKernels):
         "ndarray", "Negative log evidence, up to a constant, at the start and after each step."
     )
     held_out_score_: float = fitted(
-        "float", "Score of rows by weights and functions learned without their targets."
+        "float", "Cross-validated score; each fold learns its own weights."
     )
     held_out_error_: float = fitted("float", "Its standard error.")
-    held_out_prediction_: FloatArray = fitted("ndarray", "The predictions behind it.")
+    held_out_prediction_: FloatArray = fitted("ndarray", "Cross-validated predictions.")
 
     def formula(self, samples: Samples) -> Formula:
         """Return the first of the convex problems whose solutions the evidence chooses."""
