@@ -49,6 +49,11 @@ def test_metadata_are_complete(member: Member) -> None:
     assert problems(member) == []
 
 
+def test_the_first_page_lists_every_package() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(rows) == sorted(member.distribution for member in MEMBERS.values())
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
