@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 import warnings
 
 import numpy as np
 import pytest
-import sklearn.svm
 from kernelweave.kernels_core import NotPSDError, SolveStatus
 from kernelweave.kernels_core.config import config_context
-from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning, MemoryBudgetError
 from kernelweave.qp_smo import (
     SVC,
     SquaredHingeSVC,
@@ -20,30 +21,81 @@ from kernelweave.qp_smo import (
 from svm_problems import rbf, real_targets, two_classes
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_classes_agree_with_libsvm(weighted):
+def test_libsvm_svc_agrees_for_both_first_labels():
     X, y = two_classes(n=80)
-    K, weight = rbf(X, 0.5), np.ones(80)
-    if weighted:
-        weight = np.random.default_rng(0).uniform(0.5, 2.0, 80)
-    ours = solve_svc(K, y, C=3.0, sample_weight=weight, tol=1e-5)
-    theirs = sklearn.svm.SVC(C=3.0, kernel="precomputed", tol=1e-5).fit(K, y, weight)
-    u = np.zeros(80)
-    u[theirs.support_] = theirs.dual_coef_[0]
-    np.testing.assert_allclose(u, ours.dual_coef, atol=1e-3)
-    assert np.abs(u).sum() - 0.5 * u @ K @ u == pytest.approx(ours.objective, rel=1e-8)
+    K = rbf(X, 0.5)
+    for labels in (y, -y):
+        ours = solve_svc(K, labels, C=3.0, tol=1e-5)
+        theirs = solve_svc(K, labels, C=3.0, tol=1e-5, backend="libsvm")
+        assert theirs.backend == "libsvm"
+        assert theirs.kkt_violation <= 1.01e-5
+        assert theirs.objective == pytest.approx(ours.objective, rel=1e-8)
+        np.testing.assert_allclose(theirs.dual_coef, ours.dual_coef, atol=1e-3)
+        assert theirs.lower_bound <= ours.upper_bound
+
+
+def test_libsvm_takes_weights_of_classes_only():
+    X, y = two_classes(n=60)
+    K = rbf(X, 0.5)
+    weight = np.where(y > 0, 2.0, 0.5)
+    ours = solve_svc(K, y, C=1.0, sample_weight=weight, tol=1e-5)
+    theirs = solve_svc(K, y, C=1.0, sample_weight=weight, tol=1e-5, backend="libsvm")
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-8)
+    weight[3] = 7.0
+    with pytest.raises(ValueError, match="equal inside each class"):
+        solve_svc(K, y, C=1.0, sample_weight=weight, backend="libsvm")
+    with pytest.raises(ValueError, match="equal inside each class"):
+        solve_svr(K, y, C=1.0, epsilon=0.1, sample_weight=weight, backend="libsvm")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_numbers_agree_with_libsvm(epsilon):
+def test_libsvm_svr_agrees(epsilon):
     X, y = real_targets(n=70)
     K = rbf(X, 0.5)
     ours = solve_svr(K, y, C=2.0, epsilon=epsilon, tol=1e-5)
-    theirs = sklearn.svm.SVR(C=2.0, epsilon=epsilon, kernel="precomputed", tol=1e-5).fit(K, y)
-    u = np.zeros(70)
-    u[theirs.support_] = theirs.dual_coef_[0]
-    value = y @ u - epsilon * np.abs(u).sum() - 0.5 * u @ K @ u
-    assert value == pytest.approx(ours.objective, rel=1e-8)
+    theirs = solve_svr(K, y, C=2.0, epsilon=epsilon, tol=1e-5, backend="libsvm")
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-8)
+
+
+def test_libsvm_is_not_believed():
+    X, y = two_classes(n=60)
+    K = 1e4 * rbf(X, 0.5)
+    with pytest.warns(match="stalled"):
+        solution = solve_svc(K, y, C=1.0, tol=1e-9, backend="libsvm")
+    assert solution.status is SolveStatus.STALLED
+    assert solution.kkt_violation > 1e-9
+
+
+def test_libsvm_says_that_it_ignores_a_start():
+    X, y = two_classes(n=40)
+    with pytest.warns(KernelWeaveWarning, match="alpha0 is ignored"):
+        solve_svc(rbf(X, 0.5), y, C=1.0, alpha0=np.zeros(40), backend="libsvm")
+
+
+def test_libsvm_asks_for_its_memory_first():
+    X, y = two_classes(n=60)
+    with (
+        config_context(memory_limit=16 * 60 * 60 - 1),
+        pytest.raises(MemoryBudgetError, match="16 bytes an entry"),
+    ):
+        solve_svc(rbf(X, 0.5), y, C=1.0, backend="libsvm")
+
+
+def test_a_missing_libsvm_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.split(".")[0] == "libsvm":
+            raise ImportError("No module named 'libsvm'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [m for m in sys.modules if m.split(".")[0] == "libsvm"]:
+        monkeypatch.delitem(sys.modules, name)
+    X, y = two_classes(n=20)
+    with pytest.raises(ImportError, match=r"pip install kernelweave-qp-smo\[libsvm\]"):
+        solve_svc(rbf(X, 0.5), y, C=1.0, backend="libsvm")
+    assert solve_svc(rbf(X, 0.5), y, C=1.0).status is SolveStatus.CONVERGED
 
 
 def test_interior_point_asks_for_its_memory_first():
