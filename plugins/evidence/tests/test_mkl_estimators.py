@@ -179,7 +179,7 @@ def test_random_labels_have_no_held_out_score() -> None:
 
 def test_a_time_limit_keeps_a_model_and_says_what_is_missing(data) -> None:
     X, y, X_new, _ = data
-    with pytest.warns(ConvergenceWarning, match="3 folds were not reached"):
+    with pytest.warns(ConvergenceWarning, match="3 of 3 folds were not reached: raise max_time"):
         model = EvidenceMKLRegressor(max_time=1e-9).fit(X, y)
     assert np.isfinite(model.predict(X_new)).all()
     assert np.isnan(model.held_out_score_)

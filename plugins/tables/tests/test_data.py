@@ -199,6 +199,11 @@ def test_the_task_follows_the_target(
     assert target.reason
 
 
+def test_a_target_of_booleans_is_not_called_text() -> None:
+    table = read_table(pd.DataFrame({"a": range(6), "y": [True, False] * 3}))
+    assert read_target(table, "y").reason == "the target is true or false, 2 classes"
+
+
 def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "a,y\n1,1\n2,2\n3,3\n"))
     assert read_target(table, "y", "classification").values.dtype.kind == "i"

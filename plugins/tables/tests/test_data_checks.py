@@ -11,11 +11,10 @@ from kernelweave.tables.data_checks import check_data
 QUICK = ("--target", "y", "--model", "tkl", "--no-compare")
 
 
-def asked(frame: pd.DataFrame) -> list[str]:
+def asked(frame: pd.DataFrame, *, later: bool = False) -> list[str]:
     table = read_table(frame)
-    return check_data(
-        table, [each for each in table.columns if each != "y"], read_target(table, "y")
-    )
+    columns = [each for each in table.columns if each != "y"]
+    return check_data(table, columns, read_target(table, "y"), later=later)
 
 
 @pytest.fixture
@@ -109,6 +108,7 @@ def test_rows_in_the_order_of_time(sound: pd.DataFrame, step: int) -> None:
     sound["day"] = days[::step]
     (said,) = asked(sound)
     assert "sorted by 'day'" in said
+    assert asked(sound, later=True) == []
     assert f"--order='day' or pass the {'last' if step > 0 else 'first'} rows as --test" in said
     assert asked(sound.sample(frac=1.0, random_state=0)) == []
 

@@ -12,9 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import kernelweave.workbench.fitting
+import numpy as np
 import pytest
+from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.new_rows import IN_THE_FILE
 from kernelweave.kernels_core import Progress, watch
+from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.tables import TableError, read_table
 from kernelweave.workbench import load_model
 from kernelweave.workbench.commands import BUILTIN
@@ -246,4 +249,7 @@ def test_advice_names_no_option_that_a_command_has_not(tmp_path: Path) -> None:
         assert spoken(refused.value).endswith(ending)
     speak_of(options_of(specs["fit"]))
     assert spoken(IN_THE_FILE) == "--cv time"
+    with pytest.raises(MemoryBudgetError, match="or give Batches, or fewer rows") as refused:
+        EvidenceKernelRegressor(memory_limit=1000).fit(np.eye(60), np.arange(60.0))
+    assert spoken(refused.value).endswith("raise --memory-limit or give fewer rows or columns")
     speak_of({})

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kernelweave.workbench import load_model
 from kernelweave.workbench.certifying import certifier
 from kernelweave.workbench.summaries import closing_sentences
 
@@ -127,10 +128,23 @@ def test_weights_by_a_rule_are_not_called_the_best(run: Callable, algorithm: str
     assert "No kernel of this family" not in said
 
 
+def test_simple_mkl_is_solved_again_by_its_own_algorithm(run: Callable, tmp_path: Path) -> None:
+    pytest.importorskip("kernelweave.baselines")
+    data, model = tmp_path / "t.csv", tmp_path / "simple.kw"
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    frame.assign(y=np.where(frame["a"] > frame["b"], "yes", "no")).to_csv(data, index=False)
+    options = ["--target", "y", "--model", "simple", "--tol", "0.1", "--no-compare"]
+    assert run("fit", data, *options, "--out", model).status == 0
+    found = json.loads(run("certify", model, data, "--tol", "0.05", "--json").out)
+    assert found["algorithm"] == "mkl-simple"
+    assert found["lower_bound"] <= found["upper_bound"] <= found["objective"]
+
+
 def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -> None:
     pytest.importorskip("kernelweave.baselines")
     model, page = tmp_path / "rule.kw", tmp_path / "rule.html"
     run("fit", "wine", "--algorithm", "mkl-average", "--no-compare", "--out", model)
+    assert "follow from a rule and are not optimised" in run("certify", model, "wine").error
     assert run("report", model, "--out", page).status == 0
     text = " ".join(page.read_text().split())
     assert "The weights follow from a rule and were not optimised" in text
@@ -279,6 +293,27 @@ def test_a_model_of_weighted_rows_is_fitted_again_with_them(run: Callable, tmp_p
     assert found["held_out_score"] > 0.95
     assert found["again_score"] == pytest.approx(found["held_out_score"], abs=0.03)
     assert found["predictions_differ"] < 0.2
+
+
+@pytest.mark.parametrize("division", ["--groups", "--order"])
+def test_a_second_fit_is_told_what_the_first_was(
+    run: Callable, tmp_path: Path, division: str
+) -> None:
+    """Levels of groups make rows of known groups easy: folds at random would score far better."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": np.repeat([*"abcdefghijkl"], 6), "when": np.repeat(range(12), 6)})
+    frame["code"] = rng.integers(1, 4, 72)
+    frame["y"] = 5 * rng.normal(size=12)[frame["when"]] + (frame["code"] == 2) + rng.random(72)
+    data, model = tmp_path / "t.csv", tmp_path / "m.kw"
+    frame.to_csv(data, index=False)
+    column = {"--groups": "who", "--order": "when"}[division]
+    options = ["--target", "y", "--max-iter", "2", "--no-compare", "--categorical", "code"]
+    assert run("fit", data, *options, division, column, "--out", model).status == 0
+    found = json.loads(run("certify", model, data, "--json").out)
+    assert found["held_out_score"] < 0.5
+    assert found["again_score"] < 0.5
+    assert found["later"] == (division == "--order")
+    assert load_model(model).header.asked["kinds"] == {"code": "category"}
 
 
 @pytest.mark.parametrize("options", [("sparse", "k0=2"), ("ridge", "q=1"), ("tkl", "C=0.01")])

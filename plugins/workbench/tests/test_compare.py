@@ -233,6 +233,18 @@ def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
     assert set(found.predicted) == {"q"}
 
 
+def test_rivals_are_left_out_where_a_fold_learns_from_one_class(
+    run: Callable, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,y", "1,yes", *(f"{i * i % 31},no" for i in range(1, 40))]))
+    done = run("fit", path, "--target", "y", "--max-iter", "1")
+    said = "is skipped: the training rows of a fold have only one class"
+    assert done.status == 0
+    assert done.err.count(said) == 2
+    assert "most frequent class" in done.out
+
+
 def test_decision_values_are_held_out_where_there_are_no_probabilities() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
@@ -448,6 +460,7 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
         (["--groups", "b", "--order", "a"], "--groups and --order exclude each other"),
         (["--groups", "b", "--cv", "time"], "--groups and --cv time exclude each other"),
         (["--order", "A"], "--order 'A': did you mean 'a'?"),
+        (["--order", "b"], "--order must hold numbers or dates, got 'v' in line 2"),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "compare"])

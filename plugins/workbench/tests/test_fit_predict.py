@@ -100,7 +100,12 @@ def test_intervals_and_probabilities(run: Callable, csv: Path, tmp_path: Path) -
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X.assign(y=y).iloc[:100].to_csv(prices, index=False)
     run("fit", prices, "--target", "y", *QUICK, "--no-compare", "--out", model, "--force")
-    assert "confidence must be" in run("predict", model, prices, "--interval", "90").error
+    for option in ("--interval", "--set"):
+        refused = run("predict", model, prices, option, "90").error
+        assert refused == f"{option} must be between 0 and 1, such as 0.9, got 90"
+    endless = run("predict", model, prices, "--quantiles", ".9999")
+    assert "too few for this level, so some ends are infinite" in endless.err
+    assert "inf" in endless.out
     assert "has no sets: classification" in run("predict", model, prices, "--set", "0.9").error
     X.assign(y=y, bmi=["much", *X.bmi[1:]]).iloc[:100].to_csv(prices, index=False)
     done = run("predict", model, prices, "--interval", "0.8")
@@ -319,6 +324,9 @@ def test_weights_of_rows_and_classes(run: Callable, csv: Path, tmp_path: Path) -
 def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     drop = ["--drop", "petal width (cm)", "--drop", "petal length (cm)"]
+    every = [*drop, "--drop", "sepal width (cm)", "--drop", "sepal length (cm)"]
+    refused = run("fit", csv, "--target", "species", *every).error
+    assert "has no column but the target 'species' without those of --drop" in refused
     options = [*drop, *QUICK, "--no-compare", "--out", model, "--json"]
     assert json.loads(run("fit", csv, "--target", "4", *options).out)["n_features"] == 2
     lacking = tmp_path / "sepals.csv"
@@ -332,6 +340,9 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
     ("options", "said"),
     [
         (["--set", "C=-1"], "C must be"),
+        (["--seed", "-1"], "--seed"),
+        (["--set", "random_state=1"], "--set random_state is not for the command: use --seed"),
+        (["--views", "no.toml"], "--views no.toml: No such file or directory"),
         (["--set", "C=0"], "C must be"),
         (["--set", "C=nan"], "C must be"),
         (["--tol", "-1"], "tol must be"),

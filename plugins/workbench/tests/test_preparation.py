@@ -116,7 +116,7 @@ def test_identifiers_and_typing_errors_are_said(run: Callable, tmp_path: Path) -
     done = run("fit", path, *QUICK)
     assert done.status == 0
     said = " ".join(done.out.split())
-    assert "id numbers: Ignored: looks like a row ID" in said
+    assert "id numbers: Ignored: looks like a row ID (to use it, name it by --numeric)." in said
     assert "name text: Ignored: nearly every value is different" in said
     assert "Numbers, but 1 of 61 rows holds text, such as '6o'" in said
 

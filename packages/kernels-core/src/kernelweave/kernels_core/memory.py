@@ -80,8 +80,8 @@ def require(nbytes: int, what: str, *, alternative: str) -> None:
 
     `nbytes`: bytes that the work is about to allocate. `what`: what needs them, for the message,
     e.g. ``"2 Gram matrices of 30000 samples"``. `alternative`: what the user can do instead, the
-    template of a `Message` without a full stop, such as ``"raise {memory_limit}"``. Raises
-    MemoryBudgetError if ``nbytes`` is more than the limit.
+    template of a `Message` without a full stop, such as ``"raise {memory_limit}"``, or one itself.
+    Raises MemoryBudgetError if ``nbytes`` is more than the limit.
     """
     limit = limit_bytes()
     if nbytes > limit:
@@ -91,7 +91,9 @@ def require(nbytes: int, what: str, *, alternative: str) -> None:
                 what=what,
                 needed=size_text(nbytes),
                 limit=size_text(limit),
-                alternative=Message(alternative),
+                alternative=alternative
+                if isinstance(alternative, Message)
+                else Message(alternative),
             )
         )
 

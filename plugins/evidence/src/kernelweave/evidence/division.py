@@ -15,6 +15,7 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.estimators.classes import column_of
 from kernelweave.kernels_core.exceptions import Message
+from kernelweave.tables.errors import place_of
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.validation import _num_samples
 
@@ -188,9 +189,8 @@ def _moments(values: Labels) -> FloatArray:
 
     gaps = np.asarray(pd.isna(values))
     if gaps.any():
-        raise ValueError(
-            f"order has a gap in row {int(gaps.argmax())}: say when it was, or leave the row out"
-        )
+        said = "{order} has a gap in {place}: say when it was, or leave the row out"
+        raise ValueError(Message(said, place=place_of(int(gaps.argmax()))))
     if values.dtype.kind in "iufb":
         return values.astype(np.float64)
     encoder = ColumnEncoder()
@@ -200,4 +200,5 @@ def _moments(values: Labels) -> FloatArray:
             numeric, _ = encoder.fit_transform(pd.DataFrame({"order": values}))
             if encoder.dimensions_[-1].kind in ("number", "date part"):
                 return np.asarray(numeric[:, -1])
-    raise ValueError(f"order must hold numbers or dates, got {values[0]!r} in row 0")
+    said = "{order} must hold numbers or dates, got {cell!r} in {place}"
+    raise ValueError(Message(said, cell=values[0], place=place_of(0)))

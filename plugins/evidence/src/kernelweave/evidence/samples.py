@@ -10,6 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.estimators.samples import merge_samples
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.memory import require
 from sklearn.utils.validation import _num_samples
 
@@ -129,7 +130,10 @@ def _counted(
     require(
         8 * _COPIES * n_rows * n_dimensions,
         f"{n_rows} rows of {n_dimensions} dimensions",
-        alternative="raise {memory_limit} or give Batches, or fewer rows or columns",
+        alternative=Message(
+            "raise {memory_limit} or give {or_batches}fewer rows or columns",
+            or_batches="Batches, or ",
+        ),
     )
     numeric, codes = encoder.transform(X, estimator=estimator)
     mass = np.ones(n_rows) if weight is None else weight

@@ -29,12 +29,15 @@ _MOST_UNITS = 3
 _REPEATED = 0.05
 
 
-def check_data(table: Table, columns: Sequence[str], target: Target) -> list[str]:
+def check_data(
+    table: Table, columns: Sequence[str], target: Target, *, later: bool = False
+) -> list[str]:
     """Return what a person would ask about a table, a sentence each.
 
     - `table`: the data
     - `columns`: the features
     - `target`: what is to be predicted
+    - `later`: whether later rows are held out, so that their order needs no sentence
 
     A last row that sums the others, numbers in several units, codes such as -999 that may stand for
     gaps, days written as numbers, columns that give the target away, rows that occur more than
@@ -54,11 +57,11 @@ def check_data(table: Table, columns: Sequence[str], target: Target) -> list[str
             found += _units(name, raw)
     found += [*_copies(X, y, target.task), *_repeated(X, y)]
     some = np.arange(0, len(X), -(-len(X) // _LOOKED_AT))
-    for name, raw in raws:
+    for name, raw in [] if later else raws:
         if not isinstance(raw, Numbers) and (order := _order(raw.take(some))):
             found.append(
-                f"the rows are sorted by {name!r}: random folds estimate the score between known "
-                f"times; for later times, use --order={name!r} or pass the {order} rows as --test"
+                f"the rows are sorted by {name!r}, and validation rows lie between training rows: "
+                f"for later times, use --order={name!r} or pass the {order} rows as --test"
             )
     return [*found, *(_few_rows(y) if target.task == "regression" else ())]
 

@@ -21,8 +21,8 @@ class TableError(ValueError):
     Examples
     --------
     >>> from kernelweave.tables import TableError
-    >>> str(TableError("t.csv is empty: there is nothing to learn from"))
-    't.csv is empty: there is nothing to learn from'
+    >>> str(TableError("t.csv is empty"))
+    't.csv is empty'
     """
 
 

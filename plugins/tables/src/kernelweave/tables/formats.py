@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning, memory
+from kernelweave.kernels_core.exceptions import Message
 
 from .errors import TableError, did_you_mean, one_line
 from .table import (
@@ -78,7 +79,7 @@ def read_excel(
     full = {name: sheet.dropna(how="all") for name, sheet in sheets.items()}
     full = {name: sheet.dropna(how="all", axis=1) for name, sheet in full.items() if len(sheet)}
     if not full:
-        raise TableError(f"{source} has no rows in any sheet: there is nothing to learn from")
+        raise TableError(f"{source} has no rows in any sheet")
     if wanted is not None and wanted not in full:
         raise TableError(
             f"{source} has no sheet {wanted!r} with rows; "
@@ -88,8 +89,13 @@ def read_excel(
     sheet = full[name]
     if len(full) > 1 and wanted is None:
         warnings.warn(
-            f"{source} has {len(full)} sheets with rows; the first, {name!r}, is read; "
-            f"name another as the sheet to read it",
+            Message(
+                "{source} has {n} sheets with rows; the first, {name!r}, is read: choose another "
+                "by {sheet}",
+                source=source,
+                n=len(full),
+                name=name,
+            ),
             KernelWeaveWarning,
             stacklevel=2,
         )

@@ -148,7 +148,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
     cells = cells.rename(columns=str).reset_index(drop=True)
     check_names(cells.columns, source)
     if cells.empty:
-        raise TableError(f"{source} has no rows or no columns: there is nothing to learn from")
+        raise TableError(f"{source} has no rows or no columns")
     table, words, refused = Table(source, cells, cells, comma=comma, **more), {}, {}
     with CellError.calling_rows(table.where):
         for name, column in cells.items():

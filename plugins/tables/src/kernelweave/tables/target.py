@@ -180,7 +180,8 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         )
     is_open = task == "auto" and table.task is None
     if is_open:
-        task, reason = _decide(numbers, text, n_distinct)
+        told = "true or false" if series.dtype.kind == "b" else "text" if text else ""
+        task, reason = _decide(numbers, told, n_distinct)
     else:
         says = "as the data set says" if task == "auto" else "as asked"
         reason = f"{says}, {n_distinct} distinct values"
@@ -216,10 +217,13 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     return Target(column, labels, task, reason, hint if is_open and n_distinct > 2 else "")
 
 
-def _decide(values: npt.NDArray[np.float64], text: bool, n_distinct: int) -> tuple[str, str]:
-    """Return the task of a target that nobody names, and the reason for it."""
-    if text:
-        return "classification", f"the target is text, {n_distinct} classes"
+def _decide(values: npt.NDArray[np.float64], told: str, n_distinct: int) -> tuple[str, str]:
+    """Return the task of a target that nobody names, and the reason for it.
+
+    `told`: what it is, if that is no number.
+    """
+    if told:
+        return "classification", f"the target is {told}, {n_distinct} classes"
     if n_distinct == 2:
         return "classification", "the target has two distinct values"
     low, high = values.min(), values.max()

@@ -63,7 +63,7 @@ def read_csv(
     """
     text = decode(content, source, encoding)
     if not text.strip():
-        raise TableError(f"{source} is empty: there is nothing to learn from")
+        raise TableError(f"{source} is empty")
     separator = separator_of(text)
     if separator == " ":
         text = _TRAILING_BLANKS.sub("", text)
@@ -95,7 +95,7 @@ def read_csv(
     if last.isna().any() or (last == "").any():
         lines()
     if cells.empty:
-        raise TableError(f"{source} has column names but no rows: there is nothing to learn from")
+        raise TableError(f"{source} has column names but no rows")
     comma = "thousands" if separator == "," else "decimal"
     table = without_total(read_cells(cells, source, comma, lines=lines))
     return without_row_numbers(table) if header and not first[0] else table
@@ -117,17 +117,23 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> str:
     except UnicodeDecodeError as error:
         if encoding is None and found is not None:
             raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
-        where = f"{source} is not {encoding or 'UTF-8'} text (line {_line_of(error)})"
-        remedy = "" if encoding else ": save it as UTF-8, or name its encoding"
-        raise TableError(f"{where}{remedy}") from error
+        said = "{source} is not {name} text (line {line})"
+        said += "" if encoding else ": save it as UTF-8, or give its {encoding}"
+        said = Message(said, source=source, name=encoding or "UTF-8", line=_line_of(error))
+        raise TableError(said) from error
     if encoding is None and found in _ENCODINGS:
         try:
             content.decode()
         except UnicodeDecodeError as error:
             name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(found, found)
             warnings.warn(
-                f"{source} is not UTF-8 text (line {_line_of(error)}) and is read as {name}: check "
-                f"its accents and letters, or name its encoding",
+                Message(
+                    "{source} is not UTF-8 text (line {line}) and is read as {name}: check its "
+                    "accents and letters, or give its {encoding}",
+                    source=source,
+                    line=_line_of(error),
+                    name=name,
+                ),
                 KernelWeaveWarning,
                 stacklevel=2,
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,19 +15,22 @@ from kernelweave.kernels_core import (
     get_algorithm,
     relative_gap,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.arrays import Labels
 
 from .errors import CommandError
+from .fitting import FOLDS, read_division, read_weights, seen_by_fit
 from .machines import kernel_machine
 from .model_catalog import fit_model, model_title
 from .models import Model
 from .progress import fit_bar
-from .scoring.held_out import HeldOut, held_out_by
+from .scoring.held_out import HeldOut, folds_by, held_out_by
+from .summaries import is_rule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from kernelweave.tables import Table
     from sklearn.base import BaseEstimator
 
 # sets of parameters to the algorithm that proves most about them, and to what writes proof files
@@ -51,7 +57,7 @@ def certifier(name: str) -> str:
 
 def certify_model(
     model: Model,
-    X: pd.DataFrame,
+    table: Table,
     y: Labels,
     *,
     algorithm: str | None,
@@ -62,7 +68,7 @@ def certify_model(
 ) -> dict[str, object]:
     """Solve the model's problem again and bound how much better the best kernel could be.
 
-    - `X`, `y`: the training data
+    - `table`, `y`: the training data, and its targets
     - `algorithm`: what solves; `certifier` chooses without it
     - `tol`, `max_time`: relative gap and seconds of the second solve
     - `max_iter`: its iterations at most; by default as many as the model had
@@ -75,6 +81,9 @@ def certify_model(
     what share of labels. For evidence MKL, whose bounds show a stationary point, the log evidence
     by both of its algorithms. Raises CommandError if the data are not those of the fit.
     """
+    asked, name = model.header.asked, model.header.model
+    table = replace(table, kinds=asked.get("kinds", {}))
+    X = model.inputs(table)
     _refuse_other_data(model, X, y)
     if proof is not None and _prover(model.header.algorithm) is None:
         raise CommandError(
@@ -87,14 +96,27 @@ def certify_model(
     again = clone(model.estimator)
     changed = {} if max_iter is None else {"max_iter": max_iter}
     kernel_machine(again).set_params(max_time=max_time, **changed)
+    if is_rule(model.header.algorithm):
+        raise CommandError(
+            f"the weights of {model_title(model.header.model)} follow from a rule and are not "
+            "optimised: there is no optimum to compare them with"
+        )
     is_evidence = model.header.algorithm == "evidence"
+    weight = read_weights(table, asked["weights"]) if asked.get("weights") else None
+    division = {each: asked.get(each) for each in ("cv", "groups", "order")}
+    division = read_division(table, model.header.columns, **division)
+    counts = np.ones(len(y)) if weight is None else weight
+    folds = folds_by(X, y, model.header.task, FOLDS, 0, weight=counts, **division)
+    refit = partial(fit_model, again, X, y, weight, **seen_by_fit(name, division, folds))
     if not is_evidence and not hasattr(model.machine, "log_evidence_"):
-        return _bounded(model, again, X, y, algorithm, tol, proof)
+        return _bounded(model, again, refit, algorithm, tol, proof)
     if algorithm is not None:
         raise CommandError(
             f"--algorithm {algorithm} does not apply to the {model_title(model.header.model)}"
         )
-    return (_repeated if is_evidence else _other_way)(model, again, X, y)
+    if is_evidence:
+        return _repeated(model, again, refit, y) | {"later": "order" in division}
+    return _other_way(model, again, refit)
 
 
 def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
@@ -113,14 +135,13 @@ def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
 
 
 def _repeated(
-    model: Model, again: BaseEstimator, X: pd.DataFrame, y: npt.NDArray[Any]
+    model: Model, again: BaseEstimator, refit: Callable[[], object], y: npt.NDArray[Any]
 ) -> dict[str, object]:
     """Fit the evidence kernel again on other folds, and say how much changes."""
     task = model.header.task
     again.set_params(random_state=again.random_state + 1)
-    weight = _weights_of(model, y)
     with fit_bar("fitting again, on other folds"):
-        fit_model(again, X, y, weight)
+        refit()
     old, new = model.held_out, held_out_by(again, y, task, np.ones(len(y)))
     away = None if old is None or new is None else _apart(old, new)
     return {
@@ -136,15 +157,14 @@ def _repeated(
 
 
 def _other_way(
-    model: Model, again: BaseEstimator, X: pd.DataFrame, y: npt.NDArray[Any]
+    model: Model, again: BaseEstimator, refit: Callable[[], object]
 ) -> dict[str, object]:
     """Learn the weights of the evidence again by its other algorithm, and say where that ends."""
     machine, known = kernel_machine(again), model.machine
     other = next(each for each in ("lbfgs", "majorize") if each != known.algorithm)
     machine.set_params(algorithm=other)
-    weight = _weights_of(model, y)
     with fit_bar(f"learning the weights again by {other}"):
-        fit_model(again, X, y, weight)
+        refit()
     machine = kernel_machine(again)
     return {
         "log_evidence": known.log_evidence_,
@@ -170,39 +190,10 @@ def _apart(old: HeldOut, new: HeldOut) -> float:
     return float(np.sqrt(np.mean((first - second) ** 2)) / spread)
 
 
-def _weights_of(model: Model, y: Labels) -> FloatArray | None:
-    """Return what each row counted in the fit, as its held-out rows tell; ``None`` for the same.
-
-    Raises CommandError where rows were weighted and not all of them were held out.
-    """
-    from sklearn.utils import compute_class_weight
-
-    known = model.held_out
-    if known is None:
-        return None
-    weight = known.weight
-    class_weight = getattr(model.machine, "class_weight", None)
-    if class_weight is not None:
-        labels, codes = np.unique(known.truth, return_inverse=True)
-        weight = weight / compute_class_weight(class_weight, classes=labels, y=y)[codes]
-    if np.ptp(weight) <= _SLACK * weight.max():
-        return None
-    if known.fold.max() == 0:
-        raise CommandError(
-            "the model was fitted with --weights, of which only those of the validation rows are "
-            "saved: it cannot be fitted again in the same way"
-        )
-    # folds hold out every row that counts
-    spread = np.zeros(len(y))
-    spread[known.rows] = weight
-    return spread
-
-
 def _bounded(
     model: Model,
     again: BaseEstimator,
-    X: pd.DataFrame,
-    y: Labels,
+    refit: Callable[[], object],
     algorithm: str | None,
     tol: float,
     proof: Path | None,
@@ -211,10 +202,11 @@ def _bounded(
     name = certifier(model.header.algorithm) if algorithm is None else algorithm
     machine = kernel_machine(again)
     # a file's own rounding takes a part of the gap
-    machine.set_params(algorithm=name, tol=tol if proof is None else 0.5 * tol)
-    weight = _weights_of(model, y)
+    machine.set_params(tol=tol if proof is None else 0.5 * tol)
+    if name != model.header.algorithm:
+        machine.set_params(algorithm=name)
     with fit_bar(f"solving again by {name}"):
-        fit_model(again, X, y, weight)
+        refit()
     result, old = kernel_machine(again).result_, model.machine.result_
     lower, upper = result.lower_bound, result.upper_bound
     room = _SLACK * max(abs(upper), abs(old.upper_bound))

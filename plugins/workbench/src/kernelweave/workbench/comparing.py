@@ -12,7 +12,7 @@ from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean
 
 from .console import spoken
-from .errors import CommandError
+from .errors import CommandError, locate_cell_errors
 from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
 from .model_catalog import make_model, model_title, models_for_task
 from .scoring.comparison import CrossValidatedModel, Row, cross_validate_models, verdict
@@ -57,10 +57,11 @@ def compare_table(
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
-    for sentence in check_data(table, columns, target):
+    for sentence in check_data(table, columns, target, later="order" in division):
         on_note(sentence)
     judge = check_metric(metric, y, target.task)
-    folds = folds_by(X, y, target.task, n_folds, seed, weight=counts, **division)
+    with locate_cell_errors(table):
+        folds = folds_by(X, y, target.task, n_folds, seed, weight=counts, **division)
     done = list(
         cross_validate_models(
             models, X, y, target.task, weight=counts, folds=folds, seed=seed,

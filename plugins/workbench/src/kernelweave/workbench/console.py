@@ -100,14 +100,18 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
     options |= {name: options[own] for name, own in spec.parameters.items()}
     header = f", or use {options['no_header']}" if "no_header" in options else ""
     lines = {"by_the_lines": f"{options['cv']} time"} if {"cv", "order"} <= options.keys() else {}
-    return options | lines | {"or_no_header": header, "held_out_": "the table above"}
+    if "numeric" in options:
+        lines["as_number"] = f"name it by {options['numeric']}"
+    fixed = {"or_no_header": header, "or_batches": "", "held_out_": "the table above"}
+    return options | lines | fixed
 
 
 def spoken(message: object) -> str:
     """Return what an error, a warning or a text says, on one line, of options for parameters."""
     said = message.args[0] if isinstance(message, BaseException) and message.args else message
     text = said.naming(_options.get()) if isinstance(said, Message) else str(message)
-    return " ".join(text.split()) or type(message).__name__
+    empty = type(message).__name__ if isinstance(message, BaseException) else ""
+    return " ".join(text.split()) or empty
 
 
 def say(kind: str, message: object) -> None:

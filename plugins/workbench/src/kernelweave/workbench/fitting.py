@@ -145,8 +145,9 @@ def fit_table(
     name, make = choices.maker(target.task)
     division = read_division(table, columns, choices.cv, choices.groups, choices.order)
     n_folds, counts = choices.n_folds or FOLDS, np.ones(len(X)) if weight is None else weight
-    folds = folds_by(X, y, target.task, n_folds, choices.seed, weight=counts, **division)
-    notes = check_data(table, columns, target)
+    with locate_cell_errors(table):
+        folds = folds_by(X, y, target.task, n_folds, choices.seed, weight=counts, **division)
+    notes = check_data(table, columns, target, later="order" in division)
     for sentence in notes:
         on_note(sentence)
     watch = clock.Stopwatch()
@@ -154,7 +155,7 @@ def fit_table(
     works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _summarised_warnings(name) as doubts, bar as end_fit:
-        seen = division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
+        seen = seen_by_fit(name, division, folds)
         estimator = fit_model(make(), X, y, weight, **seen)
         end_fit()
         stopped = _was_stopped(estimator)
@@ -171,6 +172,11 @@ def fit_table(
         estimator, columns=columns, target=target, table=table, name=name,
         held_out=held_out, notes=notes, on_note=on_note,
     )  # fmt: skip
+    asked = {
+        "kinds": dict(table.kinds), "weights": weights, "groups": choices.groups,
+        "order": choices.order, "cv": None if isinstance(choices.cv, int) else choices.cv,
+    }  # fmt: skip
+    model = replace(model, header=replace(model.header, metric=choices.metric, asked=asked))
     on_fitted(model)
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
@@ -179,7 +185,7 @@ def fit_table(
     with fit_bar(f"importance of {len(columns)} columns"):
         importance = tuple(_importance(estimator, on_note))
     header = replace(
-        model.header, comparison=comparison, importance=importance, metric=choices.metric,
+        model.header, comparison=comparison, importance=importance,
         new_rows=_expected_on_new_rows(estimator), doubt=next(iter(doubts), ""),
     )  # fmt: skip
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
@@ -378,6 +384,11 @@ def read_division(
     return found
 
 
+def seen_by_fit(name: str, division: dict[str, Any], folds: Folds) -> dict[str, Any]:
+    """Return groups and order as the fit of a model takes them: evidence kernels take columns."""
+    return division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
+
+
 def read_weights(table: Table, column: str) -> FloatArray:
     """Return the sample weights; CommandError if one is missing or negative, or all are zero."""
     values = table.numbers(column)
@@ -404,5 +415,6 @@ def feature_columns(
     unused = {target, *(name for _, name in aside)}
     columns = [name for name in table.columns if name not in unused]
     if not columns:
-        raise CommandError(f"{table.source} has no column but the target {target!r}")
+        rest = f" without those of {' and '.join(dict(aside))}" if aside else ""
+        raise CommandError(f"{table.source} has no column but the target {target!r}{rest}")
     return columns

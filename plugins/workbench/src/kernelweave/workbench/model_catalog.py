@@ -66,6 +66,13 @@ _FAMILIES = {
 }
 
 
+# what the command itself gives to estimators
+_OF_THE_COMMAND = {
+    "random_state": "use --seed",
+    "on_interrupt": "Ctrl-C always keeps the best model so far",
+}
+
+
 def model_title(name: str) -> str:
     """Return the title of a model, as shown to users."""
     return _FAMILIES[name].title
@@ -121,11 +128,13 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
             raise CommandError(_unknown_setting(name, task, "views", "kernels"))
         settings = settings | {"kernels": dictionary_of(views)}
         del settings["views"]
+    own = {"random_state": seed, "on_interrupt": "return"}
     for each in settings:
+        if each in own:
+            raise CommandError(f"--set {each} is not for the command: {_OF_THE_COMMAND[each]}")
         if each not in known:
             raise CommandError(_unknown_setting(name, task, each))
     _check_settings(name, task, settings)
-    own = {"random_state": seed, "on_interrupt": "return"}
     machine = kind(**{key: value for key, value in own.items() if key in known}, **settings)
     if name == "evidence":
         return machine

@@ -65,7 +65,7 @@ def summary(model: Model) -> dict[str, Any]:
             for name, value in settings.items()
             if value == "cv" and hasattr(machine, f"{name}_")
         },
-        "is_rule": _is_rule(header.algorithm),
+        "is_rule": is_rule(header.algorithm),
         "scaled_target": unwrap_target_scaler(model.estimator) is not model.estimator,
         "lower_bound": result.lower_bound,
         "upper_bound": result.upper_bound,
@@ -74,7 +74,8 @@ def summary(model: Model) -> dict[str, Any]:
         "tol": settings.get("tol"),
         "status": result.status.label,
         "message": result.status.value,
-        "n_iter": result.n_iter,
+        # the result of evidence MKL is that of its last convex step
+        "n_iter": len(machine.descent_) - 1 if hasattr(machine, "descent_") else result.n_iter,
     }
     ranking = None if held_out is None else ranking_of(held_out)
     rows = [Row.from_json(row) for row in header.comparison.get("rows", [])]
@@ -142,7 +143,7 @@ def views_of(model: Model) -> list[dict[str, object]]:
     return sorted(rows, key=lambda row: -float(str(row["weight"])))
 
 
-def _is_rule(algorithm: str) -> bool:
+def is_rule(algorithm: str) -> bool:
     """Whether the weights of an algorithm follow from a rule: its sets are single points."""
     if algorithm not in algorithms():
         return False
@@ -157,9 +158,7 @@ def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
     remarked.sort(key=lambda row: row["done"] == "used")
     lines = {}
     for row in remarked[:_MOST_REMARKS]:
-        option = f"use --numeric {row['name']!r}"
-        sentence = row["sentence"].replace("set its kind to 'number'", option)
-        lines[row["name"]] = f"{row['seen']}: {sentence}"
+        lines[row["name"]] = f"{row['seen']}: {row['sentence']}"
     if len(remarked) > _MOST_REMARKS:
         lines["..."] = f"and {len(remarked) - _MOST_REMARKS} more, see the report"
     return lines

@@ -52,6 +52,8 @@ def read_views(path: Path, columns: Sequence[str]) -> Views:
         raise CommandError(f"--views must be a .toml, .json or .csv file, got {path}")
     try:
         given = reader(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandError(f"--views {path}: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise CommandError(f"--views {path}: {error}") from error
     if not isinstance(given, dict) or not given or not all(map(_is_group, given.values())):

@@ -10,6 +10,7 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.checks import COUNT, LARGEST, Rule, integer, one_of
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.columns import Raw, RawTable, as_words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import CellError, did_you_mean
@@ -258,9 +259,8 @@ class ColumnEncoder:
         self.report_: list[ColumnPlan] = remarks.with_remarks(columns.plans)
         if not self.dimensions_:
             first = self.report_[0]
-            raise ValueError(
-                f"no column can be used; {first.column!r}, for instance: {first.remark}"
-            )
+            said = "no column can be used; {column!r}, for instance: {remark}"
+            raise ValueError(Message(said, column=first.column, remark=first.remark))
 
     def _warn_of_new_gaps(self, values: FloatArray) -> None:
         unseen_missing = self._block.unseen_missing(values)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.columns import Dates, Numbers, RawTable, Words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import ColumnWarning
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _MOST_COMPONENTS = 30
 _IDENTIFIER = (
     "looks like a row ID",
-    "to use it, set its kind to 'number'",
+    Message("to use it, {as_number}", as_number="set its kind to 'number'"),
 )
 # a category that is not rare must cover this share of the rows, or the column only identifies them
 _RECURRING = 0.1
@@ -100,17 +101,23 @@ class ColumnRemarks:
     def leave_out(self, column: str, sentence: str, advice: str = "") -> None:
         """Ignore a column: `sentence` is the reason, `advice` how the user can have it used."""
         self._left_out.add(column)
-        self.add(column, f"Ignored: {sentence}{f' ({advice})' if advice else ''}.")
+        how = Message(" ({advice})", advice=advice) if advice else ""
+        self.add(column, Message("Ignored: {why}{how}.", why=sentence, how=how))
 
     def with_remarks(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
         """Return the plans, in the order of the table, with the remarks of their columns."""
         return [
             plan._replace(
                 kind="ignore" if plan.column in self._left_out else plan.kind,
-                remark=" ".join(self._remarks.get(plan.column, ())),
+                remark=_joined(self._remarks.get(plan.column, [])),
             )
             for plan in plans
         ]
+
+
+def _joined(sentences: list[str]) -> str:
+    """Return sentences as one text; a single one stays as it is, a `Message` perhaps."""
+    return sentences[0] if len(sentences) == 1 else " ".join(sentences)
 
 
 class NumberColumn(NamedTuple):
@@ -269,7 +276,9 @@ def _leave_out(name: str, reason: tuple[str, str], remarks: ColumnRemarks) -> No
     """Ignore a column and warn, as the user may want it used after all."""
     why, advice = reason
     remarks.leave_out(name, why, advice)
-    warnings.warn(f"column {name!r} is ignored: {why} ({advice})", ColumnWarning, stacklevel=3)
+    said = "column {name!r} is ignored: {why} ({advice})"
+    said = Message(said, name=name, why=why, advice=advice)
+    warnings.warn(said, ColumnWarning, stacklevel=3)
 
 
 def _date_remark(column: NumberColumn, parts: DateParts, used: list[str]) -> str:

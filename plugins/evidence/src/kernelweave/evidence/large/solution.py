@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -262,14 +262,17 @@ class LandmarkSolution:
         predicted = targets.moments(latent, self.width)[0]
         residuals = targets.of_rows(rows).values.T - targets.standardise(targets.restore(latent))
         share = rows.mass / max(rows.mass.sum(), np.finfo(np.float64).tiny)
-        units = residuals**2 / variance[:, None]
-        inflation = np.maximum(share @ units, np.finfo(np.float64).tiny)
+        squares = residuals**2 / variance[:, None]
+        inflation = np.maximum(share @ squares, np.finfo(np.float64).tiny)
         if not len(which):
             inflation = np.ones(n_outputs)
         deviation = targets.moments(latent, np.sqrt(variance[:, None] * inflation))[1]
         fold = np.repeat(np.arange(len(self.left_out)), [len(p.which) for p in self.left_out])
+        # of the training targets the way back and their range are all that is asked for
+        ends = np.column_stack([targets.values.min(axis=1), targets.values.max(axis=1)])
+        units = replace(targets, values=ends)
         return LandmarkPredictor(
-            self.landmarks, self.ridge, self.dual, self.posterior, targets, self.width, inflation,
+            self.landmarks, self.ridge, self.dual, self.posterior, units, self.width, inflation,
             (rows.targets.T - predicted) / deviation, rows, predicted, fold,
             tuple(part.dual for part in self.left_out),
         )  # fmt: skip

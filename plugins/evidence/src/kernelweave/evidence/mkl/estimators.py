@@ -31,6 +31,7 @@ from kernelweave.kernels_core.estimators.weights import (
     is_precomputed,
     weight_attributes,
 )
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.fit import FitResult, Formula, attributes_of
 from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.kernels_core.kernels import Kernel
@@ -137,7 +138,8 @@ class EvidenceWeights(WeightedKernels):
         samples = replace(merged, weight=normalise_weights(merged.weight))
         found: dict[str, Any] = {}
         stopped: SolveInterrupted | None = None
-        held_out, n_missing = np.full(samples.targets.T.shape, np.nan), self.n_folds
+        held_out, n_folds = np.full(samples.targets.T.shape, np.nan), int(self.n_folds)
+        n_missing = n_folds
         with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
             try:
                 with interrupts.defer_interrupt(), blas_threads(samples.X.shape[0]):
@@ -145,7 +147,7 @@ class EvidenceWeights(WeightedKernels):
                     if found["result_"].status is Status.INTERRUPTED:
                         raise KeyboardInterrupt
                     splits = self._splits(samples.targets, check_random_state(self.random_state))
-                    n_missing = len(splits)
+                    n_missing = n_folds = len(splits)
                     for rows, others in splits:
                         if clock.expired():
                             break
@@ -161,10 +163,13 @@ class EvidenceWeights(WeightedKernels):
         if stopped is not None:
             return FitResult(found, None if self.on_interrupt == "return" else stopped)
         result = found["result_"]
-        words = [] if result.status.success else [result.message]
-        words += [f"{n_missing} folds were not reached"] if n_missing else []
-        if words:
-            warnings.warn("; ".join(words), ConvergenceWarning, stacklevel=4)
+        said = "" if result.status.success else result.message
+        if n_missing:
+            rest = "{n} of {of} folds were not reached: raise {max_time}"
+            rest = Message(rest, n=n_missing, of=n_folds)
+            said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
+        if said:
+            warnings.warn(said, ConvergenceWarning, stacklevel=4)
         return FitResult(found)
 
     def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray]:

@@ -8,7 +8,10 @@ from typing import Any
 from kernelweave.kernels_core import config_context
 
 from .. import console
-from .options import Json, MemoryLimit, NoHeader
+from .options import Encoding, Json, MemoryLimit, NoHeader, Sheet
+
+# log evidences that differ by less are printed alike, or nearly
+_SAME_EVIDENCE = 1e-3
 
 
 def certify_command(
@@ -23,6 +26,8 @@ def certify_command(
     max_time: float | None = None,
     memory_limit: MemoryLimit = None,
     proof: Path | None = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     no_header: NoHeader = False,
     json: Json = False,
 ) -> None:
@@ -61,13 +66,12 @@ def certify_command(
     from ..models import load_model
 
     loaded = load_model(model)
-    table = read_table(data, header=not no_header)
+    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table, _ = split_by_target(table, choose_target(table, target or loaded.header.target))
     known = loaded.targets(table, target)
-    X = loaded.inputs(table)
     asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
     with config_context(memory_limit=memory_limit):
-        found = certify_model(loaded, X, known.values, algorithm=algorithm, **asked)
+        found = certify_model(loaded, table, known.values, algorithm=algorithm, **asked)
     if json:
         console.emit_json(found)
     elif found["algorithm"] == "evidence":
@@ -85,9 +89,10 @@ def certify_command(
 def _show_repeated(found: dict[str, Any], task: str) -> None:
     from ..scoring.scores import Score
 
+    folds = "on the same later rows, with another seed" if found["later"] else "on other folds"
     rows = {
         "score": f"{Score(found['held_out_score'], found['held_out_error'])}, cross-validated",
-        "second fit": f"{Score(found['again_score'], found['again_error'])}, on other folds",
+        "second fit": f"{Score(found['again_score'], found['again_error'])}, {folds}",
         "gradient": f"at most {found['slope']:.1e}, of the log evidence in the log scales",
     }
     screen = console.out()
@@ -103,7 +108,10 @@ def _show_other_way(found: dict[str, Any]) -> None:
     }
     screen = console.out()
     console.print_section(screen, "Second fit", rows.items())
-    screen.print(f"Other weights may have more evidence: {found['premise']}.")
+    more = ""
+    if found["again_log_evidence"] - found["log_evidence"] > _SAME_EVIDENCE:
+        more = "The weights of the second fit have more evidence than those of the model. "
+    screen.print(f"{more}Other weights may have more evidence: {found['premise']}.")
 
 
 def _repeatable(away: float | None, task: str) -> str:

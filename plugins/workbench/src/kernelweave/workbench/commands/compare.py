@@ -11,7 +11,20 @@ from kernelweave.kernels_core import config_context
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
-from .options import Drop, Groups, Json, MemoryLimit, Metric, NoHeader, Order, Task, Weights
+from .options import (
+    Drop,
+    Encoding,
+    Groups,
+    Json,
+    MemoryLimit,
+    Metric,
+    NoHeader,
+    Order,
+    Seed,
+    Sheet,
+    Task,
+    Weights,
+)
 
 
 def compare_command(
@@ -29,7 +42,9 @@ def compare_command(
     weights: Weights = None,
     max_time: float | None = None,
     memory_limit: MemoryLimit = None,
-    seed: int = 0,
+    seed: Seed = 0,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     no_header: NoHeader = False,
     json: Json = False,
 ) -> None:
@@ -53,19 +68,17 @@ def compare_command(
     max_time : float
         Time limit of a fit in seconds. Models of KernelWeave keep the best model so far; a model
         of another library that takes longer is skipped.
-    seed : int
-        Random seed of the folds and the models.
     """
     from kernelweave.tables import choose_target, read_table, read_target, split_by_target
 
     from ..comparing import compare_table
+    from .fit import without_target
 
-    table = read_table(data, header=not no_header)
+    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     column = choose_target(table, target)
     table, unknown = split_by_target(table, column)
     if unknown is not None:
-        many = len(unknown.frame)
-        console.say("note", f"{many} rows without {column!r} are left out")
+        console.say("note", without_target(table, unknown, column))
     known = read_target(table, column, task)
     names = None if models is None else re.findall(r"[^\s,]+", ",".join(models))
     if names == []:

@@ -29,6 +29,7 @@ from .options import (
     Metric,
     NoHeader,
     Order,
+    Seed,
     Sheet,
     Task,
     Weights,
@@ -48,6 +49,7 @@ ModelName = Literal[
 ]  # fmt: skip
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
+_PREDICT = "; use --predictions FILE to predict them"
 _OTHERS = Parameter(group=Group("Model parameters", sort_key=1))
 
 
@@ -76,7 +78,7 @@ def fit_command(
     class_weight: Literal["balanced"] | None = None,
     max_time: float | None = None,
     memory_limit: MemoryLimit = None,
-    seed: int = 0,
+    seed: Seed = 0,
     no_header: NoHeader = False,
     force: Force = False,
     json: Json = False,
@@ -110,7 +112,8 @@ def fit_command(
     cv : int
         Number of cross-validation folds (default: 3); group: whole groups of the column --groups
         are held out; time: later rows are held out, by the column --order or the order of the file.
-        Above 2000 rows, the evidence kernel is validated on a single holdout set.
+        Above 2000 rows, the evidence kernel holds out this number of parts of the rows, the first
+        of which selects its settings; the score is of the others.
     categorical : str
         Column whose numbers are categories, such as department codes; may be repeated.
     text : str
@@ -127,8 +130,6 @@ def fit_command(
     max_time : float
         Time limit of a fit in seconds: the best model so far is kept. A model of the comparison
         that takes longer is skipped.
-    seed : int
-        Random seed: the same command writes the same file.
     model : str
         Model to fit: evidence (the default), evidence-mkl (weights of given kernels by the
         evidence), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many
@@ -238,7 +239,7 @@ def _fit(
             raise CommandError(f"{option} {column!r} is the target")
     table, unknown = split_by_target(table, column)
     if unknown is not None:
-        console.say("note", _without_target(table, unknown, column, predictions))
+        console.say("note", without_target(table, unknown, column, predictions, hint=_PREDICT))
     target = read_target(table, column, task)
     features = feature_columns(table, column, drop, weights)
     notes = [target.hint] if target.hint else []
@@ -301,21 +302,23 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
     check_units(other, [name for name in (*features, column) if name not in absent], table.units)
     known, missing = split_by_target(other, column)
     if missing is not None:
-        console.say("note", _without_target(known, missing, column, path=None, wanted=False))
+        console.say("note", without_target(known, missing, column))
     return known
 
 
-def _without_target(
-    known: Table, unknown: Table, column: str, path: Path | None, *, wanted: bool = True
+def without_target(
+    known: Table, unknown: Table, column: str, path: Path | None = None, *, hint: str = ""
 ) -> str:
-    """Return what to say of rows whose target is missing."""
+    """Return what to say of rows whose target is missing.
+
+    `path`: where they are predicted; `hint`: ends the sentence where they are not.
+    """
     n_unknown = len(unknown.frame)
     have, are = ("has", "is") if n_unknown == 1 else ("have", "are")
     then = f" and predicted into {path}" if path else ""
-    hint = "; use --predictions FILE to predict them" if wanted and not path else ""
     return (
         f"{n_unknown} of {len(known.frame) + n_unknown} rows of {known.source} {have} no "
-        f"{column!r} (the first is {unknown.where(0)}) and {are} left out{then}{hint}"
+        f"{column!r} (the first is {unknown.where(0)}) and {are} left out{then or hint}"
     )
 
 

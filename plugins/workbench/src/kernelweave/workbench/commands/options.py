@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 
 def _help(text: str) -> Parameter:
@@ -42,6 +43,13 @@ Weights = Annotated[str | None, _help("Column of sample weights; it is not a fea
 MemoryLimit = Annotated[
     float | None,
     _help("Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory."),
+]
+Seed = Annotated[
+    int,
+    Parameter(
+        help="Random seed: the same command gives the same result.",
+        validator=Number(gte=0, lt=2**32),
+    ),
 ]
 Encoding = Annotated[
     str | None,

@@ -67,8 +67,13 @@ def predict_command(
         check_output(out, force=force)
     if explain is not None and explain < 1:
         raise CommandError(f"--explain must be at least 1, got {explain}")
+    for option, share in (("--interval", interval), ("--set", sets)):
+        if share is not None and not 0.0 < share < 1.0:
+            raise CommandError(f"{option} must be between 0 and 1, such as 0.9, got {share:g}")
     shares = [] if quantiles is None else _shares(quantiles)
+    import numpy as np
     from kernelweave.tables import read_table
+    from kernelweave.tables.errors import printable
 
     from ..models import load_model
 
@@ -80,6 +85,9 @@ def predict_command(
     if shares:
         found = loaded.predict_quantiles(table, shares).T
         predicted |= {f"quantile_{q:g}": each for q, each in zip(shares, found, strict=True)}
+    if any(np.isinf(each).any() for name, each in predicted.items() if name != "prediction"):
+        said = "the validation rows are too few for this level, so some ends are infinite"
+        console.say("note", said)
     if proba:
         each = loaded.predict_proba(table).T
         labels = loaded.header.classes or ()
@@ -103,7 +111,8 @@ def predict_command(
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         console.emit_json(rows if len(columns) > 1 else columns["prediction"])
     else:
-        sys.stdout.write(to_csv(columns))
+        text = to_csv(columns)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def _shares(given: str) -> list[float]:

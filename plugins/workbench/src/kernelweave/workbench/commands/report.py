@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import console
 from ..files import check_output, replacing
-from .options import Force, NoHeader
+from .options import Encoding, Force, NoHeader, Sheet
 
 
 def report_command(
@@ -17,6 +17,8 @@ def report_command(
     *,
     target: str | None = None,
     out: Path | None = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     no_header: NoHeader = False,
     force: Force = False,
     json: bool = False,
@@ -51,7 +53,8 @@ def report_command(
     loaded = load_model(model)
     found = None
     if data is not None:
-        found = evaluate(loaded, read_table(data, header=not no_header), target)
+        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+        found = evaluate(loaded, table, target)
     with warnings.catch_warnings():
         # the scores have said it, by the rows as they stand in the file
         warnings.simplefilter("ignore", ColumnWarning)

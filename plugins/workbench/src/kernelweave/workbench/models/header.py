@@ -74,6 +74,9 @@ class Header:
         What follows the expected score where another kind is surely predicted worse; else empty.
     notes : tuple of str
         What a person would ask about the table, a sentence each.
+    asked : dict
+        What the fit was told of the table beside its target: ``kinds`` of columns, and names of the
+        columns of ``weights``, ``groups`` and ``order``; ``cv``, where folds are by one of these.
     units : dict of str to str
         The unit that every cell of a column had, the target among them.
     versions : dict of str to str
@@ -98,6 +101,7 @@ class Header:
     new_rows: tuple[dict[str, Any], ...] = ()
     doubt: str = ""
     notes: tuple[str, ...] = ()
+    asked: dict[str, Any] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
 

@@ -137,9 +137,14 @@ def cross_validate_models(
     Each learns its columns from the training rows of a fold alone. `on_failure`: called with a
     model that cannot be fitted, and why; the others go on.
     """
-    learned_from = int(np.count_nonzero(folds.training(0) & (weight > 0)))
+    own_rows = [folds.training(k) & (weight > 0) for k in range(int(folds.fold.max()) + 1)]
+    one_class = task == "classification" and any(len(np.unique(y[own])) < 2 for own in own_rows)
+    learned_from = int(np.count_nonzero(own_rows[0]))
     with count_bar("models compared", len(models)) as done:
         for each in [_titled(model, task, learned_from) for model in models]:
+            if one_class and each.name != "baseline":
+                on_failure(each, ValueError("the training rows of a fold have only one class"))
+                continue
             watch = clock.Stopwatch()
             try:
                 with (
