@@ -18,6 +18,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from ..data import folds, notes, values
 from ..measuring import Method, mean, plus_minus, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
+from .gp_sic import gp_sic
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -114,8 +115,11 @@ def _ours(X: FloatArray, pairs: bool = True) -> FloatArray:
     return GrangerGraph(pairs=pairs).fit(X).graph_
 
 
-def _pcmci(X: FloatArray, linear: bool = True) -> FloatArray:
-    """Return sizes of the statistics, of partial correlations or by nearest neighbours."""
+def _pcmci(X: FloatArray, linear: bool = True, lag_0: bool = False) -> FloatArray:
+    """Return sizes of the statistics at lag 1, by partial correlations or nearest neighbours.
+
+    With ``lag_0`` by PCMCI+, which also looks for links within a row.
+    """
     from tigramite.data_processing import DataFrame
     from tigramite.independence_tests.cmiknn import CMIknn
     from tigramite.independence_tests.parcorr import ParCorr
@@ -124,7 +128,10 @@ def _pcmci(X: FloatArray, linear: bool = True) -> FloatArray:
     test = ParCorr() if linear else CMIknn(significance="fixed_thres", workers=1)
     level = _LINK_LEVEL if linear else _THRESHOLD
     search = PCMCI(dataframe=DataFrame(X), cond_ind_test=test, verbosity=0)
-    found = search.run_pcmci(tau_min=1, tau_max=1, pc_alpha=level, alpha_level=level)
+    if lag_0:
+        found = search.run_pcmciplus(tau_min=0, tau_max=1, pc_alpha=level)
+    else:
+        found = search.run_pcmci(tau_min=1, tau_max=1, pc_alpha=level, alpha_level=level)
     return np.asarray(np.abs(found["val_matrix"][:, :, 1]).T)
 
 
@@ -157,6 +164,9 @@ METHODS = {
     "GrangerGraph(pairs=False)": Method(_GRAPH, 3.0, partial(_ours, pairs=False)),
     "PCMCI, ParCorr": Method("tigramite", 1.0, _pcmci),
     "PCMCI, CMIknn": Method("tigramite", 6.0, partial(_pcmci, linear=False)),
+    "PCMCI+, ParCorr": Method("tigramite", 1.0, partial(_pcmci, lag_0=True)),
+    "PCMCI+, CMIknn": Method("tigramite", 20.0, partial(_pcmci, linear=False, lag_0=True)),
+    "Gaussian processes, SIC": Method("scipy", 30.0, gp_sic),
     "VAR, F test": Method("statsmodels", 0.2, _f_tests),
     "VAR of each pair, F test": Method("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
     "random forest": Method("sklearn", 8.0, _forest),
