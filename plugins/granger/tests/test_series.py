@@ -69,7 +69,6 @@ def test_scores_leave_self_loops_out() -> None:
     assert score_graph(truth * 2.0, truth).auroc == 1.0
     found = score_graph(100.0 * np.eye(3) - truth, truth)
     assert found.auroc == 0.0
-    assert (found.n_edges, found.n_pairs) == (2, 6)
     with pytest.raises(ValueError, match="need both"):
         score_graph(np.eye(3), np.eye(3))
 

@@ -130,21 +130,21 @@ def test_scores_and_leads_are_the_usual_ones() -> None:
     ],
 )
 def test_a_verdict_says_who_is_ahead(value: float, error: float, said: str) -> None:
-    other = Row("other", "Other", Score(0.5, 0.1), Score(value, error), 1.0)
+    other = Row("other", "Other", 0.5, 0.1, value, error)
     assert said in verdict("kernel", [other], "R²")
 
 
 def test_a_verdict_names_all_that_cannot_be_told_apart() -> None:
     rows = [
-        Row("a", "A", Score(0.5, 0.1), Score(0.01, 0.02), 1.0),
-        Row("b", "B", Score(0.4, 0.1), Score(0.03, 0.02), 1.0),
-        Row("c", "C", Score(0.3, 0.1), Score(0.2, 0.02), 1.0),
+        Row("a", "A", 0.5, 0.1, 0.01, 0.02),
+        Row("b", "B", 0.4, 0.1, 0.03, 0.02),
+        Row("c", "C", 0.3, 0.1, 0.2, 0.02),
     ]
     assert "no significant difference between the kernel, A and B." in verdict("kernel", rows, "R²")
-    named = Row("rbf", "tuned RBF SVM", Score(0.9, 0.01), Score(-0.3, 0.01), 0.0)
+    named = Row("rbf", "tuned RBF SVM", 0.9, 0.01, -0.3, 0.01)
     assert verdict("SimpleMKL", [named], "R²").startswith("The tuned RBF SVM is better")
     # one that is better for sure is named before a higher score that may be luck
-    surely = Row("d", "D", Score(0.45, 0.1), Score(-0.05, 0.01), 1.0)
+    surely = Row("d", "D", 0.45, 0.1, -0.05, 0.01)
     assert verdict("kernel", [*rows, surely], "R²").startswith("D is better")
 
 
@@ -165,13 +165,14 @@ def test_a_lead_that_folds_leave_to_chance_is_not_called_ahead() -> None:
          for k in range(3)]
     )  # fmt: skip
     half = 4.302653 * d.std(ddof=1) * np.sqrt(1 / 3 + 1 / 2)
-    assert row.interval == pytest.approx((row.behind.value - half, row.behind.value + half))
-    assert row.behind.value > 2.0 * row.behind.error
-    assert row.interval[0] < 0.0
+    ends = row.behind_low, row.behind_high
+    assert ends == pytest.approx((row.behind - half, row.behind + half))
+    assert row.behind > 2.0 * row.behind_error
+    assert row.behind_low < 0.0
     said = verdict("kernel", [row], "R²")
     assert "has the best score, but its lead of" in said
     assert "ahead" not in said
-    assert Row.from_json(row.as_json()).interval == row.interval
+    assert Row(**row.as_json()) == row
 
 
 def test_where_all_are_right_the_rule_of_three_gives_the_error() -> None:

@@ -16,7 +16,6 @@ from kernelweave.workbench.scoring.held_out import HeldOut
 from kernelweave.workbench.scoring.metrics import Metric, also_scored, check_metric
 from kernelweave.workbench.scoring.other_models import other_models
 from kernelweave.workbench.scoring.rbf import TunedRBF
-from kernelweave.workbench.scoring.scores import Score
 from sklearn import metrics
 
 
@@ -165,12 +164,12 @@ def test_a_column_of_many_categories_does_not_blind_the_rbf_machine() -> None:
 
 def test_a_baseline_that_learned_nothing_is_not_called_beaten() -> None:
     rows = [
-        Row("rbf", "tuned RBF SVM", Score(0.0, 0.01), Score(0.5, 0.01), 1.0, learned=False),
-        Row("baseline", "mean", Score(0.0, 0.01), Score(0.5, 0.01), 1.0),
+        Row("rbf", "tuned RBF SVM", 0.0, 0.01, 0.5, 0.01, learned=False),
+        Row("baseline", "mean", 0.0, 0.01, 0.5, 0.01),
     ]
     said = verdict("kernel", rows, "R²")
     assert said == "The kernel is the only model that is better than a constant prediction."
-    trees = Row("boosting", "Trees", Score(0.4, 0.01), Score(0.1, 0.01), 1.0)
+    trees = Row("boosting", "Trees", 0.4, 0.01, 0.1, 0.01)
     assert "the next is Trees" in verdict("kernel", [*rows, trees], "R²")
     names = [each.name for each in other_models()]
     assert names[-1] == "baseline"

@@ -9,7 +9,6 @@ import pytest
 from kernelweave.workbench.scoring.comparison import Row, verdict
 from kernelweave.workbench.scoring.held_out import HeldOut
 from kernelweave.workbench.scoring.metrics import ranking_of, roc_area
-from kernelweave.workbench.scoring.scores import Score
 from sklearn.metrics import roc_auc_score
 
 
@@ -46,7 +45,7 @@ def test_the_error_of_the_area_is_its_spread_over_samples() -> None:
 
 
 def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
-    dummy = Row("baseline", "baseline", Score(0.96, 0.01), Score(0.01, 0.01), 0.0)
+    dummy = Row("baseline", "baseline", 0.96, 0.01, 0.01, 0.01)
     ranking = ranking_of(held_out(informed=True))
     assert ranking is not None
     said = verdict("kernel", [dummy], "accuracy", ranking)
@@ -65,12 +64,12 @@ def test_frequent_classes_are_left_to_accuracy() -> None:
     ranking = ranking_of(half)
     assert ranking is not None
     assert not ranking.is_rare
-    first = Row("trees", "trees", Score(0.7, 0.01), Score(0.2, 0.01), 0.0)
+    first = Row("trees", "trees", 0.7, 0.01, 0.2, 0.01)
     assert "The model finds" not in verdict("kernel", [first], "accuracy", ranking)
 
 
 def test_without_probabilities_a_rare_class_is_left_open() -> None:
-    dummy = Row("baseline", "baseline", Score(0.96, 0.01), Score(0.0, 0.01), 0.0)
+    dummy = Row("baseline", "baseline", 0.96, 0.01, 0.0, 0.01)
     assert "use probabilities" in verdict("kernel", [dummy], "accuracy")
 
 

@@ -186,14 +186,10 @@ class GraphScores:
         Area under the receiver operating characteristic; ½ for guesses.
     aupr : float
         Average precision; the share of edges among pairs for guesses.
-    n_edges, n_pairs : int
-        True edges, and pairs.
     """
 
     auroc: float
     aupr: float
-    n_edges: int
-    n_pairs: int
 
 
 def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
@@ -235,6 +231,4 @@ def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
     return GraphScores(
         float(roc_auc_score(edges, W[pairs])),
         float(average_precision_score(edges, W[pairs])),
-        int(edges.sum()),
-        len(edges),
     )

@@ -332,7 +332,7 @@ def _fit_other_models(
                 on_note(f"no {each.model.title} here: {spoken(error)}")
     except KeyboardInterrupt:
         return rows, True
-    return sorted(rows, key=lambda row: -row.score.value), False
+    return sorted(rows, key=lambda row: -row.score), False
 
 
 def _scoring_weights(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:

@@ -78,7 +78,7 @@ def summary(model: Model) -> dict[str, Any]:
         "n_iter": len(machine.descent_) - 1 if hasattr(machine, "descent_") else result.n_iter,
     }
     ranking = None if held_out is None else ranking_of(held_out)
-    rows = [Row.from_json(row) for row in header.comparison.get("rows", [])]
+    rows = [Row(**row) for row in header.comparison.get("rows", [])]
     found["verdict"] = verdict(header.comparison.get("ours", ""), rows, found["measure"], ranking)
     if held_out is not None:
         found["held_out"] = _scored(held_out, Metric(header.metric), ranking, header)

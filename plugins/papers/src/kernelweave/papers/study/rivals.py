@@ -200,7 +200,6 @@ METHODS = {
     "TKL": Method("kernelweave.spectahedron", 5.0, partial(_tuned, "TKL")),
     "EBM": Method("interpret", 25.0, partial(_fitted, _additive)),
 }
-RIVALS = tuple(name for name in METHODS if name != OURS)
 
 
 def rows_trained(source: SetSource, rows: int) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import clock
@@ -53,24 +53,28 @@ class Row:
     """One model in a comparison.
 
     - `name`, `title`: as on the command line, and as it is shown
-    - `score`: on the rows held out
-    - `behind`: score of the model that all are compared with, less this one, with its error over
-      rows
-    - `seconds`: of all its fits
-    - `interval`: of `behind` over the folds, which share training rows; ``None`` of one part
+    - `score`, `error`: on the rows held out
+    - `behind`, `behind_error`: score of the model that all are compared with, less this one, with
+      its error over rows
+    - `behind_low`, `behind_high`: its interval over the folds, which share training rows; ``None``
+      of one part
     - `also`: further scores by name
     - `learned`: whether it is better than one constant prediction; if not, a lead over it means
       nothing
+    - `seconds`: of all its fits
     """
 
     name: str
     title: str
-    score: Score
-    behind: Score
-    seconds: float
-    interval: tuple[float, float] | None = None
+    score: float
+    error: float
+    behind: float
+    behind_error: float
+    behind_low: float | None = None
+    behind_high: float | None = None
     also: dict[str, float] = field(default_factory=dict)
     learned: bool = True
+    seconds: float = 0.0
 
     @classmethod
     def of(cls, fitted: CrossValidatedModel, first: HeldOut, metric: Metric | None = None) -> Row:
@@ -82,43 +86,30 @@ class Row:
         over_one, also = metric.lead(own, own.of_one_answer), also_scored(own)
         # where one class is frequent, what is no more accurate than it may still rank rows
         learned = over_one.value > 2.0 * over_one.error or also.get("AUC", 0.0) > _RANKS
+        low, high = metric.lead_over_folds(first, own) or (None, None)
         return cls(
-            fitted.model.name, fitted.model.title, metric.score(own), metric.lead(first, own),
-            fitted.seconds, metric.lead_over_folds(first, own), also,
-            learned or fitted.model.name == "baseline",
+            fitted.model.name, fitted.model.title, *metric.score(own), *metric.lead(first, own),
+            low, high, also, learned or fitted.model.name == "baseline", fitted.seconds,
         )  # fmt: skip
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the other model is ahead by more than rows leave to chance."""
+        return self.behind > 2.0 * self.behind_error
+
+    @property
     def is_surely_behind(self) -> bool:
-        """Whether the other model is ahead by more than rows and folds leave to chance."""
-        over_rows = self.behind.value > 2.0 * self.behind.error
-        return over_rows and (self.interval is None or self.interval[0] > 0.0)
+        """Whether it is ahead by more than rows and folds leave to chance."""
+        return self.is_behind and (self.behind_low is None or self.behind_low > 0.0)
+
+    @property
+    def lead(self) -> str:
+        """The lead of the other model, and its error."""
+        return Score(self.behind, self.behind_error).formatted(3)
 
     def as_json(self) -> dict[str, object]:
         """Return plain values, without what depends on the clock."""
-        low, high = (None, None) if self.interval is None else self.interval
-        return {
-            "name": self.name,
-            "title": self.title,
-            "score": self.score.value,
-            "error": self.score.error,
-            "behind": self.behind.value,
-            "behind_error": self.behind.error,
-            "behind_low": low,
-            "behind_high": high,
-            "also": self.also,
-            "learned": self.learned,
-        }
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Row:
-        """Return what `as_json` was made of, of no known duration."""
-        low, high = found["behind_low"], found["behind_high"]
-        return cls(
-            found["name"], found["title"], Score(found["score"], found["error"]),
-            Score(found["behind"], found["behind_error"]), 0.0,
-            None if low is None else (low, high), found["also"], found["learned"],
-        )  # fmt: skip
+        return {name: value for name, value in vars(self).items() if name != "seconds"}
 
 
 def cross_validate_models(
@@ -228,31 +219,29 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     ours = _named(ours)
     first = _capital(ours)
     baseline = next((row for row in rows if row.name == "baseline"), None)
-    if baseline is not None and not baseline.behind.value > 2.0 * baseline.behind.error:
+    if baseline is not None and not baseline.is_behind:
         return _no_better(first, baseline, ranking)
-    counting = (row for row in rows if row.learned or row.behind.value <= 0.0)
-    ranked = sorted(counting, key=lambda row: -row.score.value)
+    counting = (row for row in rows if row.learned or row.behind <= 0.0)
+    ranked = sorted(counting, key=lambda row: -row.score)
     for row in ranked:
-        value, error = row.behind
-        if value < -2.0 * error:
-            away = Score(-value, error).formatted(3)
+        if row.behind < -2.0 * row.behind_error:
+            away = Score(-row.behind, row.behind_error).formatted(3)
             better = _capital(_named(row.title))
             return f"{better} is better than {ours} by {away} in {measure}."
-    level = [_named(row.title) for row in ranked if row.behind.value <= 2.0 * row.behind.error]
+    level = [_named(row.title) for row in ranked if row.behind <= 2.0 * row.behind_error]
     if level:
         names = ", ".join([ours, *level[:-1]])
         return f"There is no significant difference between {names} and {level[-1]}."
     unsure = next((row for row in ranked if not row.is_surely_behind), None)
-    if unsure is not None and unsure.interval is not None:
-        low, high = unsure.interval
+    if unsure is not None and unsure.behind_low is not None:
         return (
-            f"{first} has the best score, but its lead of {unsure.behind.formatted(3)} over "
-            f"{_named(unsure.title)} is not significant (95 % interval over folds {low:+.3f} to "
-            f"{high:+.3f})."
+            f"{first} has the best score, but its lead of {unsure.lead} over "
+            f"{_named(unsure.title)} is not significant (95 % interval over folds "
+            f"{unsure.behind_low:+.3f} to {unsure.behind_high:+.3f})."
         )
     if not any(row.name != "baseline" for row in ranked):
         return f"{first} is the only model that is better than a constant prediction."
-    second = f"{_named(ranked[0].title)}, by {ranked[0].behind.formatted(3)}"
+    second = f"{_named(ranked[0].title)}, by {ranked[0].lead}"
     return f"{first} is significantly better than all others (the next is {second})."
 
 
@@ -261,7 +250,7 @@ def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
     answer = _named(baseline.title)
     if ranking is not None and ranking.is_rare and ranking.informs:
         return f"{first} is not more accurate than {answer}, but it ranks the rare class:"
-    if ranking is None and baseline.score.value > 0.9:
+    if ranking is None and baseline.score > 0.9:
         return (
             f"{first} is not more accurate than {answer}: with a class this rare, use "
             "probabilities (the evidence kernel has them)."
