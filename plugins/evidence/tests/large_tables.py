@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import samples
+from kernelweave.evidence import read_table
 from kernelweave.evidence.large.plan import LargePlan
 
 QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 10, "warp": False}
@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
             n_folds=n_folds, dtype=np.float64,
         )  # fmt: skip
 
-    monkeypatch.setattr(samples, "EXACT_ROWS", 200)
+    monkeypatch.setattr(read_table, "EXACT_ROWS", 200)
     monkeypatch.setattr(LargePlan, "of", plan)
 
 

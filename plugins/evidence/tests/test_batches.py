@@ -16,8 +16,8 @@ from kernelweave.evidence import (
     ColumnEncoder,
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
-    samples,
 )
+from kernelweave.evidence import read_table as module
 from kernelweave.evidence.large.drawing import Draw, first_reading
 from kernelweave.evidence.large.reading import NumberTargets, batches_alone
 from kernelweave.kernels_core import Status
@@ -64,7 +64,7 @@ def test_a_table_in_batches_is_the_table_in_memory(
     frame.loc[450, "a"] = np.nan
     X, y = frame.drop(columns="price"), frame["price"]
     # the encoder sees all rows, as it does in memory
-    monkeypatch.setattr(samples, "DRAWN_ROWS", 600)
+    monkeypatch.setattr(module, "DRAWN_ROWS", 600)
     parts = EvidenceKernelRegressor(**QUICK).fit(source(frame, tmp_path, kind))
     whole = EvidenceKernelRegressor(**QUICK).fit(X, y)
     np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-6)
@@ -127,7 +127,7 @@ def test_what_the_draw_misses_is_shown_to_the_encoder() -> None:
 def test_gaps_words_and_values_of_late_blocks_are_handled_as_in_small_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(samples, "DRAWN_ROWS", 200)
+    monkeypatch.setattr(module, "DRAWN_ROWS", 200)
     frame = table(3000)
     frame.loc[2800:2803, "a"] = np.nan
     frame.loc[2990, "word"] = "green"

@@ -49,11 +49,11 @@ def test_held_out_rows_take_the_power_where_it_pays() -> None:
 
 
 def test_numbers_that_are_not_skewed_cost_no_second_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernelweave.evidence import folds
+    from kernelweave.evidence import learn
 
     fitted: list[bool] = []
-    fit_fold = folds.fit_fold
-    monkeypatch.setattr(folds, "fit_fold", lambda rows, *a: fitted.append(1) or fit_fold(rows, *a))
+    fit_fold = learn.fit_fold
+    monkeypatch.setattr(learn, "fit_fold", lambda rows, *a: fitted.append(1) or fit_fold(rows, *a))
     state = np.random.RandomState(0)
     X = np.column_stack([state.rand(120), state.randn(120), state.rand(120) > 0.9])
     EvidenceKernelRegressor(**QUICK).fit(X, X[:, 0] + 0.1 * state.randn(120))

@@ -9,7 +9,7 @@ from kernelweave.evidence import EffectDisplay, EvidenceKernelRegressor
 from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.last_step import PoissonPredictor
 from kernelweave.evidence.likelihood import fit_poisson
-from kernelweave.evidence.mixture import mixed_kernel
+from kernelweave.evidence.terms import mixed_kernel
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import time_limit

@@ -9,14 +9,17 @@ import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.columns.encoded import GroupColumn
-from kernelweave.evidence.large import levels
+from kernelweave.evidence.large import landmark_search, levels
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock
+from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.levels import GroupLevels, whole_groups
+from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import PosteriorOfSums, root_of
-from kernelweave.evidence.large.solution import LandmarksLeaveOut, LandmarkSolution
+from kernelweave.evidence.large.solution import LandmarksLeaveOut, LandmarkSolution, Trial
 from kernelweave.evidence.large.sums import NormalEquations, Sums, block_sums
 from kernelweave.evidence.objective import Evidence, start
+from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import GaussianTerm, PairTerms, Scales, cross_kernel, own_kernel
 
@@ -145,3 +148,19 @@ def test_what_columns_add_sums_to_predictions_with_levels(n_groups: int) -> None
     told = model.explain(X[:6], n_background=40)
     # features of rows are in single precision where rows are many; levels are of size 1
     np.testing.assert_allclose(told.predictions, model.predict(X[:6]), atol=1e-3)
+
+
+def test_a_single_precision_in_place_of_the_path_keeps_the_levels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Landmarks of sums have no groups' term, which the ratio of the levels is read from."""
+    monkeypatch.setattr(landmark_search, "_CLEAR", 2.0)
+    monkeypatch.setattr(Trial, "gain_over", lambda *_: (1.0, 0.5))
+    plan = LargePlan(
+        PathPlan((50.0, 5.0), max_iter=3), metric_rows=60, sample_rows=200, first=20, most=20,
+        all_rows=0,
+    )  # fmt: skip
+    learned = learn_large(clinic(400, 40), plan, np.random.RandomState(0))
+    assert sorted(learned.weights) == [0.0, 1.0]
+    assert learned.predictor.levels is not None
+    assert np.ptp(learned.predictor.levels.effects) > 0.0

@@ -26,11 +26,11 @@ from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import NormalEquations, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
-from kernelweave.evidence.mixture import fit_mixture, mixed_kernel
+from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.objective import evidence_bytes
 from kernelweave.evidence.path import Fit, PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.terms import JITTER, Scales, Stopped
+from kernelweave.evidence.terms import JITTER, Scales, Stopped, mixed_kernel
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.clock import time_limit

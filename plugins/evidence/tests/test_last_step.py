@@ -13,7 +13,7 @@ from kernelweave.evidence import EffectDisplay, EvidenceKernelClassifier
 from kernelweave.evidence.classes import Calibration, class_codes, per_class
 from kernelweave.evidence.last_step import STRENGTHS, ClassPredictor
 from kernelweave.evidence.likelihood import fit_softmax
-from kernelweave.evidence.mixture import mixed_kernel
+from kernelweave.evidence.terms import mixed_kernel
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.clock import time_limit
 from scipy.special import log_softmax, softmax

@@ -14,9 +14,8 @@ from kernelweave.evidence.candidates import (
     fit_candidates,
 )
 from kernelweave.evidence.exact import ExactPredictor
-from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.kernel import EvidenceKernel
-from kernelweave.evidence.learn import learn
+from kernelweave.evidence.learn import fit_fold, learn
 from kernelweave.evidence.mixture import fit_mixture, path_weights
 from kernelweave.evidence.objective import Evidence, bounds, log_prior, start
 from kernelweave.evidence.path import PathPlan, fit_path
@@ -82,7 +81,7 @@ def test_a_short_step_on_a_slope_is_not_taken_for_the_end(monkeypatch: pytest.Mo
     for steep in (1.0, np.inf):
         monkeypatch.setattr(path, "STEEP", steep)
         evidence = Evidence(points, views.match_weight, targets, 0.5)
-        found.append(path.fit_scales(evidence, begin, max_iter=40, tol=0.1))
+        found.append(path.EvidenceDescent(evidence, begin).run(40, 0.1))
     patient, hasty = found
     assert np.abs(evidence(begin)[1]).max() > 1.0
     assert hasty.n_evaluations < patient.n_evaluations
@@ -96,7 +95,7 @@ def test_every_step_lowers_the_objective_and_stays_in_the_box() -> None:
     evidence = Evidence(points, views.match_weight, Standardised.of(rows).values, 0.05)
     low, high = np.array(bounds(views.n_dimensions)).T
     begin = np.clip(start(views.n_dimensions) + 20.0, low, high)
-    fits = [path.fit_scales(evidence, begin, max_iter=k, tol=0.0) for k in (1, 3, 9, 27)]
+    fits = [path.EvidenceDescent(evidence, begin).run(k, 0.0) for k in (1, 3, 9, 27)]
     values = [fit.value for fit in fits]
     assert values == sorted(values, reverse=True)
     assert values[-1] < evidence.value(start(views.n_dimensions))
@@ -130,7 +129,7 @@ def test_a_smooth_function_is_found_from_the_gaussian_alone() -> None:
     rows = Rows(X, np.empty((200, 0), dtype=np.int64), y[None])
     views = Views.of(rows.numeric, rows.codes)
     *fits, own, _ = fit_candidates(views, rows, PathPlan())
-    assert fits[-1].value < fit_path(views, rows, PathPlan())[-1].value + 1e-6
+    assert fits[-1].value < list(fit_path(views, rows, PathPlan()))[-1].value + 1e-6
     test, truth = make_friedman1(500, random_state=1)
     points = views.points(test, np.empty((500, 0), dtype=np.int64))
     predicted = fit_mixture(views, rows, (own.scales,)).predict(points)[:, 0]
@@ -141,23 +140,21 @@ def test_no_target_of_a_held_out_row_reaches_its_prediction() -> None:
     """Scaling, ranks and the cut of predictions are those of the training rows alone."""
     rows = friedman(60)
     training, held_out = np.arange(40), np.arange(40, 60)
-    first = fit_fold(rows, training, held_out, PLAN, np.random.RandomState(0))
+    first = fit_fold(rows, training, held_out, PLAN, 0)
     changed = rows.targets.copy()
     changed[:, held_out] = 1e3 * np.random.RandomState(1).permutation(changed[:, held_out].T).T
     other = Rows(rows.numeric, rows.codes, changed)
-    second = fit_fold(other, training, held_out, PLAN, np.random.RandomState(0))
+    second = fit_fold(other, training, held_out, PLAN, 0)
     np.testing.assert_array_equal(first.predictions, second.predictions)
 
 
 def test_held_out_rows_see_the_ranks_of_the_training_rows_alone() -> None:
     rows = friedman(60)
     training, held_out = np.arange(40), np.arange(40, 60)
-    first = fit_fold(rows, training, held_out, PLAN, np.random.RandomState(0))
+    first = fit_fold(rows, training, held_out, PLAN, 0)
     moved = rows.numeric.copy()
     moved[50:] += 100.0
-    second = fit_fold(
-        Rows(moved, rows.codes, rows.targets), training, held_out, PLAN, np.random.RandomState(0)
-    )
+    second = fit_fold(Rows(moved, rows.codes, rows.targets), training, held_out, PLAN, 0)
     np.testing.assert_array_equal(first.predictions[:, :10], second.predictions[:, :10])
 
 
@@ -225,12 +222,12 @@ def test_several_outputs_share_the_scales_and_equal_ones_learn_as_one() -> None:
     twice = Rows(rows.numeric, rows.codes, np.vstack([rows.targets] * 2))
     views = Views.of(rows.numeric, rows.codes)
     points, values = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
-    theta = fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].theta
+    theta = next(fit_path(views, rows, PathPlan((50.0,), max_iter=5))).theta
     once, _ = Evidence(points, views.match_weight, values, 0.0)(theta)
     both, _ = Evidence(points, views.match_weight, np.vstack([values] * 2), 0.0)(theta)
     prior, _ = log_prior(theta, 0.0)
     assert both - prior == pytest.approx(2 * (once - prior))
-    scales = (fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].scales,)
+    scales = (next(fit_path(views, rows, PathPlan((50.0,), max_iter=5))).scales,)
     alone = fit_mixture(views, rows, scales).predict(points)
     together = fit_mixture(views, twice, scales).predict(points)
     np.testing.assert_allclose(together, np.hstack([alone, alone]))
@@ -266,7 +263,7 @@ def test_the_unit_of_the_targets_changes_nothing(unit: float) -> None:
     rows = friedman(50)
     views = Views.of(rows.numeric, rows.codes)
     points = views.points(rows.numeric, rows.codes)
-    scales = (fit_path(views, rows, PathPlan((50.0,), max_iter=5))[0].scales,)
+    scales = (next(fit_path(views, rows, PathPlan((50.0,), max_iter=5))).scales,)
     scaled = Rows(rows.numeric, rows.codes, unit * rows.targets)
     np.testing.assert_allclose(
         fit_mixture(views, scaled, scales).predict(points) / unit,

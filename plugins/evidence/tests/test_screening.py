@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, candidates, fit
-from kernelweave.evidence import screening as module
-from kernelweave.evidence.candidates import candidate_precisions
-from kernelweave.evidence.folds import fit_fold
+from kernelweave.evidence.candidates import KEPT, candidate_precisions, screen
+from kernelweave.evidence.learn import fit_fold
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.path import PathPlan, fit_path
 from kernelweave.evidence.rows import Rows
-from kernelweave.evidence.screening import KEPT, screen
 from kernelweave.evidence.terms import Scales, Stopped, embedded, restricted
 from kernelweave.kernels_core import Status, clock, config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
@@ -50,7 +48,7 @@ def test_rows_held_out_do_not_say_which_columns_are_kept() -> None:
     other = wide()
     for values in (other.numeric, other.codes, other.targets.T):
         values[held_out] = values[held_out[::-1]]
-    one, two = (fit_fold(each, training, held_out, PLAN, random_state()) for each in (rows, other))
+    one, two = (fit_fold(each, training, held_out, PLAN, 0) for each in (rows, other))
     for mine, theirs in zip(one.fits, two.fits, strict=True):
         np.testing.assert_array_equal(mine.theta, theirs.theta)
     scales = [fit.scales.ell for fit in one.fits]
@@ -64,8 +62,8 @@ def test_a_path_of_some_columns_is_that_of_a_table_of_these() -> None:
     rows, kept = wide(40, 70), np.array([0, 3, 20, 71])
     alone = Rows(rows.numeric[:, kept[:3]].copy(), rows.codes[:, [1]].copy(), rows.targets)
     (mine,), (theirs,) = (
-        fit_path(rows.views(), rows, PLAN, kept=kept),
-        fit_path(alone.views(), alone, PLAN),
+        list(fit_path(rows.views(), rows, PLAN, kept=kept)),
+        list(fit_path(alone.views(), alone, PLAN)),
     )
     assert mine.value == pytest.approx(theirs.value, rel=1e-10)
     np.testing.assert_allclose(restricted(mine.theta, kept), theirs.theta, rtol=1e-8)
@@ -97,8 +95,7 @@ def test_a_hundred_columns_are_learned_as_before(monkeypatch: pytest.MonkeyPatch
     assert len(candidate_precisions(PLAN, many)) == len(KEPT) + 1
     options = {"precisions": (5.0,), "max_iter": 4}
     found = EvidenceKernelRegressor(**options).fit(X[:, :100], y)
-    for each in (module, candidates):
-        monkeypatch.setattr(each, "MOST_SCALES", 10**6)
+    monkeypatch.setattr(candidates, "MOST_SCALES", 10**6)
     expected = EvidenceKernelRegressor(**options).fit(X[:, :100], y)
     np.testing.assert_array_equal(found.predict(X[:, :100]), expected.predict(X[:, :100]))
     assert not any("screened" in each.remark for each in found.columns_)

@@ -133,7 +133,7 @@ def test_a_fit_that_stops_within_an_evaluation_keeps_its_best_point(
 ) -> None:
     rows = wide(30, 8)
     plan, views = PathPlan((500.0, 5.0), max_iter=30), rows.views()
-    whole, first = fit_path(views, rows, plan), evidence_of(rows).value(start(10))
+    whole, first = list(fit_path(views, rows, plan)), evidence_of(rows).value(start(10))
     monkeypatch.setattr(terms, "_MOMENT", 600)
     looks: list[int] = []
 
@@ -144,7 +144,7 @@ def test_a_fit_that_stops_within_an_evaluation_keeps_its_best_point(
     monkeypatch.setattr(clock, "expired", expired)
     fits: list[Any] = []
     with pytest.raises(Stopped):
-        fit_path(views, rows, plan, fits=fits)
+        fits.extend(fit_path(views, rows, plan))
     assert len(fits) == 1
     assert whole[0].value <= fits[0].value < first
 

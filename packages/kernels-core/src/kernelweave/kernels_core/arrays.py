@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scipy.sparse import csr_array, sparray, spmatrix
     from typing_extensions import TypeIs
 
@@ -25,6 +27,12 @@ Rows: TypeAlias = "ArrayLike | sparray | spmatrix"
 RandomState: TypeAlias = "int | np.random.RandomState | None"
 # checked samples, as rows: dense, or CSR for kernels that take it
 Points: TypeAlias = "RealArray | csr_array[np.floating]"
+
+
+def row_slices(n_rows: int, size: int) -> Iterator[slice]:
+    """Cut ``n_rows`` rows into slices of ``size`` rows, the last of what is left."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
 
 
 def is_sparse(X: object) -> TypeIs[csr_array[np.floating]]:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import interrupts
-from .arrays import FloatArray, Index, Points, Rows
+from .arrays import FloatArray, Index, Points, Rows, row_slices
 from .checks import check_decision
 from .clock import LATE_SECONDS, time_limit
 from .config import blas_threads
@@ -106,9 +106,8 @@ class Predictor:
         block = max(1, min(X.shape[0], _BLOCK, limit_bytes() // (8 * 8 * n_used)))
         with np.errstate(over="ignore", invalid="ignore"), blas_threads(n_used):
             parts = [
-                self.kernel(match_sparsity(self.points, X[start : start + block]), self.points)
-                @ self.coef.T
-                for start in range(0, X.shape[0], block)
+                self.kernel(match_sparsity(self.points, X[rows]), self.points) @ self.coef.T
+                for rows in row_slices(X.shape[0], block)
             ]
         values: FloatArray = np.vstack(parts)
         check_decision(values, X)
@@ -161,8 +160,7 @@ class ExpansionPredictor:
         scaled = X if self.scaling is None else self.scaling(X)
         values = np.zeros((X.shape[0], len(self.offset)))
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, X.shape[0], _BLOCK):
-                rows = slice(start, start + _BLOCK)
+            for rows in row_slices(X.shape[0], _BLOCK):
                 for kernel, points, dual in self.expansions:
                     values[rows] += kernel(scaled[rows], points) @ dual
         check_decision(values, X)

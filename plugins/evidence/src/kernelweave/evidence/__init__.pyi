@@ -7,7 +7,7 @@ from .estimators import (
 from .explaining.display import EffectDisplay
 from .explaining.effects import ColumnEffect, PairEffect
 from .explaining.importance import ColumnImportance
-from .explaining.shapley import ShapleyValues
+from .explaining.values import ShapleyValues
 from .kernel import EvidenceKernel
 from .large.batches import Batch, Batches
 from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor

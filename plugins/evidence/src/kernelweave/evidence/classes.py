@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
@@ -87,46 +88,50 @@ def class_codes(targets: FloatArray) -> NDArray[np.intp]:
     return np.asarray(per_class(targets.T).argmax(axis=1))
 
 
-def class_folds(
-    codes: NDArray[np.intp],
+def random_folds(
+    n_rows: int,
     n_folds: int,
     random_state: np.random.RandomState,
-    duplicate_ids: NDArray[np.intp] | None = None,
+    codes: Index | None = None,
+    groups: Index | None = None,
 ) -> list[Split]:
-    """Return folds that keep the shares of the classes where their rows suffice.
+    """Return folds at random that keep groups whole and the shares of classes where they can.
 
-    Rows that are equal but for their class stay together. Equal rows of one class were merged
-    before, so the duplicates of a held-out row that remain in training would all contradict it.
-
-    `duplicate_ids`: the group of duplicates of each row; all distinct where rows recur.
+    `codes` of shape (n_rows,): the class of each row; `groups` of shape (n_rows,).
     """
-    n_folds = max(2, min(n_folds, len(codes)))
-    if duplicate_ids is not None and n_folds <= duplicate_ids.max() + 1 < len(codes):
-        whole = _whole_folds(codes, n_folds, random_state, duplicate_ids)
-        if all(len(held_out) for _, held_out in whole):
-            return whole
-    if np.bincount(codes).max() < n_folds:
-        return list(KFold(n_folds, shuffle=True, random_state=random_state).split(codes))
+    by_class = codes is not None and np.bincount(codes).max() >= n_folds
+    kinds: tuple[Any, Any] = (KFold, StratifiedKFold)
+    if groups is not None:
+        kinds = GroupKFold, StratifiedGroupKFold
+    folds = kinds[int(by_class)](n_folds, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # a class of one or two rows is absent from a fold, which then gives it least
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-        return list(folds.split(codes, codes))
+        found = folds.split(np.zeros((n_rows, 1)), codes, groups)
+        return [(own, held_out) for own, held_out in found if len(held_out)]
 
 
-def _whole_folds(
-    codes: NDArray[np.intp],
+def folds_of_copies(
+    duplicate_ids: Index,
     n_folds: int,
     random_state: np.random.RandomState,
-    duplicate_ids: NDArray[np.intp],
+    codes: Index | None = None,
 ) -> list[Split]:
-    if np.bincount(codes).max() < n_folds:
-        folds = GroupKFold(n_folds, shuffle=True, random_state=random_state)
-        return list(folds.split(codes, groups=duplicate_ids))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-        return list(folds.split(codes, codes, duplicate_ids))
+    """Return folds at random; copies stay together where they are groups enough.
+
+    Copies may be of several classes. Equal rows of one class were merged before, so the copies of a
+    held-out row that remained in training would all contradict it.
+
+    `duplicate_ids` of shape (n_rows,): the group of copies of each row; all distinct where rows
+    recur.
+    """
+    n_rows = len(duplicate_ids)
+    n_folds = max(2, min(n_folds, n_rows))
+    if n_folds <= duplicate_ids.max() + 1 < n_rows:
+        whole = random_folds(n_rows, n_folds, random_state, codes, duplicate_ids)
+        if len(whole) == n_folds:
+            return whole
+    return random_folds(n_rows, n_folds, random_state, codes)
 
 
 def judge_classes(

@@ -16,13 +16,13 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.estimators.classes import column_of
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.errors import place_of
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils.validation import _num_samples
 
+from .classes import random_folds
 from .columns import ColumnEncoder
 from .copies import alike_groups
 from .new_rows import ALIKE, IN_THE_FILE, USUAL, WITHOUT_ALIKE, Kind
-from .rows import Rows, Split
+from .rows import Rows, Split, block_starts
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,16 @@ class Division:
 
         `codes` of shape (n_rows,): their classes, if they have any.
         """
-        y, empty = self.y, np.zeros((len(self.y), 1))
         if self.cv is not None:
             return self.pairs
         if self.order is not None:
             return later_blocks(self.order, n_folds)
-        groups = np.zeros(len(y)) if self.groups is None else self.groups
+        n_rows = len(self.y)
+        groups = np.zeros(n_rows, dtype=np.intp) if self.groups is None else self.groups
         n_groups = len(np.unique(groups))
         if n_groups < 2:
             raise ValueError("groups are one and the same in every row: at least 2 are needed")
-        n_folds = min(n_folds, n_groups)
-        if codes is None or np.bincount(codes).max() < n_folds:
-            folds = GroupKFold(n_folds, shuffle=True, random_state=state)
-        else:
-            folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=state)
-        return [s for s in folds.split(empty, codes, groups) if len(s[1])]
+        return random_folds(n_rows, min(n_folds, n_groups), state, codes, groups)
 
 
 def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
@@ -107,9 +102,7 @@ def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
     """
     by = np.argsort(order, kind="stable")
     wanted = np.linspace(len(by) / 2, len(by), n_folds + 1).round().astype(int)[:-1]
-    # rows of one moment stay together
-    at = np.unique(np.searchsorted(order[by], order[by][wanted]))
-    cuts = [*at[at > 0].tolist(), len(by)]
+    cuts = [*block_starts(order[by], wanted).tolist(), len(by)]
     if len(cuts) < 2:
         raise ValueError("order is the same in nearly every row: no row is later than others")
     return [(np.sort(by[:low]), np.sort(by[low:high])) for low, high in pairwise(cuts)]

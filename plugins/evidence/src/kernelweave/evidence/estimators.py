@@ -19,10 +19,10 @@ from .base import EvidenceModel
 from .classes import class_codes
 from .intervals import Range, conformal
 from .large.dask_parts import by_parts
-from .mixture import blocks
 from .probabilities import CalibratedClasses
-from .samples import EXACT_ROWS
+from .read_table import EXACT_ROWS
 from .tasks import Classification, Regression
+from .terms import blocks
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

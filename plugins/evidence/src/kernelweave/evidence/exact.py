@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from .intervals import (
     FoldResiduals,
@@ -20,12 +19,12 @@ from .intervals import (
     jackknife_endpoints,
     jackknife_plus,
 )
-from .mixture import Expansion, Mixture, blocks
+from .mixture import Expansion, Mixture, explained_by
+from .terms import blocks
 
 if TYPE_CHECKING:
     from .explaining.importance import FoldPredictor
-    from .folds import Fold
-    from .learn import Learned
+    from .learn import Fold, Learned
     from .noise import VaryingNoise
     from .rows import Rows
     from .terms import Scales
@@ -106,14 +105,9 @@ class ExactPredictor:
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the posterior mean, of all rows or without a fold, as a sum of kernel values."""
         mixture = self._part(fold)
-
-        def explained(functionals: FloatArray) -> FloatArray:
-            half = solve_triangular(mixture.factor, functionals.T, lower=True, check_finite=False)
-            return np.asarray(np.einsum("ij,ij->j", half, half))
-
         return Expansion(
             mixture.views, mixture.points, mixture.scales, mixture.dual, mixture.target,
-            mixture.width, explained, self._inflation(mixture, fold),
+            mixture.width, partial(explained_by, mixture.factor), self._inflation(mixture, fold),
         )  # fmt: skip
 
     def learned_from(self, fold: int | None) -> Rows:
@@ -169,7 +163,7 @@ class ExactPredictor:
     def left_out(self, groups: Index | None) -> Sequence[LeftOut | FoldResiduals]:
         """Return rows with the predictors that have not seen them, or their groups."""
         if self.rows.by_folds and self.folds:
-            return [self._held_out()]
+            return [FoldResiduals(self.mixture, self._unseen())]
         views = None if self.rows.groups is None else self.views
         parts = [
             LeftOut(
@@ -182,24 +176,22 @@ class ExactPredictor:
         # without time for a fold the metric has seen no target
         return parts or [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
 
-    def _held_out(self) -> FoldResiduals:
-        """Return the rows that folds held out, with the predictor of all rows."""
-        found = [self._fold_moments(fold) for fold in self.folds]
-        scores = np.concatenate([_scores(each) for each in found])
-        rows = np.concatenate([each.rows for each in found])
-        margin = np.max([each.margin for each in found], axis=0)
-        return FoldResiduals(self.mixture, scores, rows, margin)
-
-    def _fold_moments(self, fold: Fold) -> UnseenRows:
-        """Return predictions of the rows that a fold held out."""
-        own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
-        points = part.views.points(own.numeric, own.codes)
-        target = part.target.of_rows(self.rows)
-        return UnseenRows(fold.held_out, target, part.latent(points), _width(part, points))
+    def _unseen(self) -> list[UnseenRows]:
+        """Return predictions of the rows that each fold held out."""
+        found = []
+        for fold in self.folds:
+            own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
+            points, target = (
+                part.views.points(own.numeric, own.codes),
+                part.target.of_rows(self.rows),
+            )
+            latent, width = part.latent(points), _width(part, points)
+            found.append(UnseenRows(fold.held_out, target, latent, width))
+        return found
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows that each fold held out, in their deviations."""
-        return [_scores(self._fold_moments(fold)) for fold in self.folds]
+        return [each.scores for each in self._unseen()]
 
     def judge_factors(
         self, parts: Sequence[LeftOut | FoldResiduals], scores: FloatArray
@@ -209,13 +201,7 @@ class ExactPredictor:
         In units of the targets: after a power, above all one below 0, deviations that vary as they
         should may end where hardly a target is. The factors have shape (n_rows, n_outputs).
         """
-        found: list[UnseenRows] = []
-        for part in parts:
-            if isinstance(part, LeftOut):
-                found.append(part.moments)
-            else:
-                found += [self._fold_moments(fold) for fold in self.folds]
-        mass = self.rows.mass
+        found, mass = [each for part in parts for each in part.unseen], self.rows.mass
 
         def judge(factors: FloatArray) -> FloatArray:
             steps = conformal(np.abs(scores) / factors, _LEVEL) * factors
@@ -230,11 +216,6 @@ class ExactPredictor:
 def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
     """Return predictions in the units of the targets."""
     return mixture.predict(mixture.views.points(numeric, codes))
-
-
-def _scores(found: UnseenRows) -> FloatArray:
-    """Return residuals of rows in their deviations, shape (n, n_outputs)."""
-    return np.asarray((found.target.values.T[found.rows] - found.latent) / found.width[:, None])
 
 
 def _width(mixture: Mixture, points: Points) -> FloatArray:

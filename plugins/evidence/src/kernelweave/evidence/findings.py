@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .columns import Dimension
     from .large.learning import LearnedLarge
     from .learn import Learned
+    from .read_table import ReadTable
     from .rows import Rows
-    from .samples import ReadTable
 
 Predictor = ExactPredictor | LandmarkPredictor
 # what intervals of later rows are tried with

@@ -27,6 +27,7 @@ from kernelweave.kernels_core.progress import notify
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from .candidates import KEPT
 from .columns import ColumnEncoder
 from .division import Division
 from .exact import ExactPredictor
@@ -41,9 +42,8 @@ from .new_rows import Closed
 from .noise import with_varying_noise
 from .objective import evidence_bytes
 from .path import PathPlan
+from .read_table import ReadTable, read_table
 from .rows import Rows, Split
-from .samples import ReadTable, read_samples
-from .screening import KEPT
 from .tasks import Classification
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def fit_table(
         try:
             # one thread: the same bits whatever the machine's number of cores
             with interrupts.defer_interrupt(), one_blas_thread():
-                samples = read_samples(
+                samples = read_table(
                     X, y, weight, model._new_task(), encoder, groups=groups, order=order,
                     cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
                 )  # fmt: skip

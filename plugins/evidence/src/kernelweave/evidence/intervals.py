@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, inv
 
-from .mixture import Mixture
-from .rows import Standardised
+if TYPE_CHECKING:
+    from .mixture import Mixture
+    from .rows import Standardised
 
 # of training rows (n_rows, n_outputs) and of new ones (n, n_outputs): what noise that varies
 # multiplies deviations by; ``None`` where it does not vary
@@ -36,6 +38,11 @@ class UnseenRows:
     def truth(self) -> FloatArray:
         """The targets of the rows, shape (n, n_outputs)."""
         return self.target.restore(self.target.values.T[self.rows], cut=False)
+
+    @property
+    def scores(self) -> FloatArray:
+        """Residuals in their deviations, shape (n, n_outputs)."""
+        return np.asarray((self.target.values.T[self.rows] - self.latent) / self.width[:, None])
 
     @cached_property
     def margin(self) -> FloatArray:
@@ -118,17 +125,17 @@ class LeftOut:
         """Residuals in units of their standard deviations, shape (n_left_out, n_outputs)."""
         return np.asarray(self.residuals / np.sqrt(self.variances)[:, None])
 
-    @property
-    def moments(self) -> UnseenRows:
+    @cached_property
+    def unseen(self) -> list[UnseenRows]:
         """Predictions of the rows that are left out."""
         target = self.mixture.target
         latent = target.values.T[self.rows] - self.residuals
-        return UnseenRows(self.rows, target, latent, np.sqrt(self.variances))
+        return [UnseenRows(self.rows, target, latent, np.sqrt(self.variances))]
 
-    @cached_property
+    @property
     def margin(self) -> FloatArray:
         """How far from a prediction an interval may end: the `UnseenRows.margin`."""
-        return self.moments.margin
+        return self.unseen[0].margin
 
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
@@ -151,16 +158,25 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class FoldResiduals:
-    """Rows that folds held out, where these alone tell how new rows differ.
-
-    `scores` of shape (n_held_out, n_outputs): residuals in their deviations; `rows` of shape
-    (n_held_out,); `margin` of shape (n_outputs,): as `LeftOut.margin`.
-    """
+    """Rows that folds held out, where these alone tell how new rows differ; as `LeftOut`."""
 
     mixture: Mixture
-    scores: FloatArray
-    rows: Index
-    margin: FloatArray
+    unseen: list[UnseenRows]
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Residuals in their deviations, shape (n_held_out, n_outputs)."""
+        return np.concatenate([each.scores for each in self.unseen])
+
+    @cached_property
+    def rows(self) -> Index:
+        """Which rows they are of."""
+        return np.concatenate([each.rows for each in self.unseen])
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """How far from a prediction an interval may end."""
+        return np.asarray(np.max([each.margin for each in self.unseen], axis=0))
 
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]

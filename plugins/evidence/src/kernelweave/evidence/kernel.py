@@ -9,8 +9,7 @@ import numpy as np
 from kernelweave.kernels_core import RBF, Kernel, Laplacian, Linear
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 
-from .mixture import mixed_kernel
-from .terms import Scales, own_kernel
+from .terms import Scales, mixed_kernel, own_kernel
 from .views import Points, Views
 
 # Gaussians and Laplacians of the dictionary that was measured on 31 tables: γ = c/n for n columns,

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, lapack, solve_triangular
+from scipy.linalg import cholesky, lapack
 from scipy.special import log_softmax, softmax
 from sklearn.metrics import mean_poisson_deviance
 
 from .classes import Calibration, class_codes, per_class
 from .exact import ExactPredictor
 from .likelihood import PosteriorMode, fit_poisson, fit_softmax
-from .mixture import Expansion, Mixture, blocks, mixed_kernel, path_weights
+from .mixture import Expansion, Mixture, explained_by, path_weights
 from .rows import Rows, Standardised
 from .scores import squared_losses
-from .terms import Stopped
+from .terms import Stopped, blocks, mixed_kernel
 from .views import Warp
 
 if TYPE_CHECKING:
@@ -45,14 +45,19 @@ _FLAT = 1e-6
 
 
 @dataclass(frozen=True)
-class ClassPredictor(ExactPredictor):
-    """Logits of the classes on the learned kernel; of two, half their difference.
-
-    `all_rows`: from all rows; `by_fold`: from the rows of each fold.
-    """
+class _LikelihoodPredictor(ExactPredictor):
+    """What a likelihood finds on the learned kernel: from all rows, and from those of each fold."""
 
     all_rows: PosteriorMode
     by_fold: tuple[PosteriorMode, ...]
+
+    def _fit(self, fold: int | None) -> PosteriorMode:
+        return self.all_rows if fold is None else self.by_fold[fold]
+
+
+@dataclass(frozen=True)
+class ClassPredictor(_LikelihoodPredictor):
+    """Logits of the classes on the learned kernel; of two, half their difference."""
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the logits, shape (n, n_outputs)."""
@@ -63,9 +68,7 @@ class ClassPredictor(ExactPredictor):
 
         Classes share its curvature, the mean of p(1 − p).
         """
-        mixture, fit, mass = self.mixture, self.all_rows, self.learned_from(fold).mass
-        if fold is not None:
-            mixture, fit = self.folds[fold].mixture(self.weights), self.by_fold[fold]
+        mixture, fit, mass = self._part(fold), self._fit(fold), self.learned_from(fold).mass
         gram = _gram(mixture)
         p = softmax(per_class(fit.values(gram)), axis=1)
         # half a difference varies half as much and tells twice as much, squared
@@ -74,24 +77,18 @@ class ClassPredictor(ExactPredictor):
         sharpness = (4.0 if double else 1.0) * np.maximum((p * (1.0 - p)).mean(axis=1), _FLAT)
         gram[np.diag_indices_from(gram)] += 1.0 / (variance * sharpness * mass)
         factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-
-        def explained(functionals: FloatArray) -> FloatArray:
-            half = solve_triangular(factor, functionals.T, lower=True, check_finite=False)
-            return np.asarray(np.einsum("ij,ij->j", half, half))
-
         free, ones = np.full(n_outputs, np.inf), np.ones(n_outputs)
         logits = Standardised(np.empty((n_outputs, 0)), fit.offset, ones, -free, free)
         return Expansion(
-            mixture.views, mixture.points, mixture.scales, fit.dual, logits, 0.0, explained,
-            variance * ones,
+            mixture.views, mixture.points, mixture.scales, fit.dual, logits, 0.0,
+            partial(explained_by, factor), variance * ones,
         )  # fmt: skip
 
     def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows that each fold left out, and its logits of any row."""
-        parts = [fold.mixture(self.weights) for fold in self.folds]
         return [
-            (fold.held_out, partial(_logits, part, each))
-            for fold, part, each in zip(self.folds, parts, self.by_fold, strict=True)
+            (fold.held_out, partial(_logits, self._part(k), self.by_fold[k]))
+            for k, fold in enumerate(self.folds)
         ]
 
 
@@ -107,11 +104,11 @@ def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
     if not predictor.folds:
         return predictor
     folds, rows = _Folds.of(predictor), predictor.rows
-    squares = folds.judge([_least_squares(part) for part in folds.parts])
+    codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
+    squares = _calibrated(folds, codes, [_least_squares(part) for part in folds.parts])
     try:
-        strength, likeliest = _likeliest(folds)
-        gram, targets = _gram(predictor.mixture), (folds.codes, folds.n_classes, rows.mass)
-        (last,) = fit_softmax(gram, *targets, [strength])
+        strength, likeliest = _likeliest(folds, codes, n_classes)
+        (last,) = fit_softmax(_gram(predictor.mixture), codes, n_classes, rows.mass, [strength])
     except Stopped:
         return predictor
     both = (squares, likeliest)
@@ -122,16 +119,13 @@ def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
 
 
 @dataclass(frozen=True)
-class PoissonPredictor(ExactPredictor):
+class PoissonPredictor(_LikelihoodPredictor):
     """The average of a posterior mean and of a Poisson likelihood's, by their logarithm.
 
-    `share`: of the second; `all_rows`: from all rows; `by_fold`: from the rows of each fold.
-    Deviations and intervals are the first's.
+    `share`: of the second. Deviations and intervals are the first's.
     """
 
     share: float
-    all_rows: PosteriorMode
-    by_fold: tuple[PosteriorMode, ...]
 
     def _part(self, fold: int | None = None) -> Mixture:
         """Return what predicts: two outputs on one kernel, averaged in the units of the target."""
@@ -149,9 +143,6 @@ class PoissonPredictor(ExactPredictor):
         part = replace(mixture, dual=dual, target=target, width=width)
         vars(part).update({k: v for k, v in vars(mixture).items() if k == "factor"})
         return part
-
-    def _fit(self, fold: int | None) -> PosteriorMode:
-        return self.all_rows if fold is None else self.by_fold[fold]
 
     def _inflation(self, part: Mixture, fold: int | None) -> FloatArray:
         """Return 1, and how much more the logarithm varies by Laplace's approximation, on average.
@@ -198,12 +189,13 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
         return predictor, ""
     if not folds or np.average((y / unit - 1.0) ** 2, weights=mass) < _SKEWED**2:
         return predictor, ""
+    parts = _Folds.of(predictor)
     try:
-        strength, fits, found = _least_deviance(predictor, seen)
+        strength, best = _least_deviance(parts, seen)
         (last,) = fit_poisson(_gram(predictor.mixture), y, mass, [strength])
     except Stopped:
         return predictor, "the likelihood of counts"
-    own, judge = rows.take(seen), _squares if loss is None else loss
+    own, judge, found = rows.take(seen), _squares if loss is None else loss, best.held_out
     losses = np.array([judge(own, each[seen]) for each in (held_out, found)])
     share = float(path_weights(losses)[1])
     if share == 0.0:
@@ -211,31 +203,27 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
     both = held_out + share * (found - held_out)
     given = (predictor.mixture, folds, predictor.weights, rows, both)
     noise = predictor.varying_noise
-    return PoissonPredictor(*given, share, last, fits, varying_noise=noise), ""
+    return PoissonPredictor(*given, last, tuple(best.fits), share, varying_noise=noise), ""
 
 
-def _least_deviance(
-    predictor: ExactPredictor, seen: NDArray[np.intp]
-) -> tuple[float, tuple[PosteriorMode, ...], FloatArray]:
-    """Return the strength that predicts rows held out best, its fits and their predictions."""
-    rows, paths, crosses, least = predictor.rows, [], [], np.inf
-    parts = [fold.mixture(predictor.weights) for fold in predictor.folds]
-    for fold, part in zip(predictor.folds, parts, strict=True):
-        held, own = rows.take(fold.held_out), fold.training
-        crosses.append(part.kernel(part.views.points(held.numeric, held.codes)))
-        paths.append(fit_poisson(_gram(part), own.targets[0], own.mass, _LOG_STRENGTHS))
-    for strength, *fits in zip(_LOG_STRENGTHS, *paths, strict=True):
-        found = np.full((len(rows), 1), np.nan)
-        for fold, part, cross, fit in zip(predictor.folds, parts, crosses, fits, strict=True):
-            mean = np.exp(np.minimum(fit.values(cross), _LARGEST_LOG))
+def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
+    """Return the strength that predicts rows held out best, and its fits."""
+    rows = folds.predictor.rows
+    paths = [
+        fit_poisson(_gram(part), fold.training.targets[0], fold.training.mass, _LOG_STRENGTHS)
+        for fold, part in zip(folds.predictor.folds, folds.parts, strict=True)
+    ]
+
+    def judge(fits: Sequence[PosteriorMode]) -> _Judged:
+        found = folds.held_out(fits)
+        for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
+            mean = np.exp(np.minimum(found[fold.held_out], _LARGEST_LOG))
             found[fold.held_out] = np.clip(mean, part.target.low, part.target.high)
         told = np.maximum(found[seen, 0], np.finfo(np.float64).tiny)
         deviance = mean_poisson_deviance(rows.targets[0, seen], told, sample_weight=rows.mass[seen])
-        if deviance < least:
-            least, best = deviance, (strength, tuple(fits), found)
-        elif deviance > _RISEN * least:
-            break
-    return best
+        return _Judged(fits, deviance, found)
+
+    return _least(_LOG_STRENGTHS, paths, judge)
 
 
 def _squares(rows: Rows, values: FloatArray) -> float:
@@ -244,69 +232,75 @@ def _squares(rows: Rows, values: FloatArray) -> float:
 
 
 class _Judged(NamedTuple):
-    """Fits, one a fold, their calibration on the rows held out, and the log loss of these."""
+    """Fits, one a fold, what they lose on the rows held out and say of them, and a calibration."""
 
     fits: Sequence[PosteriorMode]
-    calibration: Calibration
     loss: float
+    held_out: FloatArray
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True)
 class _Folds:
-    """The folds of a predictor, with the kernel between rows held out and training rows.
-
-    `codes` of shape (n,): the classes of all rows.
-    """
+    """The folds of a predictor, with the kernel between rows held out and training rows."""
 
     predictor: ExactPredictor
-    codes: NDArray[np.intp]
-    n_classes: int
     parts: list[Mixture]
     crosses: list[FloatArray]
 
     @classmethod
     def of(cls, predictor: ExactPredictor) -> _Folds:
-        rows = predictor.rows
-        parts = [fold.mixture(predictor.weights) for fold in predictor.folds]
-        crosses = []
-        for fold, part in zip(predictor.folds, parts, strict=True):
-            own = rows.take(fold.held_out)
+        parts, crosses = [], []
+        for fold in predictor.folds:
+            part, own = fold.mixture(predictor.weights), predictor.rows.take(fold.held_out)
+            parts.append(part)
             crosses.append(part.kernel(part.views.points(own.numeric, own.codes)))
-        codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
-        return cls(predictor, codes, n_classes, parts, crosses)
+        return cls(predictor, parts, crosses)
 
     def held_out(self, fits: Sequence[PosteriorMode]) -> FloatArray:
         """Return the values of rows by the fit of the fold that held them out."""
-        values = np.full((len(self.codes), len(fits[0].offset)), np.nan)
+        values = np.full((len(self.predictor.rows), len(fits[0].offset)), np.nan)
         for fold, cross, fit in zip(self.predictor.folds, self.crosses, fits, strict=True):
             values[fold.held_out] = fit.values(cross)
         return values
 
-    def judge(self, fits: Sequence[PosteriorMode]) -> _Judged:
-        """Calibrate fits of the folds."""
-        values = self.held_out(fits)
-        seen = np.flatnonzero(~np.isnan(values[:, 0]))
-        values, codes, mass = values[seen], self.codes[seen], self.predictor.rows.mass[seen]
-        calibration = Calibration.of(values, codes, mass)
-        told = log_softmax(calibration.logits(values), axis=1)
-        loss = -float(mass @ told[np.arange(len(values)), codes])
-        return _Judged(fits, calibration, loss)
+
+def _least(
+    strengths: Sequence[float],
+    paths: Sequence[Iterator[PosteriorMode]],
+    judge: Callable[[Sequence[PosteriorMode]], _Judged],
+) -> tuple[float, _Judged]:
+    """Return the strength whose fits of the folds lose least, as far as losses do not rise."""
+    best: tuple[float, _Judged] | None = None
+    for strength, *fits in zip(strengths, *paths, strict=True):
+        found = judge(fits)
+        if best is None or found.loss < best[1].loss:
+            best = strength, found
+        elif found.loss > _RISEN * best[1].loss:
+            break
+    assert best is not None
+    return best
 
 
-def _likeliest(folds: _Folds) -> tuple[float, _Judged]:
+def _calibrated(folds: _Folds, codes: Index, fits: Sequence[PosteriorMode]) -> _Judged:
+    """Calibrate fits of the folds; their loss is the log loss of the rows held out."""
+    values = folds.held_out(fits)
+    seen = np.flatnonzero(~np.isnan(values[:, 0]))
+    own, mass = codes[seen], folds.predictor.rows.mass[seen]
+    calibration = Calibration.of(values[seen], own, mass)
+    told = log_softmax(calibration.logits(values[seen]), axis=1)
+    loss = -float(mass @ told[np.arange(len(seen)), own])
+    return _Judged(fits, loss, values, calibration)
+
+
+def _likeliest(folds: _Folds, codes: Index, n_classes: int) -> tuple[float, _Judged]:
     """Return the strength that has the least log loss on the rows held out, and its fits."""
     paths = []
     for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
         own = fold.training
-        targets = (class_codes(own.targets), folds.n_classes, own.mass)
+        targets = (class_codes(own.targets), n_classes, own.mass)
         paths.append(fit_softmax(_gram(part), *targets, STRENGTHS))
-    tried: list[_Judged] = []
-    for fits in zip(*paths, strict=True):
-        tried.append(folds.judge(fits))
-        if tried[-1].loss > _RISEN * min(each.loss for each in tried):
-            break
-    best = int(np.argmin([each.loss for each in tried]))
-    return STRENGTHS[best], tried[best]
+    return _least(STRENGTHS, paths, partial(_calibrated, folds, codes))
 
 
 def _least_squares(mixture: Mixture) -> PosteriorMode:
@@ -322,7 +316,7 @@ def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> Poste
     Of two classes, half the difference of their logits.
     """
     shares = softmax([-_SHARPNESS * each.loss for each in judged])
-    calibrations = [each.calibration for each in judged]
+    calibrations = [each.calibration for each in judged if each.calibration is not None]
     dual, offset = np.zeros_like(fits[0].dual), np.zeros_like(fits[0].offset)
     for share, own, fit in zip(shares, calibrations, fits, strict=True):
         dual += share * own.slope * fit.dual

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core import Status
-from kernelweave.kernels_core.arrays import FloatArray
+from joblib import Parallel, delayed, effective_n_jobs
+from kernelweave.kernels_core import Status, clock
+from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from .candidates import Starts, candidate_precisions, coarse_starts, fit_candidates
-from .folds import Fold, PartCount, Tell, fit_folds, judge, target_spread
+from .candidates import (
+    MOST_SCALES,
+    Starts,
+    candidate_precisions,
+    coarse_starts,
+    fit_candidates,
+    pad_fits,
+    screen,
+)
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import Fit, PathPlan, without_scales
-from .rows import Rows, Split
-from .screening import MOST_SCALES, screen
-from .terms import Stopped
+from .rows import Rows, Split, Standardised, spread_of
+from .scores import mean_with_error
+from .terms import Scales, Stopped
 from .views import Views, Warp, is_skewed
 
 # a power nearer to 1 changes the targets too little to pay for a second fit
@@ -26,6 +35,112 @@ _MIN_POWER_CHANGE = 0.15
 _ROUGH = 1e-4
 # smallest weight of the one-scale Gaussian among fits to classes: ±1 tells little of the scales
 _PLAIN = 0.25
+
+Tell = Callable[[int, int], None]
+
+
+@dataclass
+class PartCount:
+    """Counts the parts of a fit, none twice, for whoever watches.
+
+    `tell`: called with the parts done and all parts; `total`: all, of which the last is not a fold.
+    """
+
+    tell: Tell | None
+    total: int
+    done: int = 0
+
+    def fold(self) -> None:
+        """Count a fold."""
+        self._count(min(self.done + 1, self.total - 1))
+
+    def end(self) -> None:
+        """Count the last part, and what turned out not to be needed."""
+        self._count(self.total)
+
+    def _count(self, done: int) -> None:
+        self.done = done
+        if self.tell is not None:
+            self.tell(done, self.total)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A fit of the path on some rows, and its predictions of the others.
+
+    - `views`: of the training rows
+    - `predictions`: one per fit, in the units of the targets, (n_fits, n_held_out, n_outputs)
+    - `whole`: whether there was time for the whole path
+    """
+
+    held_out: Index
+    training: Rows
+    views: Views
+    fits: list[Fit]
+    predictions: FloatArray
+    whole: bool = True
+
+    def mixture(self, weights: FloatArray) -> Mixture:
+        """Return this fold's predictor, the path combined."""
+        return fit_mixture(self.views, self.training, self._scales(weights))
+
+    def among(self, rows: Rows, weights: FloatArray, views: Views | None = None) -> Mixture:
+        """Return the predictor from other rows, their targets in the units of this fold's.
+
+        `views`: of rows whose groups this fold has not seen, and would take for one.
+        The metric, the views, the warp and the units have seen the fold's training rows alone.
+        """
+        units = Standardised.of(self.training)
+        return fit_mixture(
+            self.views if views is None else views, rows, self._scales(weights), units
+        )
+
+    def _scales(self, weights: FloatArray) -> tuple[Scales, ...]:
+        return weighted([fit.scales for fit in self.fits[: len(weights)]], weights)
+
+
+def fit_fold(
+    rows: Rows,
+    training: Index,
+    held_out: Index,
+    plan: PathPlan,
+    seed: int,
+    seconds: float = np.inf,
+    rounds: int = 1,
+) -> Fold | None:
+    """Fit the path on the training rows alone and predict the rows held out.
+
+    Where time is up, what is left of the path is filled up: a rough fit has an honest score too;
+    ``None`` where it was up before.
+
+    `seed`: of the coarse pass; `seconds`: what was left when the folds began, which another process
+    cannot know; `rounds`: fits that are still to come one after the other, this one among them, of
+    which each has its share.
+    """
+    if clock.expired():
+        return None
+    own, other, state = rows.take(training), rows.take(held_out), np.random.RandomState(seed)
+    views = own.views(apart=True)
+    starts: Starts = []
+    fits: list[Fit] = []
+    whole, share = True, min(seconds, clock.seconds_left()) / rounds
+    with clock.time_limit(None if np.isinf(share) else share):
+        try:
+            screened = screen(views, own, state)
+            starts = coarse_starts(own, plan, state, screened)
+            fits.extend(fit_candidates(views, own, plan, starts, screened))
+        except Stopped:
+            pad_fits(views, own, plan, starts, fits)
+            whole = False
+    seen, points = (views.points(each.numeric, each.codes) for each in (own, other))
+    # what time left undone has scales of another fit, which need not be worked out again
+    known = {fit.theta.tobytes(): fit.scales for fit in fits}
+    found = {
+        key: fit_mixture(views, own, (each,), points=seen).predict(points)
+        for key, each in known.items()
+    }
+    predictions = np.array([found[fit.theta.tobytes()] for fit in fits])
+    return Fold(held_out, own, views, fits, predictions, whole)
 
 
 class CrossValidatedFits(NamedTuple):
@@ -49,30 +164,73 @@ class CrossValidatedFits(NamedTuple):
         if not self.folds or len(self.folds) < len(other.folds):
             return False
         gains = other._squares() - self._squares()
-        share = self.rows.mass * np.isfinite(gains)
-        share, gains = share / share.sum(), np.nan_to_num(gains)
-        gain = share @ gains
-        return bool(gain > 2.0 * np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+        mass = self.rows.mass * np.isfinite(gains)
+        gain, error = mean_with_error(np.nan_to_num(gains), mass)
+        return gain > 2.0 * error
 
     def _squares(self) -> FloatArray:
         rest = self.held_out[int(np.nanargmin(self.errors))] - self.rows.targets.T
         return np.asarray(np.mean((rest / target_spread(self.rows)) ** 2, axis=1))
 
 
+def cross_validate(
+    rows: Rows,
+    plan: PathPlan,
+    splits: Sequence[Split],
+    seeds: Index,
+    n_jobs: int | None = None,
+    parts: PartCount | None = None,
+) -> CrossValidatedFits:
+    """Fit and judge the folds that there is time for; the arguments are those of `learn`.
+
+    `seeds` of shape (n_folds,): of the coarse pass of each; `parts`: counts them.
+    """
+    seconds, workers = clock.seconds_left(), effective_n_jobs(n_jobs)
+    # the fit of all rows comes last
+    rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
+    jobs = [
+        delayed(fit_fold)(rows, *split, plan, int(seed), seconds, left)
+        for split, seed, left in zip(splits, seeds, rounds, strict=False)
+    ]
+    folds: list[Fold] = []
+    for fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        if fold is not None:
+            folds.append(fold)
+        if parts is not None:
+            parts.fold()
+    n_fits = len(candidate_precisions(plan, rows))
+    held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
+    if not folds:
+        return CrossValidatedFits(rows, folds, held_out, np.full(n_fits, np.nan))
+    for fold in folds:
+        held_out[:, fold.held_out] = fold.predictions
+    seen = np.concatenate([fold.held_out for fold in folds])
+    if plan.loss is not None:
+        own, loss = rows.take(seen), plan.loss
+        errors = np.array([loss(own, each[seen]) for each in held_out])
+    else:
+        share, spread = rows.mass[seen] / rows.mass[seen].sum(), target_spread(rows)
+        residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
+        errors = np.asarray(np.einsum("i,kit->k", share, residual**2) / len(spread))
+    return CrossValidatedFits(rows, folds, held_out, errors)
+
+
+def target_spread(rows: Rows) -> FloatArray:
+    """Return the standard deviation of each output's targets."""
+    return spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)
+
+
 def choose(
-    rows: Rows, powers: bool, fit: Callable[[Rows, PathPlan], list[Fold]], plan: PathPlan
+    rows: Rows,
+    powers: bool,
+    cross_validate: Callable[[Rows, PathPlan], CrossValidatedFits],
+    plan: PathPlan,
 ) -> CrossValidatedFits:
     """Choose by cross-validation whether to transform skewed columns and targets.
 
     Columns only if that is significantly better in a rough fit: on real tables, smaller gains were
     as often losses on other rows.
     """
-    n_fits = len(candidate_precisions(plan, rows))
-
-    def cross_validate(each: Rows, plan: PathPlan) -> CrossValidatedFits:
-        folds = fit(each, plan)
-        return CrossValidatedFits(each, folds, *judge(each, folds, n_fits, plan.loss))
-
     best = cross_validate(rows, plan)
     if powers and has_skewed_columns(rows):
         rough = replace(plan, tol=max(plan.tol, _ROUGH))
@@ -116,7 +274,7 @@ def powers_of_a_part(
         splits = [(own, held) for own, held in both if len(own) and len(held)]
     middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
     rough = replace(plan, tol=_ROUGH, precisions=middle)
-    best = choose(part, True, lambda each, own: fit_folds(each, own, splits, seeds), rough)
+    best = choose(part, True, partial(cross_validate, splits=splits, seeds=seeds), rough)
     return replace(
         rows,
         transform_targets=best.rows.transform_targets,
@@ -195,9 +353,8 @@ def learn(
         rows = powers_of_a_part(rows, plan, random_state, () if random else splits)
         powers = False
     parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
-    rows, folds, held_out, errors = choose(
-        rows, powers, lambda each, own: fit_folds(each, own, splits, seeds, n_jobs, parts), plan
-    )
+    fit = partial(cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts)
+    rows, folds, held_out, errors = choose(rows, powers, fit, plan)
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))
     views = rows.views()
@@ -242,7 +399,7 @@ def _fit_all(
         state = np.random.RandomState(seed)
         screened = screen(views, rows, state)
         starts = starts or coarse_starts(rows, plan, state, screened)
-        fit_candidates(views, rows, plan, starts, done, screened)
+        done.extend(fit_candidates(views, rows, plan, starts, screened))
     except Stopped:
         guesses = starts or [[start(views.n_dimensions, views.group is not None)]]
         done += [

@@ -5,7 +5,7 @@ What explains it sees a predictor as a sum of kernel values, whatever it was fit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,16 +16,12 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
 from .rows import Rows, Standardised
-from .terms import JITTER, Scales, cross_kernel, own_kernel
-
-if TYPE_CHECKING:
-    from .views import Points, Views
+from .terms import JITTER, Scales, blocks, mixed_kernel, own_kernel
 
 if TYPE_CHECKING:
     from .large.levels import GroupLevels
+    from .views import Points, Views
 
-# Bytes of the kernel values that are worked on at a time.
-_BLOCK_BYTES = 32e6
 # A fit of less weight hardly moves a prediction, which costs as much for it as for any other.
 _NEGLIGIBLE = 5e-3
 
@@ -109,33 +105,8 @@ class Mixture:
         own = sum(own_kernel(points, each, self.views.match_weight) for each in self.scales)
         out = np.array(own, dtype=np.float64)
         for rows in blocks(points.n_points, self.points.n_points):
-            half = solve_triangular(
-                self.factor, self.kernel(points, rows).T, lower=True, check_finite=False
-            )
-            out[rows] -= np.einsum("ij,ij->j", half, half)
+            out[rows] -= explained_by(self.factor, self.kernel(points, rows))
         return np.maximum(out, 0.0)
-
-
-def mixed_kernel(
-    left: Points,
-    right: Points,
-    scales: Sequence[Scales],
-    match_weight: FloatArray,
-    rows: slice = slice(None),
-) -> FloatArray:
-    """Return Σ K(scales) between some rows of ``left`` and all of ``right``."""
-    first, *others = scales
-    out = cross_kernel(left, right, first, match_weight, rows)
-    for each in others:
-        out += cross_kernel(left, right, each, match_weight, rows)
-    return out
-
-
-def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Cut rows into slices whose kernel values fit a processor's cache and a little more."""
-    size = max(1, int(_BLOCK_BYTES / 8 / max(1, width)))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(n_rows, start + size))
 
 
 def weighted(scales: Sequence[Scales], weights: FloatArray) -> tuple[Scales, ...]:
@@ -183,6 +154,15 @@ def _left_out(factor: FloatArray, mass: FloatArray) -> float:
     """Return the root mean variance of a row given all others: 1/(S⁻¹)ᵢᵢ."""
     inverse, _ = lapack.dpotri(factor.copy(order="F"), lower=1, overwrite_c=1)
     return float(np.sqrt(mass @ (1.0 / inverse.diagonal()) / mass.sum()))
+
+
+def explained_by(factor: FloatArray, functionals: FloatArray) -> FloatArray:
+    """Return what the variances of linear functionals lose by training rows, shape (n,).
+
+    `factor`: the lower Cholesky factor of their S; `functionals` of shape (n, n_points).
+    """
+    half = solve_triangular(factor, functionals.T, lower=True, check_finite=False)
+    return np.asarray(np.einsum("ij,ij->j", half, half))
 
 
 @dataclass(frozen=True)

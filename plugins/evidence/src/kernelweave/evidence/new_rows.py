@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -24,7 +24,10 @@ from scipy.stats import t as student
 from .columns import Dimension
 from .copies import alike_groups
 from .mixture import Mixture
-from .rows import Rows, Standardised
+from .rows import Rows, Standardised, block_starts
+
+if TYPE_CHECKING:
+    from .large.solution import LandmarksLeaveOut
 
 # values that a column must have to name groups, and rows of one in the median
 _LEVELS, _ROWS = 8, 2.0
@@ -217,28 +220,6 @@ def _is_sorted(rows: Rows, first: Index) -> bool:
     return False
 
 
-class LeavesOut(Protocol):
-    """What predicts rows of a table from its others."""
-
-    @property
-    def dual(self) -> FloatArray:
-        """Coefficients, a column an output."""
-
-    @property
-    def targets(self) -> Standardised:
-        """Units of the residuals."""
-
-    @property
-    def width(self) -> FloatArray | float:
-        """Deviation of a warped target around its prediction."""
-
-    def residuals(self, rows: Index) -> FloatArray:
-        """Return those of rows predicted from all others, shape (n_rows, n_outputs).
-
-        In units of the standardised targets.
-        """
-
-
 @dataclass(frozen=True)
 class Closed:
     """Rows left out in closed form of all pairs.
@@ -265,6 +246,9 @@ class Closed:
             return np.asarray(self.dual[rows] / self.inverse[rows, rows, None])
         own = self.inverse[np.ix_(rows, rows)]
         return np.asarray(solve(own, self.dual[rows], assume_a="pos", check_finite=False))
+
+
+LeavesOut: TypeAlias = "Closed | LandmarksLeaveOut"
 
 
 class _Left(NamedTuple):
@@ -333,8 +317,7 @@ def _cuts(ordered: FloatArray, begin: int = 0) -> list[int]:
     wanted = np.linspace(0, n, _BLOCKS + 1).astype(int)[_BLOCKS // 2 : -1]
     if begin:
         wanted = np.linspace(begin, n, _BLOCKS // 2 + 1).astype(int)[:-1]
-    at = np.searchsorted(ordered, ordered[wanted])
-    return [*np.unique(at[at > 0]).tolist(), n]
+    return [*block_starts(ordered, wanted).tolist(), n]
 
 
 def _some_groups(groups: Index, most: int, random_state: np.random.RandomState) -> Index:

@@ -11,8 +11,8 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.stats import chi2
-from sklearn.model_selection import GroupKFold
 
+from .classes import random_folds
 from .learn import learn
 from .path import PathPlan
 
@@ -151,8 +151,7 @@ def of_landmarks_with_varying_noise(
     keys = own.duplicate_ids if own.groups is None else own.groups
     if len(np.unique(keys)) < _FOLDS:
         return predictor, ""
-    folds = GroupKFold(_FOLDS, shuffle=True, random_state=random_state)
-    splits = list(folds.split(own.numeric, groups=keys))
+    splits = random_folds(len(own), _FOLDS, random_state, groups=keys)
     noise, missing = learn_noise(own, splits, predictor.scores[chosen], random_state)
     if noise is None:
         return predictor, missing

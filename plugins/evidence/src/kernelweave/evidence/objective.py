@@ -75,8 +75,11 @@ class Evidence:
         """Return L."""
         self.n_evaluations += 1
         self._theta, self._scales = theta, Scales.from_vector(theta)
-        self._factor = self._factorise()
-        T = len(self.targets)
+        unpack(self._terms.fill(self._scales), self._square)
+        n, T = len(self._square), len(self.targets)
+        self._square.reshape(-1)[:: n + 1] += self._scales.noise * self._share + JITTER
+        factor, info = lapack.dpotrf(self._square.T, lower=0, clean=0, overwrite_a=1)
+        self._factor = factor if info == 0 else None
         if self._factor is None:
             self._dual = np.zeros_like(self.targets.T)
             return _WORST
@@ -127,13 +130,6 @@ class Evidence:
             own = np.asfortranarray(moved[:, k].T)
             curvature += 0.5 * own.T @ blas.dsymm(1.0, inverse, own, lower=0)
         return slope, curvature
-
-    def _factorise(self) -> FloatArray | None:
-        unpack(self._terms.fill(self._scales), self._square)
-        n = len(self._square)
-        self._square.reshape(-1)[:: n + 1] += self._scales.noise * self._share + JITTER
-        factor, info = lapack.dpotrf(self._square.T, lower=0, clean=0, overwrite_a=1)
-        return factor if info == 0 else None
 
 
 def is_wide(n_dimensions: int, n_points: int, *, grouped: bool = False) -> bool:

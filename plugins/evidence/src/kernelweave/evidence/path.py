@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -60,34 +60,42 @@ class EvidenceDescent:
         self._damping, self._age = _DAMPING, 0
         self._raw, self._last = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
-    def run(self, max_iter: int, tol: float) -> Status:
+    def run(self, max_iter: int, tol: float) -> Fit:
         """Take steps until two in a row gain less than a share of the value, or none gains.
 
-        Returns why it ended: stationary where the evidence is not steep, else stalled or max_iter.
-        Raises Stopped where time is up.
+        The fit's status is stationary where the evidence is not steep, else stalled, max_iter or
+        max_time. Raises Stopped where there was no time for the first point.
         """
-        self.value = self._evaluate(self.theta)
-        self._differentiate()
-        short = 0
-        for _ in range(max_iter):
-            before = self.value
-            if not self._step():
-                return Status.STATIONARY if self._is_flat else Status.STALLED
+        status, short = Status.MAX_TIME, 0
+        with suppress(Stopped):
+            if clock.expired():
+                raise Stopped
+            self.value = self._told(self.evidence.value(self.theta))
             self._differentiate()
-            least = tol * max(1.0, abs(self.value))
-            short = short + 1 if before - self.value <= least and self._is_flat else 0
-            if short == 2:
-                return Status.STATIONARY
-        return Status.MAX_ITER
+            for _ in range(max_iter):
+                before = self.value
+                if not self._step():
+                    status = Status.STATIONARY if self._is_flat else Status.STALLED
+                    break
+                self._differentiate()
+                least = tol * max(1.0, abs(self.value))
+                short = short + 1 if before - self.value <= least and self._is_flat else 0
+                if short == 2:
+                    status = Status.STATIONARY
+                    break
+            else:
+                status = Status.MAX_ITER
+        if not len(self.slope):
+            raise Stopped
+        slope, n = float(np.abs(self.slope).max()), self.evidence.n_evaluations
+        return Fit(self.evidence.precision, self.theta, self.value, slope, n, status)
 
     @property
     def _is_flat(self) -> bool:
         return bool(np.abs(self.slope).max() <= STEEP * len(self.evidence.targets))
 
-    def _evaluate(self, theta: FloatArray) -> float:
-        if clock.expired():
-            raise Stopped
-        value = self.evidence.value(theta)
+    def _told(self, value: float) -> float:
+        """Tell a value to whoever watches, who may end the search."""
         now = Progress(
             "evidence", self.evidence.n_evaluations, -np.inf, value, np.inf, 0.0, self.watch.seconds
         )
@@ -111,7 +119,9 @@ class EvidenceDescent:
         """Go to a better point; return whether there is one near."""
         for _ in range(_TRIALS):
             theta = np.clip(self.theta + self._newton(), self.low, self.high)
-            value = self._evaluate(theta)
+            if clock.expired():
+                raise Stopped
+            value = self._told(self.evidence.value(theta))
             step, gain = theta - self.theta, self.value - value
             promised = -(self.slope @ step + 0.5 * step @ (self._curvature @ step))
             if gain > 0.0:
@@ -209,40 +219,21 @@ class PathPlan:
     loss: Loss | None = None
 
 
-def fit_scales(evidence: Evidence, theta: FloatArray, *, max_iter: int, tol: float) -> Fit:
-    """Minimise the negative log evidence from θ.
-
-    Raises Stopped where time is up; its argument is the best fit so far, if there is one.
-    """
-    descent, status = EvidenceDescent(evidence, theta), Status.MAX_TIME
-    with suppress(Stopped):
-        status = descent.run(max_iter, tol)
-    if not len(descent.slope):
-        raise Stopped
-    slope, n = float(np.abs(descent.slope).max()), evidence.n_evaluations
-    fit = Fit(evidence.precision, descent.theta, descent.value, slope, n, status)
-    if status is Status.MAX_TIME:
-        raise Stopped(fit)
-    return fit
-
-
 def fit_path(
     views: Views,
     rows: Rows,
     plan: PathPlan,
     starts: Sequence[Sequence[FloatArray]] = (),
-    fits: list[Fit] | None = None,
     terms: type[PairTerms | GaussianTerm] = PairTerms,
     kept: Index | None = None,
-) -> list[Fit]:
-    """Fit the scales for each λ of the plan, on all of the rows, whose views are given.
+) -> Iterator[Fit]:
+    """Yield a fit of the scales for each λ of the plan, on all of the rows, whose views are given.
 
     - `starts`: for each λ, points to start from beside the fit at the λ before; the best is taken
-    - `fits` takes each fit as it is made, so that those made before a `Stopped` are known
     - `terms`: `GaussianTerm` leaves the weights of the other terms as they are at the start
     - `kept`: the dimensions that have scales, where those of the others are to be 0
 
-    Raises Stopped where time is up.
+    Raises Stopped where time is up, behind the fit that it cut short.
     """
     points, match_weight, n = (
         views.points(rows.numeric, rows.codes),
@@ -252,7 +243,6 @@ def fit_path(
     if kept is not None:
         points, match_weight = points.among(kept), match_weight[kept]
     targets = Standardised.of(rows).values
-    fits = [] if fits is None else fits
     before: list[FloatArray] = []
     for i, precision in enumerate(plan.precisions):
         evidence = Evidence(points, match_weight, targets, precision, rows.weight, terms)
@@ -260,14 +250,11 @@ def fit_path(
         own = given if kept is None else [restricted(each, kept) for each in given]
         known = [*before, *own] or [start(len(match_weight), views.group is not None)]
         theta = min(known, key=evidence.value) if len(known) > 1 else known[0]
-        try:
-            found = fit_scales(evidence, theta, max_iter=plan.max_iter, tol=plan.tol)
-        except Stopped as stop:
-            fits.extend(_of_all(each, kept, n) for each in stop.args)
-            raise
-        fits.append(_of_all(found, kept, n))
+        found = EvidenceDescent(evidence, theta).run(plan.max_iter, plan.tol)
+        yield _of_all(found, kept, n)
+        if found.status is Status.MAX_TIME:
+            raise Stopped
         before = [found.theta]
-    return fits
 
 
 def _of_all(fit: Fit, kept: Index | None, n_dimensions: int) -> Fit:

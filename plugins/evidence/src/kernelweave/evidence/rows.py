@@ -283,6 +283,15 @@ def spread_of(rest: FloatArray, mass: FloatArray) -> FloatArray:
     return spread
 
 
+def block_starts(ordered: FloatArray, wanted: Index) -> Index:
+    """Return where blocks begin that are to begin at some places; none parts rows of one moment.
+
+    `ordered` of shape (n,): ascending. Every block has rows before it.
+    """
+    at = np.unique(np.searchsorted(ordered, ordered[wanted]))
+    return at[at > 0]
+
+
 def to_original_rows(values: FloatArray, owner: Index) -> FloatArray:
     """Return values of merged rows, (n, n_outputs), as those of the user's rows.
 

@@ -20,6 +20,13 @@ def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> t
     return 1.0 - lost, error
 
 
+def mean_with_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the weighted mean of values of shape (n,) and its standard error over the rows."""
+    share = weight / weight.sum()
+    mean = float(share @ values)
+    return mean, float(np.sqrt(np.sum((share * (values - mean)) ** 2)))
+
+
 def judge_numbers(
     held_out: FloatArray, targets: FloatArray, mass: FloatArray
 ) -> tuple[float, float]:

@@ -15,9 +15,15 @@ from kernelweave.kernels_core.estimators.underfit import HELD_OUT, doubt_classes
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GroupKFold, KFold
 
-from .classes import Calibration, class_codes, class_folds, crossed_logits, judge_classes, per_class
+from .classes import (
+    Calibration,
+    class_codes,
+    crossed_logits,
+    folds_of_copies,
+    judge_classes,
+    per_class,
+)
 from .large.reading import ClassTargets, NumberTargets
 from .rows import Rows, Split, to_original_rows
 from .scores import grouped_ratio, judge_numbers, squared_losses
@@ -168,11 +174,7 @@ class Regression:
 
     def splits(self, rows: Rows, n_folds: int, state: np.random.RandomState) -> list[Split]:
         """Return folds at random; rows that are equal stay together."""
-        n_folds, duplicate_ids = min(n_folds, len(rows)), rows.duplicate_ids
-        if n_folds <= duplicate_ids.max() + 1 < len(rows):
-            folds = GroupKFold(n_folds, shuffle=True, random_state=state)
-            return list(folds.split(rows.numeric, groups=duplicate_ids))
-        return list(KFold(n_folds, shuffle=True, random_state=state).split(rows.numeric))
+        return folds_of_copies(rows.duplicate_ids, n_folds, state)
 
     def calibrated(self, rows: Rows, held_out: FloatArray) -> tuple[Regression, float, float]:
         """Return the task as rows held out calibrate it, their score and its standard error."""
@@ -263,7 +265,7 @@ class Classification:
 
     def splits(self, rows: Rows, n_folds: int, state: np.random.RandomState) -> list[Split]:
         """Return folds at random that keep the shares of the classes."""
-        return class_folds(class_codes(rows.targets), n_folds, state, rows.duplicate_ids)
+        return folds_of_copies(rows.duplicate_ids, n_folds, state, class_codes(rows.targets))
 
     def calibrated(self, rows: Rows, held_out: FloatArray) -> tuple[Classification, float, float]:
         """Return the task as rows held out calibrate it, their score and its standard error."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, row_slices
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
@@ -26,6 +26,8 @@ JITTER = 1e-6
 FLAT = 200.0
 # below it a distance divides as if it were this: its own slope is zero
 _NEAR = 1e-9
+# bytes of the kernel values that are worked on at a time
+_BLOCK_BYTES = 32e6
 # pairs that a processor's cache holds with all their terms
 _PIECE = 1 << 14
 # pairs times dimensions that a pass takes a few hundredths of a second for: between two such parts
@@ -135,7 +137,7 @@ class PairTerms:
                 d2[own], linear[own], product[own],
             )  # fmt: skip
         self.values = (gauss, laplace, linear, product, wide, *self._of_groups)
-        for part in _pieces(len(d2)):
+        for part in row_slices(len(d2), _PIECE):
             np.sqrt(d2[part], out=near[part])
             np.exp(np.negative(near[part], out=laplace[part]), out=laplace[part])
             np.exp(np.multiply(d2[part], -0.5, out=gauss[part]), out=gauss[part])
@@ -158,7 +160,7 @@ class PairTerms:
         far, near, shape = self._store[0], self._store[6], self._store[7]
         weights, p = scales.weights, len(scales.ell)
         factors = -weights[[1, 0, 4]] * (0.5, 0.5, 1.0 / FLAT)
-        for part in _pieces(len(far)):
+        for part in row_slices(len(far), _PIECE):
             np.maximum(near[part], _NEAR, out=shape[part])
             np.divide(laplace[part], shape[part], out=shape[part])
             values = [shape[part].copy(), gauss[part], wide[part]]
@@ -265,11 +267,6 @@ def _weigh(
         out += np.multiply(value, weight, out=spare)
 
 
-def _pieces(size: int) -> Iterator[slice]:
-    for first in range(0, size, _PIECE):
-        yield slice(first, first + _PIECE)
-
-
 def _times(packed: FloatArray, vector: FloatArray) -> FloatArray:
     """Return a symmetric matrix, its lower triangle packed by rows, times a vector."""
     return np.asarray(blas.dspmv(len(vector), 1.0, packed, vector))
@@ -310,6 +307,26 @@ def cross_kernel(
     if same is not None:
         out[same] += w[N_TERMS]
     return out
+
+
+def mixed_kernel(
+    left: Points,
+    right: Points,
+    scales: Sequence[Scales],
+    match_weight: FloatArray,
+    rows: slice = slice(None),
+) -> FloatArray:
+    """Return Σ K(scales) between some rows of ``left`` and all of ``right``."""
+    first, *others = scales
+    out = cross_kernel(left, right, first, match_weight, rows)
+    for each in others:
+        out += cross_kernel(left, right, each, match_weight, rows)
+    return out
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Cut rows into slices whose kernel values fit a processor's cache and a little more."""
+    return row_slices(n_rows, max(1, int(_BLOCK_BYTES / 8 / max(1, width))))
 
 
 def own_kernel(points: Points, scales: Scales, match_weight: FloatArray) -> FloatArray:

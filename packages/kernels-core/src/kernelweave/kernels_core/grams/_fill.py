@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..arrays import Points, RealArray, is_sparse
+from ..arrays import Points, RealArray, is_sparse, row_slices
 
 Block = RealArray
 # Entries of a block that passes one by one over: 256 KiB in float64, which stays in cache.
@@ -20,10 +20,8 @@ TILE = 128
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = _IN_CACHE) -> Iterator[slice]:
-    """Yield slices of rows whose blocks hold about ``entries`` entries, by default cache-sized."""
-    step = max(1, min(1024, entries // max(1, n_columns)))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    """Return slices of rows whose blocks hold about ``entries`` entries, by default cache-sized."""
+    return row_slices(n_rows, max(1, min(1024, entries // max(1, n_columns))))
 
 
 def fill_pairs(

@@ -17,14 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..columns import Encoded
 from .importance import ColumnImportance, shuffled_importance
-from .shapley import (
-    ShapleyValues,
-    background_of,
-    cells_of,
-    cells_of_encoded,
-    on_scale,
-    shapley_values,
-)
+from .shapley import background_of, shapley_values
+from .values import ShapleyValues, cells_of, cells_of_encoded, on_scale
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.arrays import Labels, RandomState

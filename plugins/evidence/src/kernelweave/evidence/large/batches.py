@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from kernelweave.kernels_core.arrays import Labels
+from kernelweave.kernels_core.arrays import Labels, row_slices
 from kernelweave.kernels_core.checks import integer
 from kernelweave.tables.text import dialect_of
 from numpy.typing import NDArray
@@ -222,13 +222,13 @@ def _frame(frame: Any, size: int) -> Iterator[pd.DataFrame]:
     import narwhals.stable.v2 as nw
 
     whole = nw.from_native(frame, eager_only=True)
-    for begin in range(0, len(whole), size):
-        yield whole[begin : begin + size].to_pandas()
+    for rows in row_slices(len(whole), size):
+        yield whole[rows].to_pandas()
 
 
 def _arrays(parts: tuple[Labels, ...], size: int) -> Iterator[tuple[Labels, ...]]:
-    for begin in range(0, len(parts[0]), size):
-        yield tuple(np.asarray(part[begin : begin + size]) for part in parts)
+    for rows in row_slices(len(parts[0]), size):
+        yield tuple(np.asarray(part[rows]) for part in parts)
 
 
 def _parts(source: Callable[[], Iterable[object]]) -> Iterator[object]:

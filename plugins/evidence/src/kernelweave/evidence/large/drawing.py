@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
+from ..rows import Rows
 from .batches import Batch
 from .reading import Targets, checked_batch
 from .source import Source
@@ -40,17 +41,7 @@ def row_keys(seed: int, first: int, n: int) -> FloatArray:
     return np.asarray(np.random.Generator(bits).random(skipped + n)[skipped:])
 
 
-class _Taken(Protocol):
-    """Rows of some kind."""
-
-    def take(self, rows: NDArray[np.intp]) -> Self:
-        """Return some of them."""
-
-    def and_others(self, other: Self) -> Self:
-        """Return them and others."""
-
-
-R = TypeVar("R", bound=_Taken)
+R = TypeVar("R", Batch, Rows)
 
 
 @dataclass

@@ -8,16 +8,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, RealArray
+from kernelweave.kernels_core.arrays import FloatArray, RealArray, row_slices
 from numpy.typing import DTypeLike, NDArray
 
-from ..mixture import mixed_kernel
-from ..terms import N_TERMS, Scales
+from ..terms import FLAT, N_TERMS, Scales, mixed_kernel
 from ..views import Points, Views
 from ._njit_features import scaled_pairs
 
-# Of the widest term, as in `terms.py`.
-_FLAT = 200.0
 # of the kernel at one row: an exponential of less weight is not worked out
 _NEGLIGIBLE = 1e-6
 # bytes of the buffers of a block: they stay in a core's own cache
@@ -102,11 +99,10 @@ class Landmarks:
         size = max(1, _CACHE // (len(self) * np.dtype(self.dtype).itemsize))
         buffers = np.empty((4, size, len(self)), dtype=self.dtype)
         levels = [self._of_dimensions(each) for each in self.scales]
-        for start in range(0, len(numeric), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
+        for chunk in row_slices(len(numeric), _CHUNK):
             points = self.views.points(numeric[chunk], codes[chunk])
             left = [self._side(points, each, landmark=False) for each in self.scales]
-            for rows in _slices(points.n_points, size):
+            for rows in row_slices(points.n_points, size):
                 total, rest, d2, spare = buffers[:, : rows.stop - rows.start]
                 for k, scales in enumerate(self.scales):
                     own = rest if k else total
@@ -116,7 +112,7 @@ class Landmarks:
                         total += own
                 if self.level:
                     total[points.same_group(self.points, rows)] += total.dtype.type(self.level)
-                yield slice(start + rows.start, start + rows.stop), total
+                yield slice(chunk.start + rows.start, chunk.start + rows.stop), total
 
     @cached_property
     def _sides(self) -> list[_Side]:
@@ -149,16 +145,11 @@ class Landmarks:
         return _Side(x, v, g, points.C, linear.astype(self.dtype))
 
 
-def _slices(n: int, size: int) -> Iterator[slice]:
-    for start in range(0, n, size):
-        yield slice(start, min(n, start + size))
-
-
 def _add_exponentials(d2: RealArray, out: RealArray, spare: RealArray, weights: FloatArray) -> None:
     """Add the three terms that fall off with the distance; ``d2`` is lost."""
     w = weights.astype(out.dtype)
     least = _NEGLIGIBLE * float(weights[:N_TERMS].sum())
-    for weight, factor in ((w[0], -0.5), (w[4], -1.0 / _FLAT)):
+    for weight, factor in ((w[0], -0.5), (w[4], -1.0 / FLAT)):
         if weight > least:
             np.multiply(d2, d2.dtype.type(factor), out=spare)
             np.exp(spare, out=spare)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..classes import class_codes
 from ..copies import KnownRows, Line
+from ..rows import block_starts
 
 if TYPE_CHECKING:
     from ..rows import Rows, Split, Standardised
@@ -92,19 +93,14 @@ class HeldFolds:
         return RowBlock(rows, rows.mass, rows.mass[:, None] * targets.of_rows(rows).values.T)
 
 
-class Holdout(Protocol):
-    """How rows are held out."""
-
-    def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
-        """Return the fold of each row and which rows are left out where a fold is predicted.
-
-        `places`: of the rows among all. Returns shapes (n,), −1 of no fold, and (n_folds, n).
-        """
-
-
 @dataclass(frozen=True)
 class AtRandom:
-    """`fold` of shape (n_sample,): of each row of the sample; no other is held out."""
+    """`fold` of shape (n_sample,): of each row of the sample; no other is held out.
+
+    Like all ways to hold rows out it is called with rows and their places among all, and returns
+    their folds, −1 of none, shape (n,), and which are left out where a fold is predicted, shape
+    (n_folds, n).
+    """
 
     fold: Index
     n_folds: int
@@ -141,9 +137,7 @@ class ByGroups:
             few = by[np.argsort(counts[by], kind="stable")][: min(len(sizes), 2 * len(names) // 3)]
             fold[few] = np.arange(len(few))
         else:
-            ends = np.cumsum(sizes)
-            place = np.searchsorted(ends, np.cumsum(counts[small]) - counts[small], side="right")
-            fold[small] = np.where(place < len(sizes), place, -1)
+            fold[small] = _dealt(counts[small], sizes)
         held = np.flatnonzero(fold >= 0)
         return cls(names[held], fold[held])
 
@@ -170,8 +164,7 @@ class InOrder:
         ordered = np.sort(times)
         n = len(ordered)
         wanted = np.linspace(n * (1.0 - share * n_folds), n, n_folds + 1).round().astype(int)[:-1]
-        cuts = np.unique(ordered[wanted])
-        cuts = cuts[cuts > ordered[0]]
+        cuts = ordered[block_starts(ordered, wanted)]
         if len(cuts) < 2:
             raise ValueError(
                 "order is the same in nearly every row: later rows must make two blocks"
@@ -226,6 +219,9 @@ class BySplits:
     def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
         """Return the fold of each place, and what no training part of a fold has."""
         return self.fold[places], self.out[:, places]
+
+
+Holdout: TypeAlias = AtRandom | ByGroups | InOrder | BySplits
 
 
 def _each(fold: Index, n_folds: int) -> NDArray[np.bool_]:
@@ -370,13 +366,22 @@ def _folds(groups: Index, classes: Index, sizes: list[int]) -> Index:
         few = np.argsort(counts, kind="stable")[:-1][: 2 * len(sizes)]
         out[few] = np.arange(len(few)) % len(sizes)
         return out[own.ravel()]
-    ends = np.cumsum(sizes) / counts[small].sum()
     for label in np.unique(classes[first[small]]):
         same = small[classes[first[small]] == label]
-        before = np.cumsum(counts[same]) - counts[same]
-        place = np.searchsorted(ends, before / counts[same].sum(), side="right")
-        out[same] = np.where(place < len(sizes), place, -1)
+        out[same] = _dealt(counts[same], sizes, counts[small].sum())
     return out[own.ravel()]
+
+
+def _dealt(counts: Index, sizes: list[int], whole: int | None = None) -> Index:
+    """Return the fold of each group, one after the other, −1 where all folds are full.
+
+    `counts`: their rows; `sizes`: rows of each fold of ``whole``, of which these have a share.
+    """
+    ends, n = np.cumsum(sizes), counts.sum()
+    place = np.searchsorted(
+        ends / (n if whole is None else whole), (np.cumsum(counts) - counts) / n, side="right"
+    )
+    return np.where(place < len(sizes), place, -1)
 
 
 def _of_some_groups(groups: Index, size: int) -> Index:

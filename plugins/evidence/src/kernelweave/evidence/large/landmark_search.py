@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, row_slices
 from kernelweave.kernels_core.clock import Stopwatch
 
 from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
+from ..scores import mean_with_error
 from ..terms import N_TERMS, Scales, Stopped
 from .batches import BLOCK
 from .features import Landmarks, level_of
-from .held_out import RowBlock, RowRoles
 from .levels import whole_groups
 from .plan import LargePlan
 from .posterior import root_of
@@ -26,7 +26,10 @@ from .row_equations import RowEquations
 from .solution import LandmarkSolution, RidgeJudge, Trial
 from .source import BlockSource, Source
 from .sums import NormalEquations, Sums, block_sums, total_sums
-from .survey import Survey
+
+if TYPE_CHECKING:
+    from .held_out import RowBlock, RowRoles
+    from .survey import Survey
 
 # called with the name of the sums, the rows done and all rows
 OnProgress = Callable[[str, int, int], None]
@@ -77,8 +80,8 @@ class SearchStep(NamedTuple):
 
 def blocks_of(rows: Rows) -> Iterator[Rows]:
     """Cut rows into blocks."""
-    for begin in range(0, len(rows), BLOCK):
-        yield rows.take(np.arange(begin, min(len(rows), begin + BLOCK)))
+    for piece in row_slices(len(rows), BLOCK):
+        yield rows.take(np.arange(piece.start, piece.stop))
 
 
 @dataclass
@@ -188,8 +191,9 @@ class LandmarkSearch:
     def _is_sharper(self, member: Trial, whole: Trial) -> bool:
         """Return whether the best λ alone is surely better; then the path is that λ."""
         gain, error = member.gain_over(whole, self.choosing.mass)
-        if gain > error:
-            self.scales = member.landmarks.scales
+        if gain > error and self._member is not None:
+            # landmarks of sums have no groups' term
+            self.scales = (self._member,)
             self.weights = np.eye(len(self.errors))[int(np.argmin(self.errors))]
         return gain > error
 
@@ -347,9 +351,7 @@ class LandmarkSearch:
         )  # fmt: skip
 
     def _note(self, trial: Trial) -> None:
-        share, losses = self.choosing.mass / self.choosing.mass.sum(), trial.choice.losses
-        loss = float(share @ losses)
-        error = float(np.sqrt(np.sum((share * (losses - loss)) ** 2)))
+        loss, error = mean_with_error(trial.choice.losses, self.choosing.mass)
         self.record.append(
             SearchStep(len(trial.landmarks), trial.n_rows, trial.choice.ridge, 1.0 - loss, error)
         )

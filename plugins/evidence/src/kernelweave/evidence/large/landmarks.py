@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ..intervals import conformal
 from ..mixture import Expansion
-from .levels import GroupLevels
 from .posterior import Posterior, latent_variance
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ..terms import Scales
     from ..views import Views
     from .features import Landmarks
+    from .levels import GroupLevels
     from .solution import LandmarksLeaveOut
 
 # points of a distribution at most
@@ -104,14 +104,10 @@ class LandmarkPredictor:
         out = self.landmarks.products(numeric, codes, self.dual)
         return out if self.levels is None else out + self.levels.values(numeric, codes)
 
-    def with_levels(self, rows: Rows, ratio: float) -> LandmarkPredictor:
-        """Return the predictor with what the rows tell of their groups."""
-
-        def residuals(rows: Rows) -> FloatArray:
-            truth = self.targets.of_rows(rows).values.T
-            return np.asarray(truth - self._latent(rows.numeric, rows.codes))
-
-        return replace(self, levels=GroupLevels.of(rows, residuals, ratio, self.ridge))
+    def residuals(self, rows: Rows) -> FloatArray:
+        """Return standardised targets less their predictions, shape (n, n_outputs)."""
+        truth = self.targets.of_rows(rows).values.T
+        return np.asarray(truth - self._latent(rows.numeric, rows.codes))
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""

@@ -18,6 +18,7 @@ from ..noise import of_landmarks_with_varying_noise
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
+from ..scores import mean_with_error
 from ..terms import Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
@@ -126,7 +127,8 @@ def learn_large(
     solution = work.solution()
     predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
     if solution.ratio is not None and isinstance(source, Rows):
-        predictor = predictor.with_levels(source, solution.ratio)
+        levels = GroupLevels.of(source, predictor.residuals, solution.ratio, predictor.ridge)
+        predictor = replace(predictor, levels=levels)
     if varying_noise and not undone:
         predictor, missing = of_landmarks_with_varying_noise(predictor, random_state)
         undone += [missing] if missing else []
@@ -219,8 +221,7 @@ def _rough_losses(work: LandmarkSearch, random_state: np.random.RandomState) -> 
 def _is_surely_less(new: FloatArray, old: FloatArray, mass: FloatArray, n_errors: float) -> bool:
     """Return whether losses are lower by some standard errors, and not by a few rows alone."""
     gains, share = old - new, mass / mass.sum()
-    gain = float(share @ gains)
-    error = float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+    gain, error = mean_with_error(gains, mass)
     most = np.argsort(-np.abs(share * gains), kind="stable")[: max(1, int(_FAR * len(gains)))]
     rest = gain - float(share[most] @ gains[most])
     return gain > n_errors * error and rest > 0.0
@@ -287,7 +288,8 @@ def _fit_metric(
     fits: list[Fit] = []
     try:
         starts = coarse_starts(own, plan, random_state)
-        fit_path(views, own, replace(plan, tol=plan.polish_tol) if starts else plan, starts, fits)
+        plan = replace(plan, tol=plan.polish_tol) if starts else plan
+        fits.extend(fit_path(views, own, plan, starts))
     except Stopped:
         theta = start(views.n_dimensions, views.group is not None)
         return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0, Status.MAX_TIME)], False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray, Index, row_slices
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -144,8 +144,8 @@ def whole_groups(rows: Rows) -> Iterator[Rows]:
 def group_features(landmarks: Landmarks, rows: Rows, members: Index, numbers: Index) -> FloatArray:
     """Return s of groups counted from 0; `members`, `numbers` of shape (n,): rows and groups."""
     out = np.zeros((int(numbers.max(initial=-1)) + 1, len(landmarks)))
-    for begin in range(0, len(members), _PIECE):
-        own = rows.take(members[begin : begin + _PIECE])
+    for piece in row_slices(len(members), _PIECE):
+        own = rows.take(members[piece])
         features = landmarks.features(own.numeric, own.codes).astype(np.float64)
-        out += _members(numbers[begin : begin + _PIECE], len(out), own.mass) @ features
+        out += _members(numbers[piece], len(out), own.mass) @ features
     return out

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from ..mixture import blocks
-from ..terms import own_kernel
+from ..terms import blocks, own_kernel
 
 if TYPE_CHECKING:
     from ..rows import Rows
@@ -27,25 +26,6 @@ _LARGEST_SINGLE = 1e30
 _PIECES = 16
 # of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
 _JITTER = 1e-7
-
-
-class Posterior(Protocol):
-    """The posterior of a function of landmarks."""
-
-    def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
-        """Return the function's variance, shape (n,).
-
-        `own` of shape (n, n_landmarks): features of rows; `prior` of shape (n,): their variances.
-        """
-
-    def halves(self, own: RealArray) -> RealArray:
-        """Return columns whose products are kᵀ(…)⁻¹k of the equations behind the coefficients."""
-
-    def explained(self, functionals: FloatArray) -> FloatArray:
-        """Return what the variances of linear functionals lose by the training rows, shape (n,).
-
-        `functionals` of shape (n, n_landmarks): of the landmarks' kernel functions.
-        """
 
 
 @dataclass(frozen=True)
@@ -89,12 +69,18 @@ class PosteriorOfSums:
         return {name: value for name, value in vars(self).items() if name != "root"}
 
     def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
-        """Return the function's variance."""
+        """Return the function's variance, shape (n,).
+
+        `own` of shape (n, n_landmarks): features of rows; `prior` of shape (n,): their variances.
+        """
         seen, open_ = self._parts(own)
         return np.asarray(np.maximum(prior - seen, 0.0) + open_)
 
     def explained(self, functionals: FloatArray) -> FloatArray:
-        """Return what the training rows explain."""
+        """Return what the variances of linear functionals lose by the training rows, shape (n,).
+
+        `functionals` of shape (n, n_landmarks): of the landmarks' kernel functions.
+        """
         seen, open_ = self._parts(functionals)
         return seen - open_
 
@@ -145,11 +131,11 @@ class PosteriorOfRows:
 
     def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
         """Return the function's variance."""
-        return np.asarray(np.maximum(prior - self._explained(own), 0.0))
+        return np.asarray(np.maximum(prior - self.explained(own), 0.0))
 
-    def explained(self, functionals: FloatArray) -> FloatArray:
+    def explained(self, functionals: RealArray) -> FloatArray:
         """Return what the training rows explain."""
-        return self._explained(functionals)
+        return _squares(self.halves(functionals))
 
     def halves(self, own: RealArray) -> RealArray:
         """Return the columns h of rows, hᵀh = kᵀ(K + ρW⁻¹)⁻¹k, shape (n_rows, n)."""
@@ -157,8 +143,8 @@ class PosteriorOfRows:
         trsm = blas.strsm if factor.dtype == np.float32 else blas.dtrsm
         return np.asarray(trsm(1.0, factor, own.astype(factor.dtype, copy=False).T, trans_a=1))
 
-    def _explained(self, own: RealArray) -> FloatArray:
-        return _squares(self.halves(own))
+
+Posterior: TypeAlias = PosteriorOfSums | PosteriorOfRows
 
 
 def _squares(columns: RealArray) -> FloatArray:

@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,19 +32,6 @@ def batches_alone(batches: Batches, *others: object) -> BlockSource:
     return BlockSource(lambda: batches)
 
 
-class Targets(Protocol):
-    """What is learned of targets batch by batch, and what they become."""
-
-    def look(self, y: Labels, mass: FloatArray, first: int) -> None:
-        """Check the targets of a batch whose first row is the table's ``first``; remember them."""
-
-    def values(self, y: Labels, first: int) -> FloatArray:
-        """Return them as a fit needs them, shape (n_outputs, n)."""
-
-    def factors(self, y: Labels) -> FloatArray:
-        """Return what the weights of the rows are multiplied by, which makes one of their mean."""
-
-
 @dataclass
 class NumberTargets:
     """Targets of a regression.
@@ -60,7 +47,7 @@ class NumberTargets:
     n_rows: int = 0
 
     def look(self, y: Labels, mass: FloatArray, first: int) -> None:
-        """Check the targets of a batch."""
+        """Check the targets of a batch whose first row is the table's ``first``; remember them."""
         self.flat = y.ndim == 1
         self.mass, self.n_rows = self.mass + float(mass.sum()), self.n_rows + int((mass > 0).sum())
         values = self.values(y, first)[:, mass > 0.0]
@@ -69,7 +56,7 @@ class NumberTargets:
             self.high = np.maximum(self.high, values.max(axis=1))
 
     def values(self, y: Labels, first: int) -> FloatArray:
-        """Return finite numbers."""
+        """Return finite numbers, shape (n_outputs, n)."""
         columns = y[None] if y.ndim == 1 else y.T
         return np.array([finite_numbers(each, first=first) for each in columns])
 
@@ -150,6 +137,9 @@ class ClassTargets:
     def factors(self, y: Labels) -> FloatArray:
         """Return the factor of each row's class."""
         return np.asarray(self._factors[self.codes(y)])
+
+
+Targets: TypeAlias = NumberTargets | ClassTargets
 
 
 def checked_batch(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Targets]:

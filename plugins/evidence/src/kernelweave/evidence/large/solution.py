@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -12,13 +12,16 @@ from scipy.linalg import solve
 
 from ..path import Loss
 from ..rows import Rows, Standardised
+from ..scores import mean_with_error
 from .features import Landmarks
-from .held_out import HeldFolds, RowBlock
 from .landmarks import LandmarkPredictor
 from .levels import GroupLevels, group_features
 from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
 from .row_equations import RowEquations
 from .sums import NormalEquations
+
+if TYPE_CHECKING:
+    from .held_out import HeldFolds, RowBlock
 
 # From one ridge to the next: the error of rows held out is flat around its minimum, and each ridge
 # costs a factorisation of the order of the landmarks.
@@ -153,9 +156,7 @@ class Trial:
 
     def gain_over(self, other: Trial, weight: FloatArray) -> tuple[float, float]:
         """Return how much less the loss is than another's, and its standard error."""
-        gains, share = other.choice.losses - self.choice.losses, weight / weight.sum()
-        gain = float(share @ gains)
-        return gain, float(np.sqrt(np.sum((share * (gains - gain)) ** 2)))
+        return mean_with_error(other.choice.losses - self.choice.losses, weight)
 
 
 @dataclass(frozen=True)

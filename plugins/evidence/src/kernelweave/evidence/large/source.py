@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Pending
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 from joblib import effective_n_jobs
 from kernelweave.kernels_core import clock
@@ -16,8 +16,14 @@ from kernelweave.kernels_core import clock
 from ..rows import Rows
 from ..terms import Stopped
 
+if TYPE_CHECKING:
+    from .dask_parts import DaskParts
+
 # seconds between two looks at the clock
 HEAR = 0.05
+
+
+Source: TypeAlias = "BlockSource | DaskParts"
 
 
 class Summand(Protocol):
@@ -34,32 +40,12 @@ Read = Callable[[Any, int, Callable[[], bool]], P]
 Encode = Callable[..., Rows]
 
 
-class Source(Protocol):
-    """All rows of a table, as batches of cells or as numbers and codes."""
-
-    def fold(
-        self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
-    ) -> tuple[P | None, bool]:
-        """Return the sum of what each block of rows tells, and whether it is of all of them.
-
-        `read`: may be sent to other machines; `partly`: whether the rows read so far are enough
-        where time is up; `tell`: called with the rows done. ``None`` where there are no rows.
-        Raises Stopped where time is up and parts are not enough.
-        """
-
-    def encoded(self, encode: Encode, n_jobs: int | None = None) -> Source:
-        """Return the rows that batches become; `n_jobs`: threads."""
-
-    @property
-    def n_rows(self) -> int | None:
-        """All rows, where that is known before a reading."""
-
-
 @dataclass(frozen=True)
 class BlockSource:
-    """Blocks that this process reads.
+    """All rows of a table, as batches of cells or as numbers and codes, that this process reads.
 
-    `blocks`: begins to read anew, in the same order; `n_jobs`: threads.
+    `blocks`: begins to read anew, in the same order; `n_jobs`: threads; `n_rows`: all rows, where
+    that is known before a reading.
     """
 
     blocks: Callable[[], Iterable[Sized]]
@@ -67,7 +53,7 @@ class BlockSource:
     n_rows: int | None = None
 
     def encoded(self, encode: Encode, n_jobs: int | None = None) -> BlockSource:
-        """Return the rows that batches become."""
+        """Return the rows that batches become; `n_jobs`: threads."""
         readings = 0
 
         def blocks() -> Iterator[Rows]:
@@ -84,7 +70,14 @@ class BlockSource:
     def fold(
         self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
     ) -> tuple[P | None, bool]:
-        """Return the sum, added in the order of the blocks whatever the number of threads."""
+        """Return the sum of what each block of rows tells, and whether it is of all of them.
+
+        It is added in the order of the blocks whatever the number of threads.
+
+        `read`: may be sent to other machines; `partly`: whether the rows read so far are enough
+        where time is up; `tell`: called with the rows done. ``None`` where there are no rows.
+        Raises Stopped where time is up and parts are not enough.
+        """
         total: P | None = None
         halt = threading.Event()
         threads = effective_n_jobs(self.n_jobs)

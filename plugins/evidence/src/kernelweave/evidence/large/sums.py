@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import clock
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, row_slices
 from scipy.linalg import blas, lapack
 
 from ..terms import Stopped
@@ -79,10 +79,9 @@ def block_sums(
     groups = None
     if ratio is not None and rows.groups is not None:
         groups = GroupSums.zeros(rows.groups, len(landmarks), len(values))
-    for start in range(0, len(rows), _PIECE):
+    for piece in row_slices(len(rows), _PIECE):
         if stop():
             raise Stopped
-        piece = slice(start, start + _PIECE)
         own = landmarks.features(rows.numeric[piece], rows.codes[piece])
         phi, y = own.astype(np.float64), values.T[piece]
         if groups is not None:
@@ -171,8 +170,7 @@ class NormalEquations:
         groups = None
         if share.ratio is not None and share.rows.groups is not None:
             groups = GroupSums.zeros(share.rows.groups, len(self.root), right.shape[1])
-        for start in range(0, len(share.mass), _SHARE):
-            piece = slice(start, start + _SHARE)
+        for piece in row_slices(len(share.mass), _SHARE):
             own = landmarks.features(share.rows.numeric[piece], share.rows.codes[piece])
             z = blas.dtrsm(1.0, self.root, own.T.astype(np.float64), lower=1)
             right += sign * (z @ share.cross[piece])

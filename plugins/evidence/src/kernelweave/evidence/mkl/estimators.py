@@ -19,7 +19,7 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Points, RandomState, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Points, RandomState, Rows, row_slices
 from kernelweave.kernels_core.checks import COUNT, integer, one_of
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
@@ -42,10 +42,9 @@ from kernelweave.qp_smo import Ridge
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
-from ..classes import class_codes, class_folds, judge_classes, per_class
+from ..classes import class_codes, folds_of_copies, judge_classes, per_class
 from ..kernel import default_kernels
 from ..probabilities import CalibratedClasses
 from ..rows import Split, normalise_weights, spread_of, to_original_rows
@@ -254,8 +253,7 @@ def _deviation(
     S[np.diag_indices_from(S)] += noise * share
     factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
     variance = np.array(kernel.diag(X), dtype=np.float64)
-    for first in range(0, X.shape[0], _BLOCK):
-        block = slice(first, first + _BLOCK)
+    for block in row_slices(X.shape[0], _BLOCK):
         half = solve_triangular(factor, kernel(X[block], rows).T, lower=True, check_finite=False)
         variance[block] -= np.einsum("ij,ij->j", half, half)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0) + noise)[:, None] * spread)
@@ -328,8 +326,7 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
 
     def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
         n = targets.shape[1]
-        folds = KFold(max(2, min(self.n_folds, n)), shuffle=True, random_state=state)
-        return list(folds.split(targets.T)) if n > 1 else []
+        return folds_of_copies(np.arange(n), self.n_folds, state) if n > 1 else []
 
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
         score, error = judge_numbers(held_out, samples.targets, _mass_of(samples))
@@ -365,7 +362,9 @@ class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier
     calibration_: ClassVar[None] = None  # type: ignore[misc]
 
     def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
-        return class_folds(class_codes(targets), self.n_folds, state)
+        return folds_of_copies(
+            np.arange(targets.shape[1]), self.n_folds, state, class_codes(targets)
+        )
 
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
         calibration, score, error = judge_classes(held_out, samples.targets, _mass_of(samples))

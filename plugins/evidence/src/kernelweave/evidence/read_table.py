@@ -68,7 +68,7 @@ class ReadTable:
         return hold_out(rows, self.owner, given)
 
 
-def read_samples(
+def read_table(
     X: Any, y: object, weight: object, task: Task, encoder: ColumnEncoder,
     *, groups: object, order: object, cv: Any, n_jobs: int | None, seed: Callable[[], int],
     estimator: object,
