@@ -59,8 +59,7 @@ class Settings(Value):
         return object.__new__(cls)
 
     def changed(self: S, changes: Mapping[str, object]) -> S:
-        """Return a checked copy with some settings changed; raise on unknown names."""
-        refuse_unknown(self.algorithm, changes, [field.name for field in dataclasses.fields(self)])
+        """Return a checked copy with some settings, of known names, changed."""
         new = dataclasses.replace(self, **changes)
         new.validate()
         return new
@@ -148,11 +147,10 @@ def prepared(
     """
     spec = spec_of(algorithm)
     target = spec.load()
-    own = _settings_of(target)
-    if own is not None:
-        chosen = algorithm if isinstance(algorithm, Settings) else own
-        return partial(target, settings=chosen.changed(params))
-    known = known_settings(spec)
+    known, own = known_settings(spec), _settings_of(target)
     if known is not None:
         refuse_unknown(spec.name, params, known)
-    return partial(target, **params)
+    if own is None:
+        return partial(target, **params)
+    chosen = algorithm if isinstance(algorithm, Settings) else own
+    return partial(target, settings=chosen.changed(params))

@@ -16,6 +16,7 @@ from .trust_region import TrustRegionSearch
 # Up to here a Newton step, p² n flops for the Hessian and p³ for the model, is worth its few
 # evaluations; measured from 30 to 600 kernels.
 _MANY_KERNELS = 1000
+_DEFAULT = Automatic()
 
 
 def choose(problem: Problem, n_kernels: int) -> type[Descent]:
@@ -36,25 +37,11 @@ def choose(problem: Problem, n_kernels: int) -> type[Descent]:
     return SpectralProjectedGradientSearch
 
 
-class AutomaticSearch:
-    """Starts, for ``krr-auto``, the search that `choose` returns."""
-
-    settings: Automatic = Automatic()
-
-    def __call__(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        settings: Automatic = settings,
-    ) -> Descent:
-        """Return the chosen search at its first iterate.
-
-        `problem`, `random_state`: as in `Descent`.
-        """
-        size = len(problem.family) if hasattr(problem.family, "__len__") else 1
-        chosen = choose(problem, size)
-        asked = {each.name: getattr(settings, each.name) for each in fields(settings)}
-        return chosen(problem, random_state, chosen.settings.changed(asked))
-
-
-automatic = AutomaticSearch()
+def automatic(
+    problem: Problem, random_state: np.random.RandomState, settings: Automatic = _DEFAULT
+) -> Descent:
+    """Start, for ``krr-auto``, the search that `choose` returns."""
+    size = len(problem.family) if hasattr(problem.family, "__len__") else 1
+    chosen = choose(problem, size)
+    asked = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return chosen(problem, random_state, chosen.settings.changed(asked))

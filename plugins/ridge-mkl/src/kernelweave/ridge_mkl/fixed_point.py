@@ -17,23 +17,16 @@ from kernelweave.kernels_core.psd_cone.projection import lq_norm
 
 from .descent import Descent, DescentState
 from .oracle import Evaluation
-from .settings import IIA, DescentSettings, MajorizeMinimize, RegularizedIIA
+from .settings import IIA, DescentSettings, MajorizeMinimize
 
 # Some twenty rises of the objective, each of which halves 1 − η, lead here: less of a step is none.
 _MAX_DAMPING = 1.0 - 1e-6
 
 
-def interpolate(old: FloatArray, new: FloatArray, eta: float) -> FloatArray:
-    """Return ηα + (1 − η)α′ (Algorithm 3, line 7).
-
-    `old`, `new` of shape (T, n): α and (K_μ + λI)⁻¹y; `eta`: η in [0, 1). Returns shape (T, n): the
-    interpolation.
-    """
-    return eta * old + (1.0 - eta) * new
-
-
 class IIASearch(Descent):
     """``krr-iia``: μ = μ₀ + Λ t(v), t ∝ v^{1/(q−1)}, vₖ = αᵀKₖα, α interpolated with η = ½.
+
+    ``krr-riia``, with the penalty β‖μ‖², is the same with μ = v/(2β) (Theorem 2.2).
 
     Corrected: Theorem 2.1, on which Algorithm 3 rests, holds for q = 2 only; in general μ − μ₀ is
     proportional to v^{1/(q−1)}. The damping η grows when the objective rises, which as printed can
@@ -59,7 +52,8 @@ class IIASearch(Descent):
         eta = state.step_size
         if at.value > state.at.value:
             eta = min(0.5 * (1.0 + eta), _MAX_DAMPING)
-        alpha = interpolate(memory["alpha"], at.solution.dual_coef, eta)
+        # Algorithm 3, line 7
+        alpha = eta * memory["alpha"] + (1.0 - eta) * at.solution.dual_coef
         settled = eta >= _MAX_DAMPING or np.array_equal(at.mu, state.at.mu)
         return replace(
             state,
@@ -68,12 +62,6 @@ class IIASearch(Descent):
             memory={"alpha": alpha, "v": self.oracle.forms(alpha)},
             stalled=bool(settled),
         )
-
-
-class RegularizedIIASearch(IIASearch):
-    """``krr-riia``: μ = v/(2β), vₖ = αᵀKₖα, α interpolated with η = ½ (Theorem 2.2)."""
-
-    settings: DescentSettings = RegularizedIIA()
 
 
 def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:
@@ -90,14 +78,6 @@ def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:
         return t
     new: FloatArray = (weight / top) ** (1.0 / (q + 1.0))
     return new / lq_norm(new, q)
-
-
-def penalized_update(mu: FloatArray, v: FloatArray, beta: float) -> FloatArray:
-    """Return (μₖ² vₖ/(2β))^{1/3}.
-
-    `mu`, `v` of shape (p,): weights and αᵀKₖα; `beta`: β > 0. Returns shape (p,): the next weights.
-    """
-    return np.cbrt(mu * mu * np.maximum(v, 0.0) / (2.0 * beta))
 
 
 class MajorizeMinimizeSearch(Descent):
@@ -120,7 +100,7 @@ class MajorizeMinimizeSearch(Descent):
     def _next(self, mu: FloatArray, v: FloatArray) -> FloatArray:
         constraint = self.constraint
         if constraint.curvature > 0.0:
-            return penalized_update(mu, v, constraint.beta)
+            return np.cbrt(mu * mu * np.maximum(v, 0.0) / (2.0 * constraint.beta))
         center = constraint.centers(len(mu))
         t = ball_update((mu - center) / constraint.radius, v, constraint.q)
         return np.asarray(center + constraint.radius * t)

@@ -20,10 +20,6 @@ from .settings import (
     GeneralizedMKL,
     GeneralizedMKLForLabels,
     GradientSettings,
-    LinearPGD,
-    QuadraticPGD,
-    RegularizedLinearPGD,
-    RegularizedQuadraticPGD,
     SpectralProjectedGradient,
 )
 
@@ -102,7 +98,17 @@ class SpectralProjectedGradientSearch(Descent):
 
 
 class GeneralizedMKLSearch(Descent):
-    """``krr-gmkl``: Algorithm 1, corrected, with backtracking."""
+    """``krr-gmkl``, and each of the paper's forms: Algorithm 1, corrected, with backtracking.
+
+    ``krr-pgd`` (Algorithm 2) is μ ← P(μ + η v), vₖ = αᵀKₖα, over the ℓq ball. As printed, line 7
+    rescales μ onto the sphere, whose fixed points are optimal at q = 2 only (F stays 11–12 % too
+    high at q = 1); here μ is projected, which is right for every q. ``krr-rpgd`` descends on
+    F + β‖μ‖² over the orthant. ``krr-pgd2`` and ``krr-rpgd2`` (Algorithms 5 and 6) are the same for
+    products of d ≥ 2 kernels. Corrected there: α solves with the Hadamard power; Algorithm 6
+    descends (printed, it climbs); a zero start, a stationary maximum, is refused. The paper's
+    Proposition 2.3 (convex for small λ) is false; the problem is convex in powers of μ where d ≤ q,
+    see `LqBall.product_bound`, and there one start ends with a proved gap.
+    """
 
     settings: GradientSettings = GeneralizedMKL()
 
@@ -134,38 +140,3 @@ class GeneralizedMKLForLabelsSearch(GeneralizedMKLSearch):
     """``svm-gmkl``: Algorithm 7, corrected."""
 
     settings: GradientSettings = GeneralizedMKLForLabels()
-
-
-class LinearPGDSearch(GeneralizedMKLSearch):
-    """``krr-pgd``: μ ← P(μ + η v), vₖ = αᵀKₖα, over {μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}.
-
-    As printed, line 7 of Algorithm 2 rescales μ onto the sphere, whose fixed points are optimal at
-    q = 2 only (F stays 11–12 % too high at q = 1); here μ is projected, which is right for every q.
-    """
-
-    settings: GradientSettings = LinearPGD()
-
-
-class RegularizedLinearPGDSearch(GeneralizedMKLSearch):
-    """``krr-rpgd``: μ ← max(μ − η(2βμ − v), 0) on F + β‖μ‖²."""
-
-    settings: GradientSettings = RegularizedLinearPGD()
-
-
-class QuadraticPGDSearch(GeneralizedMKLSearch):
-    """``krr-pgd2``: μ ← P(μ + ηd αᵀUₖα), Uₖ = (Σ μⱼKⱼ)^{∘(d−1)} ∘ Kₖ, over the ℓq ball.
-
-    For any degree d ≥ 2. Corrected in Algorithms 5 and 6: α solves with the Hadamard power;
-    Algorithm 6 descends (printed, it climbs); weights are projected rather than rescaled; a zero
-    start, a stationary maximum, is refused. The paper's Proposition 2.3 (convex for small λ) is
-    false; the problem is convex in powers of μ where d ≤ q, see `LqBall.product_bound`, and there
-    one start ends with a proved gap.
-    """
-
-    settings: GradientSettings = QuadraticPGD()
-
-
-class RegularizedQuadraticPGDSearch(GeneralizedMKLSearch):
-    """``krr-rpgd2``: μ ← max(μ − η(2βμ − d αᵀUₖα), 0) on F + β‖μ‖²."""
-
-    settings: GradientSettings = RegularizedQuadraticPGD()

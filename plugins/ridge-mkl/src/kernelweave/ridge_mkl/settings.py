@@ -46,7 +46,11 @@ class GradientSettings(DescentSettings):
 
 
 class GeneralizedMKL(GradientSettings):
-    """Settings of ``krr-gmkl``, projected gradient for numbers as targets."""
+    """Settings of ``krr-gmkl``, projected gradient for numbers as targets, on any set.
+
+    ``krr-pgd``, ``krr-rpgd``, ``krr-pgd2`` and ``krr-rpgd2`` are the same method on one form of the
+    problem each.
+    """
 
     algorithm: ClassVar[str] = "krr-gmkl"
 
@@ -57,43 +61,13 @@ class GeneralizedMKLForLabels(GradientSettings):
     algorithm: ClassVar[str] = "svm-gmkl"
 
 
-class LinearPGD(GradientSettings):
-    """Settings of ``krr-pgd``, projected gradient on an ℓq ball."""
-
-    algorithm: ClassVar[str] = "krr-pgd"
-
-
-class RegularizedLinearPGD(GradientSettings):
-    """Settings of ``krr-rpgd``, projected gradient with β‖μ‖²."""
-
-    algorithm: ClassVar[str] = "krr-rpgd"
-
-
-class QuadraticPGD(GradientSettings):
-    """Settings of ``krr-pgd2``, projected gradient for products of kernels."""
-
-    algorithm: ClassVar[str] = "krr-pgd2"
-
-
-class RegularizedQuadraticPGD(GradientSettings):
-    """Settings of ``krr-rpgd2``, the same with β‖μ‖²."""
-
-    algorithm: ClassVar[str] = "krr-rpgd2"
-
-
 class IIA(DescentSettings):
-    """Settings of ``krr-iia``, an interpolated fixed point on an ℓq ball."""
+    """Settings of ``krr-iia``, an interpolated fixed point; ``krr-riia`` has the same."""
 
     algorithm: ClassVar[str] = "krr-iia"
     step: float | None = parameter(
         "The damping η; ½ by default.", default=None, rule=number(above=0.0, below=1.0)
     )
-
-
-class RegularizedIIA(IIA):
-    """Settings of ``krr-riia``, an interpolated fixed point with β‖μ‖²."""
-
-    algorithm: ClassVar[str] = "krr-riia"
 
 
 class TrustRegion(DescentSettings):
