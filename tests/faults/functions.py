@@ -153,13 +153,6 @@ def _projections() -> list[Function]:
             {"trace": (0.0, math.inf)},
         ),
         Function(
-            psd_cone.frank_wolfe,
-            {"f": lambda P: (0.5 * (P * P).sum(), P), "start": np.eye(2) / 4, "tol": 1e-3},
-            (),
-            ("start",),
-            {"tol": (math.inf,), "max_iter": (1.5,)},
-        ),
-        Function(
             psd_cone.sparse_sdp,
             {"gradient": lambda L: L - square, "start": np.eye(2) / 4, "trace": 1.0, "tol": 1e-3},
             (),

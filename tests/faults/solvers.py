@@ -112,14 +112,12 @@ def _of_matrix_equations() -> list[Solver]:
     from kernelweave import vv_rkhs
 
     quick = {"p": 1.0, "lam": 1.0}
-    drawn = {**quick, "output_kernel": np.eye(2), "n_draws": 5, "random_state": 0}
-    bound, average = vv_rkhs.rademacher_bound, vv_rkhs.rademacher_average
     methods = ("auto", "cg", "cholesky", "columns", "eigen")
     return [
         *(_sylvester(each) for each in methods),
         Solver(
             "rademacher_bound",
-            bound,
+            vv_rkhs.rademacher_bound,
             "regression",
             {**quick, "tau": 1.0},
             _numbers,
@@ -127,7 +125,6 @@ def _of_matrix_equations() -> list[Solver]:
             True,
             False,
         ),
-        Solver("rademacher_average", average, "regression", drawn, _numbers, False, True, False),
     ]
 
 

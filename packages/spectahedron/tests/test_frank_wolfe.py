@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import PolynomialFamily, Problem, Status, TessellatedFamily, solve
 from kernelweave.kernels_core.exceptions import convergence_warning
-from kernelweave.kernels_core.psd_cone.rank_one import find_root
 from kernelweave.kernels_core.testing import check_algorithm, make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.spectahedron import Spectahedron
+from kernelweave.spectahedron.first_order import find_root
 from numpy.testing import assert_allclose
 
 

@@ -1,13 +1,11 @@
-"""Rank-one steps against cvxpy and projections: Frank-Wolfe, and Hazan's algorithm."""
+"""Hazan's rank-one steps against cvxpy."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.kernels_core.psd_cone import frank_wolfe, project_spectahedron, sparse_sdp
+from kernelweave.kernels_core.psd_cone import sparse_sdp
 
 
 def least_squares(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -62,46 +60,3 @@ def test_positive_gradient_goes_to_zero() -> None:
 def test_bad_input_is_named(start: np.ndarray, trace: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         sparse_sdp(lambda L: L, start, trace)
-
-
-@pytest.mark.parametrize("n", [1, 5, 120])
-def test_frank_wolfe_brackets_the_nearest_matrix(n: int) -> None:
-    rng = np.random.default_rng(n)
-    target = rng.standard_normal((n, n))
-    target += target.T
-    start = np.diag(rng.random(n))
-    nearest = project_spectahedron(target, start.trace())
-    exact = 0.5 * np.sum((nearest - target) ** 2)
-    found = frank_wolfe(lambda P: (0.5 * np.sum((P - target) ** 2), P - target), start, tol=1e-2)
-    assert found.converged
-    assert found.lower_bound <= exact * (1 + 1e-12)
-    assert found.value >= exact * (1 - 1e-12)
-    assert found.gap <= 1e-2
-    np.testing.assert_allclose(found.P.trace(), start.trace(), rtol=1e-12)
-    assert np.linalg.eigvalsh(found.P)[0] >= -1e-12 * start.trace()
-
-
-def test_frank_wolfe_stops_at_a_limit_and_says_so() -> None:
-    target = np.diag([1.0, 1.0, -1.0])
-    found = frank_wolfe(
-        lambda P: (0.5 * np.sum((P - target) ** 2), P - target),
-        np.diag([3.0, 0.0, 0.0]),
-        tol=0.0,
-        max_iter=1,
-    )
-    assert (found.converged, found.n_iter) == (False, 1)
-    assert found.lower_bound <= found.value
-
-
-@pytest.mark.parametrize(
-    ("f", "start", "said"),
-    [
-        (lambda P: (0.0, P), np.zeros((2, 2)), "the trace of start must be a finite number > 0"),
-        (lambda P: (0.0, P), -np.eye(2), "start must be positive semidefinite, got a smallest"),
-        (lambda P: (0.0, P[0]), np.eye(2), "f must return a finite number and a finite matrix"),
-        (lambda P: (np.nan, P), np.eye(2), "f must return a finite number and a finite matrix"),
-    ],
-)
-def test_what_frank_wolfe_cannot_use_is_named(f: Any, start: np.ndarray, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        frank_wolfe(f, start)

@@ -18,6 +18,7 @@ that of the learner at P + I/τ.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status, relative_gap
 from kernelweave.kernels_core.arrays import Matrix, RealArray
+from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.psd_cone import project_spectahedron
 from kernelweave.kernels_core.psd_cone.projection import top_eigenpair
-from kernelweave.kernels_core.psd_cone.rank_one import find_root
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 
@@ -53,6 +54,8 @@ _CAUTION = 0.97
 _FIRST_RATIO = 0.1
 # The ratio σ/τ changes by this factor at most from one certificate to the next.
 _MOST_CHANGE = 10.0
+# A line search ends where the slope is this share of the first, or after so many trials.
+_SLOPE_TOL, _MAX_TRIALS = 1e-2, 12
 
 
 class FrankWolfeSearch(SpectahedronSearch):
@@ -175,6 +178,35 @@ def balanced_direction(
     if not u.any():
         u[:, 0], u[:, -1] = 1.0, -1.0
     return u
+
+
+def find_root(slope: Callable[[float], float], first: float, guess: float) -> float:
+    """Return a step in (0, 1] where an increasing ``slope`` vanishes, 1 if it stays negative.
+
+    Illinois variant of the false position, after expanding from ``guess``; it stops when the
+    slope is a hundredth of the first one. ``slope`` is called at the returned step.
+    """
+    low, f_low, high, f_high = 0.0, first, 1.0, np.nan
+    step, side = guess, 0
+    for _ in range(_MAX_TRIALS):
+        value = slope(step)
+        done = abs(value) <= _SLOPE_TOL * abs(first) or (step >= 1.0 and value <= 0.0)
+        if done or expired():
+            return step
+        if value > 0.0:
+            high, f_high = step, value
+            f_low *= 0.5 if side > 0 else 1.0
+            side = 1
+        else:
+            low, f_low = step, value
+            f_high *= 0.5 if side < 0 else 1.0
+            side = -1
+        if np.isnan(f_high):
+            step = min(1.0, 4.0 * step)
+        else:
+            fraction = float(np.clip(f_low / (f_low - f_high), 0.02, 0.98))
+            step = low + fraction * (high - low)
+    return step
 
 
 class PrimalDualPath(SpectahedronSearch):

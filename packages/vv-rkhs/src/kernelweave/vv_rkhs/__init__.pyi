@@ -5,7 +5,7 @@ from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
 from .output import OutputSubproblem, closed_form_output_kernel
 from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm
-from .rademacher import rademacher_average, rademacher_bound
+from .rademacher import rademacher_bound
 from .settings import BlockDescent, OutputKernelLearning, SpectralGradient
 from .sylvester import (
     EigenFactors,
@@ -41,7 +41,6 @@ __all__ = [
     "VectorSolution",
     "__version__",
     "closed_form_output_kernel",
-    "rademacher_average",
     "rademacher_bound",
     "solve_sylvester",
 ]

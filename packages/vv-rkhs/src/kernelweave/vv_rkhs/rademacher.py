@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.checks import COUNT, LARGEST, number
+from kernelweave.kernels_core.checks import LARGEST, number
 from kernelweave.kernels_core.grams import as_grams
 from kernelweave.kernels_core.psd_cone.projection import lq_norm
-from sklearn.utils import check_random_state
 
 # η₀ of V, Theorem 3.1.
 _ETA_0 = 23.0 / 22.0
@@ -69,70 +68,3 @@ def rademacher_bound(kernels: npt.ArrayLike, p: float, lam: float, tau: float) -
     for r in range(2, last + 1):
         best = min(best, math.sqrt(_ETA_0 * r) * lq_norm(u, float(r)))
     return float(lam * best / n_samples)
-
-
-def rademacher_average(
-    kernels: npt.ArrayLike,
-    output_kernel: npt.ArrayLike,
-    p: float,
-    lam: float,
-    *,
-    n_draws: int = 1000,
-    random_state: int | np.random.RandomState | None = None,
-) -> tuple[float, float]:
-    """Return a Monte-Carlo estimate of the Rademacher complexity that `rademacher_bound` bounds.
-
-    For one draw Σ of signs the supremum is (λ/l) ‖(√⟨Kⱼ, Σ L Σᵀ⟩)ⱼ‖_q, 1/p + 1/q = 1.
-
-    Parameters
-    ----------
-    kernels : array-like of shape (n_kernels, n_samples, n_samples)
-        Gram matrices.
-    output_kernel : array-like of shape (n_outputs, n_outputs)
-        L.
-    p : float
-        Exponent of the norm, >= 1.
-    lam : float
-        Radius λ of the class.
-    n_draws : int, default=1000
-        Draws of the signs.
-    random_state : int or RandomState, optional
-        Seed.
-
-    Returns
-    -------
-    mean : float
-        Estimate.
-    standard_error : float
-        Of the estimate.
-
-    Raises
-    ------
-    ValueError
-        If p < 1, λ is negative, or a matrix is not finite and symmetric.
-    NotPSDError
-        If a matrix has a negative eigenvalue.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import rademacher_average
-    >>> rademacher_average(np.eye(4)[None], np.eye(1), 1.0, 1.0, n_draws=10, random_state=0)
-    (0.5, 0.0)
-    """
-    grams = np.asarray(as_grams(kernels, "kernels", square=True, psd=True), dtype=np.float64)
-    L = np.asarray(
-        as_grams([output_kernel], "output_kernel", square=True, psd=True)[0], dtype=np.float64
-    )
-    _NORM.check("p", p)
-    _SIZE.check("lam", lam)
-    _SIZE.check("tau", float(np.trace(L)))
-    COUNT.check("n_draws", n_draws)
-    rng = check_random_state(random_state)
-    q = math.inf if p == 1.0 else p / (p - 1.0)
-    values = np.empty(n_draws)
-    for draw in range(n_draws):
-        signs = rng.choice([-1.0, 1.0], size=(grams.shape[1], L.shape[0]))
-        moments = grams.reshape(len(grams), -1) @ (signs @ L @ signs.T).reshape(-1)
-        values[draw] = lam * lq_norm(np.sqrt(np.maximum(moments, 0.0)), q) / grams.shape[1]
-    return float(values.mean()), float(values.std() / math.sqrt(n_draws))

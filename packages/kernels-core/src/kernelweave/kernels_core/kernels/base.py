@@ -180,6 +180,21 @@ def first_refuser(kernels: Sequence[Kernel]) -> Kernel | None:
     return next((r for r in refusers if r is not None), None)
 
 
+class DerivedKernel(Kernel):
+    """A kernel made of another one, ``kernel``: what is known of that holds for this one too."""
+
+    kernel: Kernel
+    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
+
+    @property
+    def is_psd(self) -> bool | None:
+        """What the kernel inside is."""
+        return self.kernel.is_psd
+
+    def _sparse_refuser(self) -> Kernel | None:
+        return self.kernel._sparse_refuser()
+
+
 _WEIGHT = replace(
     number(least=0.0),
     words="a finite number >= 0 (a negative multiple of a kernel is not positive semidefinite)",
@@ -264,7 +279,7 @@ class Product(_Pair):
         return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.k1, self.k2))
 
 
-class Scaled(Kernel):
+class Scaled(DerivedKernel):
     """k(x, y) = w k₁(x, y), written ``w * k1``.
 
     Parameters
@@ -289,14 +304,6 @@ class Scaled(Kernel):
         self.kernel = kernel
         self.weight = weight
 
-    @property
-    def is_psd(self) -> bool | None:
-        """What the scaled kernel is."""
-        return self.kernel.is_psd
-
-    def _sparse_refuser(self) -> Kernel | None:
-        return self.kernel._sparse_refuser()
-
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         K = self.kernel._gram(X, Y)
         K *= K.dtype.type(self.weight)
@@ -311,7 +318,7 @@ class Scaled(Kernel):
         return f"{float(self.weight)!r} * {inner}"
 
 
-class Columns(Kernel):
+class Columns(DerivedKernel):
     """k(x, y) = k₁(x_S, y_S): a kernel that sees some columns only, written ``k.on(S)``.
 
     A kernel that takes no sparse samples gets these columns of them as a dense array.
@@ -337,11 +344,6 @@ class Columns(Kernel):
     def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
         self.kernel = kernel
         self.columns = columns
-
-    @property
-    def is_psd(self) -> bool | None:
-        """What the restricted kernel is."""
-        return self.kernel.is_psd
 
     def _sparse_refuser(self) -> Kernel | None:
         return None  # a kernel that refuses sparse samples gets its columns dense

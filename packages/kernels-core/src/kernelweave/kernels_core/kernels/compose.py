@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Points, RealArray
-from ..checks import Rule, check_weights
+from ..checks import check_weights
 from ..grams._fill import add_scaled, scale_outer
-from .base import KERNEL, Kernel, all_psd, first_refuser
+from .base import KERNEL, DerivedKernel, Kernel, all_psd, first_refuser
 
 
-class UnitDiagonal(Kernel):
+class UnitDiagonal(DerivedKernel):
     """k(x, y) = k₁(x, y) / √(k₁(x, x) k₁(y, y)), the cosine in k₁'s feature space.
 
     A point with k₁(x, x) = 0 is the origin of the feature space and stays there: k = 0.
@@ -33,18 +32,8 @@ class UnitDiagonal(Kernel):
 
     name = "unit-diagonal"
 
-    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
-
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Proved when k₁ is: the scaling is a congruence."""
-        return all_psd((self.kernel,))
-
-    def _sparse_refuser(self) -> Kernel | None:
-        return self.kernel._sparse_refuser()
 
     def _inverse_norms(self, d: RealArray) -> RealArray:
         if d.size and d.min() < 0:

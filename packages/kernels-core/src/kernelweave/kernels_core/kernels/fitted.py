@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -10,12 +11,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import FloatArray, Points, RealArray, Rows, is_sparse
-from ..checks import Rule, check_weights, one_of
+from ..checks import check_weights, one_of
 from ..grams._fill import add_outer, largest, row_blocks
 from ..grams.psd import Spectrum, spectrum_of_values
 from ..interrupts import run_interruptibly
 from ._parameters import check_samples
-from .base import KERNEL, Kernel, Scaled
+from .base import DerivedKernel, Kernel, Scaled
 from .compose import Combination, UnitDiagonal
 
 NORMALIZATION = one_of("trace", "unit-diagonal", "center", "center-trace").or_none()
@@ -32,15 +33,10 @@ def is_same(X: Points, Y: Points) -> bool:
     return np.array_equal(X, Y)
 
 
-class _OnTrainingPoints(Kernel):
+class _OnTrainingPoints(DerivedKernel):
     """A kernel built from another one and the points it was fitted on."""
 
-    kernel: Kernel
     X: Points
-    _rules: ClassVar[dict[str, Rule]] = {"kernel": KERNEL}
-
-    def _sparse_refuser(self) -> Kernel | None:
-        return self.kernel._sparse_refuser()
 
     def _training(self, X: Points) -> Points:
         """Return the training points, checked to have the features and the type of ``X``."""
@@ -86,6 +82,8 @@ class Clipped(_OnTrainingPoints):
     """
 
     name = "clipped"
+    # an inner product of features
+    is_psd = True
 
     def __init__(self, kernel: Kernel, X: Points, vectors: FloatArray, values: FloatArray) -> None:
         self.kernel = kernel
@@ -103,11 +101,6 @@ class Clipped(_OnTrainingPoints):
         found = spectrum_of_values(values, K.dtype)
         keep = values > found.tolerance
         return cls(kernel, X, np.ascontiguousarray(vectors[:, keep]), values[keep]), found
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Proved: an inner product of features."""
-        return True
 
     def _features(self, X: Points) -> NDArray[np.float64]:
         train = self._training(X)
@@ -155,11 +148,6 @@ class Centered(_OnTrainingPoints):
     def fit(cls, kernel: Kernel, X: Points, K: RealArray) -> Self:
         """Return the centred kernel of ``kernel`` with Gram matrix K, shape (n, n), on X."""
         return cls(kernel, X, K.mean(axis=1, dtype=np.float64))
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Whether k is."""
-        return self.kernel.is_psd
 
     def _means_at(self, X: Points) -> NDArray[np.float64]:
         train = self._training(X)
@@ -328,8 +316,12 @@ class FittedDictionary:
 
         `weights` of shape (q,): β.
         """
-        beta = check_weights(weights, len(self), signed=True)
-        used = np.flatnonzero(beta)
-        if not len(used):
-            used = np.array([0])
-        return Combination([self.kernels[j] for j in used], beta[used])
+        return combination(self.kernels, weights)
+
+
+def combination(kernels: Sequence[Kernel], weights: ArrayLike) -> Combination:
+    """Return Σⱼ βⱼ kⱼ of the kernels whose weight is not 0, of the first where all are."""
+    beta = check_weights(weights, len(kernels), signed=True)
+    used = np.flatnonzero(beta)
+    used = used if len(used) else np.array([0])
+    return Combination([kernels[j] for j in used], beta[used])

@@ -17,7 +17,7 @@ from ._parameters import check_samples, check_size
 from .base import Kernel, Scaled
 from .compose import Combination, UnitDiagonal
 from .dictionary import KernelDictionary
-from .fitted import _OnTrainingPoints, is_same, trace_scale
+from .fitted import _OnTrainingPoints, combination, is_same, trace_scale
 
 # kernel values of all pairs of support vectors that a proof may ask for: some ten seconds
 _MOST_PAIRS = 2_000_000_000
@@ -55,16 +55,13 @@ class Nystroem(_OnTrainingPoints):
     """
 
     name: ClassVar[str] = "nystroem"
+    # an inner product of features
+    is_psd = True
 
     def __init__(self, kernel: Kernel, X: Points, root: FloatArray) -> None:
         self.kernel = kernel
         self.X = X
         self.root = root
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Proved: an inner product of features."""
-        return True
 
     def features(self, X: Points) -> FloatArray:
         """Return z with k̃(x, y) = z(x)ᵀz(y), shape (n, r)."""
@@ -216,10 +213,7 @@ class FittedFactors:
 
     def kernel(self, weights: ArrayLike) -> Combination:
         """Return Σⱼ βⱼ k̃ⱼ as one kernel for any points, without those of weight 0."""
-        beta = check_weights(weights, len(self), signed=True)
-        used = np.flatnonzero(beta)
-        used = used if len(used) else np.array([0])
-        return Combination([self.kernels[j] for j in used], beta[used])
+        return combination(self.kernels, weights)
 
     def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
         """Return Σⱼ βⱼ k̃ⱼ(X, Y), shape (n_x, n_y), for β of shape (q,)."""

@@ -25,11 +25,7 @@ class Linear(Kernel):
 
     name = "linear"
     accepts_sparse = True
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Proved: an inner product."""
-        return True
+    is_psd = True
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return inner(X, Y)
@@ -93,7 +89,21 @@ class Polynomial(Kernel):
         return out
 
 
-class RBF(Kernel):
+class _OfDistances(Kernel):
+    """A kernel of distances with a width, 1 at a distance of 0."""
+
+    # characteristic functions, of Gauss and Cauchy distributions
+    is_psd = True
+    _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE}
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    def _diag(self, X: Points) -> RealArray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+class RBF(_OfDistances):
     """k(x, y) = exp(−γ‖x − y‖²).
 
     Squared distances come from ‖x‖² + ‖y‖² − 2⟨x, y⟩ in float64 after the samples are centred
@@ -115,16 +125,6 @@ class RBF(Kernel):
 
     name = "rbf"
     accepts_sparse = True
-
-    _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE}
-
-    def __init__(self, gamma: float = 1.0) -> None:
-        self.gamma = gamma
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Proved: the Fourier transform of a Gaussian measure."""
-        return True
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         A = X.astype(np.float64, copy=False)
@@ -154,11 +154,8 @@ class RBF(Kernel):
             np.fill_diagonal(K, 1.0)
         return K
 
-    def _diag(self, X: Points) -> RealArray:
-        return np.ones(X.shape[0], dtype=X.dtype)
 
-
-class Laplacian(Kernel):
+class Laplacian(_OfDistances):
     """k(x, y) = exp(−γ‖x − y‖₁).
 
     Parameters
@@ -174,16 +171,6 @@ class Laplacian(Kernel):
     """
 
     name = "laplacian"
-
-    _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE}
-
-    def __init__(self, gamma: float = 1.0) -> None:
-        self.gamma = gamma
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Proved: a product of one-dimensional exponential kernels."""
-        return True
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         from scipy.spatial.distance import cdist
@@ -201,9 +188,6 @@ class Laplacian(Kernel):
             return K
 
         return fill_pairs(X.shape[0], None if Y is None else B.shape[0], block, X.dtype)
-
-    def _diag(self, X: Points) -> RealArray:
-        return np.ones(X.shape[0], dtype=X.dtype)
 
 
 class Sigmoid(Kernel):
@@ -227,17 +211,14 @@ class Sigmoid(Kernel):
     """
 
     name = "sigmoid"
+    # though single Gram matrices may be
+    is_psd = False
 
     _rules: ClassVar[dict[str, Rule]] = {"gamma": POSITIVE, "coef0": number()}
 
     def __init__(self, gamma: float = 1.0, coef0: float = 0.0) -> None:
         self.gamma = gamma
         self.coef0 = coef0
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Refuted: not positive semidefinite in general, though single Gram matrices may be."""
-        return False
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return self._of_inner(inner(X, Y))
