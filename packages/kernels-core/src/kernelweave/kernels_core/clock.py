@@ -100,14 +100,7 @@ def seconds_left() -> float:
 
 
 class Stopwatch:
-    """Seconds since it was made, for reports.
-
-    Examples
-    --------
-    >>> from kernelweave.kernels_core.clock import Stopwatch
-    >>> Stopwatch().seconds >= 0.0
-    True
-    """
+    """Seconds since it was made, for reports."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

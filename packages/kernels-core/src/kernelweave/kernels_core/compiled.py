@@ -192,15 +192,6 @@ def njit(**options: object) -> Callable[[Callable[..., object]], Any]:
     """Return numba's ``njit`` with a cache that survives damage.
 
     `**options`: of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.
-
-    Examples
-    --------
-    >>> from kernelweave.kernels_core.compiled import njit
-    >>> @njit(cache=False, nogil=True)
-    ... def half(x):
-    ...     return 0.5 * x
-    >>> half(3.0)
-    1.5
     """
     cache = options.pop("cache", False)
 

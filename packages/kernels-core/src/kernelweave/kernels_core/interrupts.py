@@ -82,12 +82,6 @@ def run_interruptibly(work: Callable[..., T], *arguments: object, **settings: ob
 
     `work`: must not read what the caller changes afterwards; `*arguments`, `**settings`: passed to
     ``work``.
-
-    Examples
-    --------
-    >>> from kernelweave.kernels_core.interrupts import run_interruptibly
-    >>> run_interruptibly(max, 2, 3)
-    3
     """
     is_deferred = signal.getsignal(signal.SIGINT) is _remember
     small = bool(arguments) and getattr(arguments[0], "size", _LARGE) < _LARGE

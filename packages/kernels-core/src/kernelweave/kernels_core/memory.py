@@ -76,12 +76,11 @@ def limit_bytes() -> int:
 
 
 def require(nbytes: int, what: str, *, alternative: str) -> None:
-    """Raise before the work when ``nbytes`` exceed the limit in force.
+    """Raise MemoryBudgetError before the work when ``nbytes`` exceed the limit in force.
 
-    `nbytes`: bytes that the work is about to allocate. `what`: what needs them, for the message,
-    e.g. ``"2 Gram matrices of 30000 samples"``. `alternative`: what the user can do instead, the
-    template of a `Message` without a full stop, such as ``"raise {memory_limit}"``, or one itself.
-    Raises MemoryBudgetError if ``nbytes`` is more than the limit.
+    `what`: what needs them, for the message, e.g. ``"2 Gram matrices of 30000 samples"``;
+    `alternative`: what the user can do instead, the template of a `Message` without a full stop, or
+    one itself.
     """
     limit = limit_bytes()
     if nbytes > limit:

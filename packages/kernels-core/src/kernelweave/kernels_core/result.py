@@ -100,28 +100,11 @@ def relative_gap(lower: float, upper: float) -> float:
 
 
 def check_bounds(algorithm: str, lower: float, upper: float) -> None:
-    """Refuse bounds that contradict each other, of which one is false.
+    """Raise ContradictoryBoundsError if lower > upper beyond rounding: one of them is false.
 
     Bounds are sums over samples and kernels, of a million terms at most: rounding may leave one
-    above the other by γₖ of its size, k a million, which is 1.2e-10.
-
-    Parameters
-    ----------
-    algorithm : str
-        Whose bounds they are, for the message.
-    lower, upper : float
-        Bounds on one value.
-
-    Raises
-    ------
-    ContradictoryBoundsError
-        If lower > upper beyond that.
-
-    Examples
-    --------
-    >>> check_bounds("mine", 1.5, 1.0)
-    Traceback (most recent call last):
-    kernelweave.kernels_core.exceptions.ContradictoryBoundsError: mine: the lower bound ...
+    above the other by γₖ of its size, k a million, which is 1.2e-10. ``algorithm``, whose bounds
+    they are, is for the message.
     """
     if not lower > upper:
         return

@@ -221,12 +221,11 @@ def _iterate(problem: BoxProblem, budget: Budget) -> InteriorRun:
 
 
 def interior_point(problem: BoxProblem, budget: Budget) -> InteriorRun:
-    """Solve the box problem by a dense primal-dual interior point.
+    """Solve the box problem, K positive semidefinite, by a dense primal-dual interior point.
 
-    `problem`: K positive semidefinite; upper ends may be infinite; `budget`: ``max_iter`` is not
-    used: an iteration is a Cholesky factor. Returns: the best point seen, ``u = 0`` if the linear
-    algebra failed at once. Raises MemoryBudgetError if two matrices of n × n do not fit in the
-    memory limit.
+    ``max_iter`` of the budget is not used: an iteration is a Cholesky factor. Returns the best
+    point seen, ``u = 0`` if the linear algebra failed at once. Raises MemoryBudgetError if two
+    matrices of n × n do not fit in the memory limit.
     """
     n = problem.n_samples
     memory.require(

@@ -74,13 +74,7 @@ class Ridge(SquaredLoss):
         noise: FloatArray,
         active: npt.NDArray[np.bool_] | None = None,
     ) -> Solution:
-        """Solve for a Gram matrix whose rounding error is known: one factorisation, n³/3 flops.
-
-        - `kernel`: K and its rounding
-        - `targets` of shape (T, n)
-        - `noise` of shape (n,): λ/wᵢ
-        - `active` of shape (T, n): not used
-        """
+        """Solve for a Gram matrix whose rounding error is known: one factorisation, n³/3 flops."""
         rows = np.stack([check_vector("y", y, len(noise)) for y in targets])
         factor = factorize(kernel.K, noise, self.fit_intercept)
         u, b = factor.solve(rows)
@@ -251,11 +245,8 @@ class SquaredHingeSVC(SquaredLoss):
     ) -> Solution:
         """Solve for a Gram matrix whose rounding error is known: a few factorisations.
 
-        - `kernel`: K and its rounding
-        - `targets` of shape (T, n): ±1, both present in each task
-        - `noise` of shape (n,): 1/(2 C wᵢ)
-        - `active` of shape (T, n): samples that are expected to have a loss, such as those of the
-          solution for a similar kernel
+        ``active`` of shape (T, n) are samples that are expected to have a loss, such as those of
+        the solution for a similar kernel.
         """
         rows = np.stack([check_labels(y, noise) for y in targets])
         u, b = np.empty_like(rows), np.empty(len(rows))

@@ -80,12 +80,8 @@ def factorize(
 ) -> Factorisation:
     """Factor K + R, adding the least power of ten of jitter that rounding calls for.
 
-    - `K` of shape (n, n): symmetric
-    - `noise` of shape (n,): diagonal of R, positive
-    - `intercept`: whether to solve for (K + R)⁻¹ 1 too
-    - `rows` of shape (k,): samples to keep
-
-    Returns: bounds taken from its solutions hold with and without jitter.
+    R has the diagonal ``noise``; ``rows`` are the samples to keep. Bounds taken from its solutions
+    hold with and without jitter.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -197,18 +193,10 @@ def certify(
 ) -> Solution:
     """Return the solution at a feasible u with both ends proved.
 
-    With f = Ku, e = y − b, ρ = e − f − Ru and D(u) the dual value: for ridge the primal value at
-    u is D(u) + ½ρᵀR⁻¹ρ. For the hinge, with ξ = (1 − y(f + b))₊, primal minus dual is
-    ½ Σ (ξ − R|u|)²/R + Σ |u| (y(f + b) − 1)₊. Below, the best multiple of u gives
-    ½ (uᵀy)² / uᵀ(K + R)u.
-
-    - `kernel`: K
-    - `noise` of shape (n,): diagonal of R
-    - `targets`, `u` of shape (T, n): y and the feasible dual point
-    - `intercept` of shape (T,): b
-    - `hinge`: which learner
-    - `n_iter`: linear systems solved
-    - `factors`: to store
+    With f = Ku, e = y − b, ρ = e − f − Ru and D(u) the dual value: for ridge the primal value at u
+    is D(u) + ½ρᵀR⁻¹ρ. For the hinge, with ξ = (1 − y(f + b))₊, primal minus dual is ½ Σ (ξ −
+    R|u|)²/R + Σ |u| (y(f + b) − 1)₊. Below, the best multiple of u gives ½ (uᵀy)² / uᵀ(K + R)u.
+    ``n_iter`` is how many linear systems were solved.
     """
     applied = kernel.products(u)
     f, f_error, q, q_error = applied.f, applied.f_error, applied.q, applied.q_error

@@ -330,8 +330,6 @@ def warn_of_volume(width: FloatArray) -> None:
 
     The integral over the part of the box on one side of all samples grows with the volume, but the
     differences between samples do not.
-
-    `width` of shape (n_features,): of the box, in features scaled to [0, 1].
     """
     with np.errstate(over="ignore"):
         volume = float(np.prod(width))

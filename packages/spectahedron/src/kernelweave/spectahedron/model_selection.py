@@ -62,11 +62,6 @@ def grid_ends(settings: list[Setting], chosen: Setting) -> dict[str, str]:
 
     `settings`: a product of grids, where that of C may depend on the other parameters; `chosen`:
     one of them. Returns: ``"smallest"`` or ``"largest"`` by name. A grid of one value has no ends.
-
-    Examples
-    --------
-    >>> grid_ends([{"C": 1.0, "delta": 0.5}, {"C": 10.0, "delta": 0.5}], {"C": 10.0, "delta": 0.5})
-    {'C': 'largest'}
     """
     found = {}
     others = {name: value for name, value in chosen.items() if name != "C"}

@@ -44,16 +44,9 @@ _ANYTHING = 1e300
 class Direction:
     """The linear oracle's answer at one α.
 
-    Attributes
-    ----------
-    moment : ndarray of shape (n_P, n_P)
-        D(α), scaled by 1/v.
-    vector : ndarray of shape (n_P,)
-        Unit eigenvector of its largest eigenvalue: the best atom is n_P · vector vectorᵀ.
-    value : float
-        The Ritz value, scaled.
-    lower_bound : float
-        Proven lower bound on the optimum, public units.
+    `moment` (n_P, n_P): D(α), scaled by 1/v; `vector` (n_P,): unit eigenvector of its largest
+    eigenvalue, so that the best atom is n_P · vector vectorᵀ; `value`: the Ritz value, scaled;
+    `lower_bound`: proven, of the optimum, in public units.
     """
 
     moment: FloatArray
@@ -65,27 +58,10 @@ class Direction:
 class SpectahedronOracle:
     """Grams, learner solves and moment matrices of one problem, counted.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a positive-matrix family.
-    dtype : str, default="float64"
-        Precision of the Gram matrices.
-    n_grams : int, default=3
-        Gram-sized arrays that the algorithm will hold, for the memory budget.
-    stored : bool, default=True
-        Whether it holds any; without, learners are solved in blocks of samples.
-
-    Attributes
-    ----------
-    n_P : int
-        Size of P, and its trace.
-    min_eig, spread : float
-        η, and the trace (1 − η) n_P of P − ηI.
-    stored : bool
-        Whether it holds Gram matrices.
-    n_solves, n_steps, n_grams : int
-        Learner solves, their inner iterations, and Grams formed so far.
+    `n_grams`: Gram-sized arrays that the algorithm will hold, for the memory budget; without
+    `stored` it holds none, and learners are solved in blocks of samples. `n_P`: size of P, and its
+    trace; `min_eig`, `spread`: η, and the trace (1 − η) n_P of P − ηI; `n_solves`, `n_steps`,
+    `n_grams`: learner solves, their inner iterations, and Grams formed so far.
     """
 
     def __init__(

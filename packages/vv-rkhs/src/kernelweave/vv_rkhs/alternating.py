@@ -191,15 +191,9 @@ class OutputKernelSearch(SeparableSearch):
 def frobenius_output_step(B: Matrix, L: Matrix, *, lam: float, rho: float) -> Matrix:
     """Return the L that minimises the objective at the present function f = K C L₀.
 
-    With F = C L₀ the terms in L are λ tr(Fᵀ K F L⁻¹) + ρ‖L‖², least where 2ρL³ = λ L₀ B L₀. The
-    step at a fixed C, of the reference, leaves the cone where outputs are more than samples, and is
-    slow where λ is small.
-
-    - `B` of shape (n_outputs, n_outputs): Cᵀ K C
-    - `L` of shape (n_outputs, n_outputs): L₀, which C belongs to
-    - `lam`, `rho`: λ and ρ
-
-    Returns shape (n_outputs, n_outputs): the next output kernel, positive semidefinite.
+    With F = C L₀ the terms in L are λ tr(Fᵀ K F L⁻¹) + ρ‖L‖², least where 2ρL³ = λ L₀ B L₀, B = Cᵀ
+    K C. The step at a fixed C, of the reference, leaves the cone where outputs are more than
+    samples, and is slow where λ is small.
     """
     values, U = eigh(L @ B @ L, check_finite=False)
     new: Matrix = (U * np.cbrt(0.5 * lam / rho * np.maximum(values, 0.0))) @ U.T

@@ -246,12 +246,9 @@ class PreparedProblem:
 def objective_of(
     problem: Problem, *, dtype: str, method: str, fixed_input: bool = False
 ) -> Objective:
-    """Return J of a problem.
+    """Return J of a problem with a dictionary and vector-valued least squares.
 
-    - `problem`: with a dictionary and vector-valued least squares
-    - `dtype` in {"float64", "float32"}: precision of the stack of Gram matrices
-    - `method`: C solver, see `solve_sylvester`
-    - `fixed_input`: whether the weights never change
+    ``fixed_input`` says that the weights never change; ``method`` is the C solver.
     """
     problem.learner.validate()
     cells = getattr(problem.learner, "cell_weight", None)
@@ -287,14 +284,10 @@ def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:
 def prepare_problem(
     problem: Problem, *, dtype: str = "float64", method: str = "auto", leaves_zero: bool = False
 ) -> PreparedProblem:
-    """Return the objective, the bounds and the starting point of a problem.
+    """Return the objective, the bounds and the starting point of a problem over `SeparableKernels`.
 
     With one output L is a number and J decreases in it, so L = τ is optimal. L is then fixed at τ,
-    and the problem is convex.
-
-    `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`; `dtype` in
-    {"float64", "float32"}: precision of the stack of Gram matrices; `method`: C solver, see
-    `solve_sylvester`; `leaves_zero`: whether the method can make a zero weight positive.
+    and the problem is convex. ``leaves_zero`` says that the method can make a zero weight positive.
     """
     constraint = problem.constraint
     constraint.validate()

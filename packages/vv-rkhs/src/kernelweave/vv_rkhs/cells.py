@@ -81,12 +81,8 @@ def solve_cells(
 ) -> SylvesterSolution:
     """Solve for C: a Cholesky factorisation per pattern where L = ρI, else conjugate gradients.
 
-    - `K`, `L` of shape (l, l) and (n, n): positive semidefinite
-    - `Y` of shape (l, n): zero at gaps
-    - `ridge`: λl
-    - `root` of shape (l, n): √s
-    - `C0`: where iterations start
-    - `tol`: relative residual that they reach
+    ``root`` of shape (l, n) has √s, and Y is zero at gaps; ``C0`` is where iterations start, and
+    ``tol`` the relative residual that they reach.
     """
     rho = float(L[0, 0])
     if np.array_equal(L, rho * np.eye(len(L))):

@@ -54,11 +54,5 @@ class VectorLeastSquares(SquaredLoss):
         noise: npt.NDArray[np.float64],
         active: npt.NDArray[np.bool_] | None = None,
     ) -> Solution:
-        """Solve for a Gram matrix whose rounding error is known: one factorisation for all outputs.
-
-        - `kernel`: K and its rounding
-        - `targets` of shape (n_outputs, n_samples)
-        - `noise` of shape (n_samples,): λ Σs/sᵢ
-        - `active`: not used
-        """
+        """Solve for a Gram matrix with a known error: one factorisation for all outputs."""
         return Ridge().solve_with_error(kernel, targets, noise, active)

@@ -232,14 +232,9 @@ class Objective:
         start: JointEvaluation | None = None,
         tol: float = 1e-8,
     ) -> JointEvaluation:
-        """Solve for C at (η, L) and return value, gradients and norms.
+        """Solve for C at (η, L) to a residual of ``tol``; return value, gradients and norms.
 
-        - `weights` of shape (n_kernels,): η
-        - `L` of shape (n_outputs, n_outputs): output kernel
-        - `start`: of a point near this one, whose C an iterative solver starts from
-        - `tol`: relative residual of an iterative C solver
-
-        Returns: everything at this point.
+        An iterative solver starts from the C of ``start``, a point near this one.
         """
         solved = self._solve(self._gram(weights), L, start, tol)
         return self._evaluation(weights, L, solved, self._eigenbasis)

@@ -16,14 +16,6 @@ def project_output_kernel(L: Matrix, tau: float) -> Matrix:
 
     `L` of shape (n_outputs, n_outputs): its symmetric part is projected; `tau`: bound on the trace,
     > 0. Returns shape (n_outputs, n_outputs): the projection.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs.output import project_output_kernel
-    >>> project_output_kernel(np.diag([3.0, -1.0]), 2.0)
-    array([[2., 0.],
-           [0., 0.]])
     """
     values, vectors = eigh(0.5 * (L + L.T), check_finite=False)
     kept = np.maximum(values, 0.0)

@@ -322,12 +322,6 @@ def as_penalty(
 ) -> Penalty:
     """Return the regulariser that a name stands for, or the object given.
 
-    - `penalty`: ``"lp"``, ``"elastic-net"``, ``"group"``, or an object with ``start``, ``value``,
-      ``update`` and ``conjugate``, and ``prox`` for ``vv-spg``
-    - `p`: exponent of ``"lp"`` and ``"group"``
-    - `mu`: share of the squared norm in ``"elastic-net"``
-    - `groups`: group of each kernel, for ``"group"``
-
     Raises ValueError if the name is unknown or a parameter does not fit it.
     """
     if penalty == "lp":

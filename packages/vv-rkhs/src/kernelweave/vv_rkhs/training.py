@@ -134,36 +134,11 @@ def from_points(
 ) -> Training:
     """Return merged samples and the Gram matrices of a dictionary on them.
 
-    Parameters
-    ----------
-    kernels : None, KernelDictionary, GaussianGrid, or what makes a dictionary
-        ``None``: the default dictionary, each kernel scaled to mean diagonal 1.
-    X : ndarray of shape (n_samples, n_features)
-        Points.
-    targets : ndarray of shape (n_outputs, n_samples)
-        Targets.
-    weight : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Sample weights, or weights per cell.
-    dtype : str
-        Precision of the Gram matrices.
-    parts : ndarray of shape (n_samples,), optional
-        Samples of different numbers stay apart, be they equal.
-
-    Returns
-    -------
-    Training
-        Equal rows with equal targets merged, zero weights dropped, rows sorted; with weights per
-        cell rows without any value are dropped and no more.
-
-    Raises
-    ------
-    MemoryBudgetError
-        Before a Gram matrix is made, if they and the work on them do not fit.
-
-    Warns
-    -----
-    KernelWeaveWarning
-        If no kernel tells the samples apart.
+    ``weight`` is (n_samples,), or (n_samples, n_outputs) of cells. Equal rows with equal targets
+    are merged unless their numbers in ``parts`` differ, zero weights dropped, rows sorted; with
+    weights per cell rows without any value are dropped and no more. Raises MemoryBudgetError before
+    a Gram matrix is made, if they and the work on them do not fit; warns if no kernel tells the
+    samples apart.
     """
     if weight.ndim == 2:
         samples = _valued(X, targets, weight)
@@ -240,13 +215,10 @@ def _warn_if_alike(kernel: Kernel, X: FloatArray) -> None:
 
 
 def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
-    """Return precomputed Gram matrices, not copied unless a weight is zero.
+    """Return precomputed Gram matrices without samples of weight 0, else not copied.
 
-    `X` of shape (n_kernels, n_samples, n_samples): Gram matrices of the training samples; `targets`
-    of shape (n_outputs, n_samples): targets; `weight` of shape (n_samples,): sample weights, or
-    (n_samples, n_outputs) for weights per cell.
-    Samples of weight 0 dropped. Raises NotPSDError if a matrix has an eigenvalue below −1e-10 of
-    the largest: no bound would hold.
+    ``weight`` is (n_samples,), or (n_samples, n_outputs) of cells. Raises NotPSDError if a matrix
+    has an eigenvalue below −1e-10 of the largest: no bound would hold.
     """
     grams = as_grams(X, square=True)
     check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
@@ -279,14 +251,9 @@ def read_regression(
 ) -> tuple[Data, bool]:
     """Return what a fit is given, checked, and whether y was one column.
 
-    - `estimator`: whose ``n_features_in_`` is set, and whose ``gaps`` says what NaN in y means
-    - `X`: points or Gram matrices
-    - `y` of shape (n_samples,) or (n_samples, n_outputs): targets
-    - `sample_weight` of shape (n_samples,) or (n_samples, n_outputs): weights
-    - `groups`: a column of X by its name, or which samples go together
-
     Weights are (n_samples, n_outputs) where those of the outputs differ, 0 at a gap, else
-    (n_samples,). Raises TypeError if y is sparse.
+    (n_samples,). What NaN in y means the estimator says by ``gaps``. Raises TypeError if y is
+    sparse.
     """
     if issparse(y):
         raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")

@@ -22,10 +22,9 @@ _DEFAULT = Automatic()
 def choose(problem: Problem, n_kernels: int) -> type[Descent]:
     """Return the algorithm to run.
 
-    `problem`: what to solve; `n_kernels`: p. Projected Newton at degree 1 with at most 1000 kernels
-    (from 30 to 600 kernels it took 4 to 10 evaluations; at q = 1 the spectral gradient took 100 and
-    more). Above degree 1 the trust region where its sphere lies in the orthant. The spectral
-    gradient otherwise.
+    Projected Newton at degree 1 with at most 1000 kernels (from 30 to 600 kernels it took 4 to 10
+    evaluations; at q = 1 the spectral gradient took 100 and more). Above degree 1 the trust region
+    where its sphere lies in the orthant. The spectral gradient otherwise.
     """
     if int(getattr(problem.family, "degree", 1)) == 1:
         few = n_kernels <= _MANY_KERNELS

@@ -55,11 +55,9 @@ class Descent:
         random_state: np.random.RandomState,
         settings: DescentSettings | None = None,
     ) -> None:
-        """Evaluate the first start.
+        """Evaluate the first start; those after it come from ``random_state``.
 
-        `problem`: a dictionary or a power of one, a learner and a set of weights; `random_state`:
-        where the starts after the first come from. Raises ValueError if the start is not acceptable
-        or the method cannot solve the problem.
+        Raises ValueError if the start is not acceptable or the method cannot solve the problem.
         """
         if settings is not None:
             self.settings = settings
@@ -91,11 +89,7 @@ class Descent:
         return None
 
     def first_step(self, at: Evaluation) -> tuple[float, dict[str, object]]:
-        """Return the first step length and memory at a starting point.
-
-        `at`: the starting point. Returns `step_size` and `memory`: what those of `DescentState`
-        start with.
-        """
+        """Return the first step length and memory at a starting point, see `DescentState`."""
         return self.given_step(1.0), {}
 
     def given_step(self, otherwise: float) -> float:
@@ -164,10 +158,9 @@ class Descent:
         return self.residual(self.state.at) <= self.settings.stationary_tol
 
     def residual(self, at: Evaluation) -> float:
-        """Return how far a point is from stationary, relative to the weights.
+        """Return max |P(μ − ηg) − μ| / max μ: how far a point is from stationary.
 
-        `at`: the point. max |P(μ − ηg) − μ| / max μ, with η such that the longest entry of ηg is
-        max μ.
+        η is such that the longest entry of ηg is max μ, or 1 over the curvature of a penalty.
         """
         size, steepest = float(at.mu.max(initial=0.0)), float(np.abs(at.gradient).max(initial=0.0))
         if size == 0.0 or steepest == 0.0:
@@ -189,13 +182,7 @@ class Descent:
     ) -> tuple[Evaluation | None, float]:
         """Shrink the step until the objective falls, at most 60 times.
 
-        - `state`: where to start
-        - `trial`: step length to μ
-        - `shrink`: factor per failure
-        - `step_size`: first length
-
-        Returns `at`: the point reached; ``None`` where no length lowers the objective; `step_size`:
-        its length.
+        Returns the point reached, ``None`` where no length lowers the objective, and the length.
         """
         for _ in range(_MAX_TRIALS):
             mu = trial(step_size)

@@ -95,18 +95,11 @@ class PowerDictionary:
         return len(self.dictionary)
 
     def fit_grams(self, X: Rows) -> Any:
-        """Return the fitted dictionary, whose ``grams`` are those of degree 1.
-
-        `X` of shape (n_samples, n_features): training points.
-        """
+        """Return the fitted dictionary, whose ``grams`` are those of degree 1."""
         return self.dictionary.fit_grams(X)
 
     def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
-        """Return (Σ μₖ kₖ(X, Y))^{∘d}.
-
-        `X`, `Y` of shape (n_x, n_features): points; Y defaults to X; `weights` of shape (p,): μ.
-        Returns shape (n_x, n_y): the Gram matrix.
-        """
+        """Return (Σ μₖ kₖ(X, Y))^{∘d}, shape (n_x, n_y); Y defaults to X."""
         return np.asarray(self.dictionary.gram(X, weights, Y) ** self.degree)
 
     def kernel(self, weights: ArrayLike) -> HadamardPower | PrecomputedKernel:

@@ -65,11 +65,7 @@ class IIASearch(Descent):
 
 
 def ball_update(t: FloatArray, v: FloatArray, q: float) -> FloatArray:
-    """Return t′ₖ ∝ (tₖ² vₖ)^{1/(q+1)} with ‖t′‖_q = 1.
-
-    `t`, `v` of shape (p,): position in the unit ball, and αᵀKₖα; `q`: at least 1. Returns shape
-    (p,): on the sphere; ones where q is infinite.
-    """
+    """Return t′ₖ ∝ (tₖ² vₖ)^{1/(q+1)} with ‖t′‖_q = 1, for t of the unit ball; ones at q = ∞."""
     if math.isinf(q):
         return np.ones_like(t)
     weight = t * t * np.maximum(v, 0.0)

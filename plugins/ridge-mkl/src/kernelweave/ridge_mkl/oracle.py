@@ -26,13 +26,7 @@ _TOL = 1e-9
 
 
 def products(grams: RealArray, u: FloatArray, L: FloatArray, degree: int) -> FloatArray:
-    """Return (L^{∘(d−1)} ∘ Kₖ)uₜ, shape (p, T, n), for u of shape (T, n).
-
-    - `grams` of shape (p, n, n): Kₖ
-    - `u` of shape (T, n): rows to multiply
-    - `L` of shape (n, n): Σ μₖKₖ; not read at degree 1
-    - `degree`: d
-    """
+    """Return (L^{∘(d−1)} ∘ Kₖ)uₜ, shape (p, T, n), for u of shape (T, n); L = Σ μₖKₖ."""
     power = None if degree == 1 else L ** (degree - 1)
     out = np.empty((len(grams), *u.shape))
     for k, K in enumerate(grams):
@@ -100,11 +94,8 @@ class Evaluation:
 class Oracle:
     """F(μ) = max over u of Σₜ κ(uₜ) − ½uₜᵀK_μ^{∘d}uₜ over a problem's set.
 
-    The objectives of the Ridge-MKL paper are twice these.
-
-    `problem`: a dictionary or a power of one, a learner and a set of weights with a projection.
-    `n_evaluations`, `n_hessians`, `n_systems`: objective evaluations, Hessians, and linear systems
-    of the learner so far.
+    The objectives of the Ridge-MKL paper are twice these. `n_evaluations`, `n_hessians`,
+    `n_systems`: objective evaluations, Hessians, and linear systems of the learner so far.
     """
 
     def __init__(self, problem: Problem) -> None:

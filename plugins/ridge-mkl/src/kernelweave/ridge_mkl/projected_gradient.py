@@ -33,8 +33,8 @@ _MAX_TRIALS = 40
 def spectral_step(s: FloatArray, y: FloatArray, fallback: float) -> float:
     """Return the Barzilai-Borwein length sᵀs / sᵀy, within 10¹⁰ of the fallback either way.
 
-    `s`, `y` of shape (p,): differences of the last two points and gradients; `fallback`: length to
-    use where sᵀy ≤ 0.
+    `s`, `y` are differences of the last two points and gradients; where sᵀy ≤ 0 it is ten times the
+    fallback.
     """
     bend = float(s @ y)
     length = float(s @ s) / bend if bend > 0.0 else 10.0 * fallback

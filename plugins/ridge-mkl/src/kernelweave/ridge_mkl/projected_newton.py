@@ -46,15 +46,10 @@ class _Iterate:
 def minimize_quadratic(
     H: FloatArray, g: FloatArray, q: float | None, start: FloatArray
 ) -> FloatArray:
-    """Minimise gᵀt + ½ tᵀHt over t ≥ 0 and, unless q is None, ‖t‖_q ≤ 1.
+    """Minimise gᵀt + ½ tᵀHt over t ≥ 0 and, unless q is None, ‖t‖_q ≤ 1, from a point of the set.
 
-    - `H` of shape (p, p): positive semidefinite up to rounding; definite where q is None
-    - `g` of shape (p,): linear part
-    - `q`: at least 1, finite
-    - `start` of shape (p,): a point of the set, from which the scale is taken
-
-    Returns shape (p,): strictly inside, complementarity below 1e-14 of the scale. Cost: about 25
-    solves of size p.
+    H is positive semidefinite up to rounding, definite where q is None. The minimiser is strictly
+    inside, complementarity below 1e-14 of the scale. Cost: about 25 solves of size p.
     """
     scale = float(np.abs(g).max() + np.abs(H).max() * max(1e-300, float(np.abs(start).max())))
     if scale == 0.0:

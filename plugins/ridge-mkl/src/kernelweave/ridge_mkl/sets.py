@@ -55,10 +55,7 @@ class LqBall(Value):
     )
 
     def centers(self, n_kernels: int) -> FloatArray:
-        """Return μ₀ as an array.
-
-        `n_kernels`: p. Returns shape (p,): one centre per kernel.
-        """
+        """Return μ₀ as an array of shape (p,), one centre per kernel."""
         center = np.asarray(self.center, dtype=np.float64)
         if center.ndim == 1 and len(center) != n_kernels:
             raise ValueError(
@@ -74,10 +71,7 @@ class LqBall(Value):
         return 1.0 if math.isinf(self.q) else self.q / (self.q - 1.0)
 
     def project(self, mu: npt.ArrayLike) -> FloatArray:
-        """Return the nearest point of the part of the ball with μ ≥ μ₀.
-
-        `mu` of shape (p,): any point. Returns shape (p,): the projection.
-        """
+        """Return the nearest point, shape (p,), of the part of the ball with μ ≥ μ₀."""
         mu = check_array("mu", mu, 1)
         center = self.centers(len(mu))
         return center + self.radius * project_lq_ball((mu - center) / self.radius, self.q)
@@ -93,10 +87,7 @@ class LqBall(Value):
         return self.centers(n_kernels) + self.radius * t / lq_norm(t, self.q)
 
     def maximizer(self, v: npt.ArrayLike) -> FloatArray:
-        """Return argmax μᵀv: μ − μ₀ ∝ v^{1/(q−1)}, at q = 1 all on the largest vₖ.
-
-        `v` of shape (p,): nonnegative. Returns shape (p,): a point of the sphere.
-        """
+        """Return argmax μᵀv for v ≥ 0: μ − μ₀ ∝ v^{1/(q−1)}, at q = 1 all on the largest vₖ."""
         v = np.maximum(np.asarray(v, dtype=np.float64), 0.0)
         top = float(v.max())
         if top == 0.0:
@@ -141,8 +132,7 @@ class LqBall(Value):
     def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
         """Return t > 0 near the maximiser of uᵀK^{∘d}u, t ∝ w^{1/(r−1)} with r = max(q, d).
 
-        `w` of shape (p,): ∂(uᵀK^{∘d}u)/∂μ at weights nearby, nonnegative; `degree`: d ≥ 2. Returns
-        shape (p,): μ = μ₀ + Λt, see `weights`.
+        `w` of shape (p,): ∂(uᵀK^{∘d}u)/∂μ at weights nearby; μ = μ₀ + Λt, see `weights`.
         """
         r = self._exponent(degree)
         return np.ones(len(np.asarray(w))) if math.isinf(r) else _positive_root_of(w, r - 1.0, r)

@@ -30,21 +30,12 @@ def tangent_basis(x: FloatArray) -> FloatArray:
 
 
 def riemannian_hessian(x: FloatArray, g: FloatArray, H: FloatArray, B: FloatArray) -> FloatArray:
-    """Return Bᵀ H B − (xᵀg) I, the Hessian on the unit sphere in the basis B of the tangents.
-
-    `x`, `g` of shape (p,): point of the unit sphere and Euclidean gradient; `H` of shape (p, p):
-    Euclidean Hessian; `B` of shape (p, p − 1): from `tangent_basis`. Returns shape (p − 1, p − 1):
-    symmetric.
-    """
+    """Return Bᵀ H B − (xᵀg) I, the Hessian on the unit sphere at x in a basis of tangents."""
     return np.asarray(B.T @ H @ B - float(x @ g) * np.eye(B.shape[1]))
 
 
 def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
-    """Minimise gᵀξ + ½ ξᵀHξ over ‖ξ‖ ≤ Δ, exactly, by the eigenvalues of H.
-
-    `H` of shape (r, r): symmetric; `g` of shape (r,): gradient; `radius`: Δ > 0. Returns shape
-    (r,): a global minimiser.
-    """
+    """Minimise gᵀξ + ½ ξᵀHξ over ‖ξ‖ ≤ Δ, exactly, by the eigenvalues of H."""
     values, V = np.linalg.eigh(H)
     c = V.T @ g
     if values[0] > 0.0:

@@ -173,12 +173,10 @@ def label(value: object) -> str:
 
 
 def read_objects(values: Any, name: str) -> Raw:
-    """Return a column of objects as numbers, words or dates.
+    """Return a column of objects as numbers, words or dates; words where they are mixed.
 
-    `values` of shape (n_rows,), an array of numpy or pandas: None, NaN, NaT and words for nothing,
-    such as NA and ?, are gaps, and times of day words, as 12:30; `name`: of the column, for
-    messages. Words where numbers and words are mixed. Raises TypeError if a value is none of these,
-    naming the column and the row.
+    None, NaN, NaT and words for nothing, such as NA and ?, are gaps, and times of day words, as
+    12:30. Raises TypeError if a value is none of these, naming the column and the row.
     """
     import pandas as pd
 

@@ -34,14 +34,10 @@ def check_data(
 ) -> list[str]:
     """Return what a person would ask about a table, a sentence each.
 
-    - `table`: the data
-    - `columns`: the features
-    - `target`: what is to be predicted
-    - `later`: whether later rows are held out, so that their order needs no sentence
-
     A last row that sums the others, numbers in several units, codes such as -999 that may stand for
     gaps, days written as numbers, columns that give the target away, rows that occur more than
-    once, rows in the order of time, and a target that hangs on a few rows.
+    once, rows in the order of time, and a target that hangs on a few rows. `later`: whether later
+    rows are held out, so that their order needs no sentence.
     """
     X, y = table.frame[list(columns)], target.values
     if len(X) < _FEWEST_ROWS:

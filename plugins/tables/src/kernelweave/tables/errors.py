@@ -66,13 +66,7 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    r"""Return an exception's message on one line, its type's name where it has none.
-
-    Examples
-    --------
-    >>> one_line(ValueError("C must be > 0,\n  got -1"))
-    'C must be > 0, got -1'
-    """
+    r"""Return an exception's message on one line, its type's name where it has none."""
     return " ".join(str(error).split()) or type(error).__name__
 
 

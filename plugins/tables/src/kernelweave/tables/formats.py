@@ -40,8 +40,7 @@ PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 def read_parquet(content: bytes, source: str) -> Table:
     """Read a Parquet file, whose rows are counted from 1 in messages.
 
-    `content`: the file; `source`: what messages call it. Raises TableError if pyarrow is missing,
-    or the file is damaged, empty or has a column name twice.
+    Raises TableError if pyarrow is missing, or the file is damaged, empty or has a name twice.
     """
     try:
         parquet = importlib.import_module("pyarrow.parquet")
@@ -62,10 +61,9 @@ def read_excel(
 ) -> Table:
     """Read a sheet of an Excel file, the first that has rows where none is asked for.
 
-    `content`: the file; `source`: what messages call it; `header`: whether the first row names the
-    columns; without, they are 0, 1, …; `wanted`: the name of the sheet. Returns: messages name the
-    rows by the numbers that Excel shows. Raises TableError if it is an old ``.xls`` file, damaged
-    or empty, or a column has no name or that of another.
+    Without a header columns are 0, 1, …; messages name the rows by the numbers that Excel shows.
+    Raises TableError if it is an old ``.xls`` file, damaged or empty, or a column has no name or
+    that of another.
     """
     if content.startswith(OLD_EXCEL):
         raise TableError(f"{source} is an old Excel file: save it as .xlsx or as CSV")

@@ -56,10 +56,9 @@ def read_csv(
 ) -> Table:
     """Read a CSV, whatever its separator, its decimal sign and its letters.
 
-    `content`: text; `source`: what messages call it; `header`: whether the first line names the
-    columns; without, they are 0, 1, …; `encoding`: of its letters, found without. Raises TableError
-    on bytes that are no text, blank lines alone, names that are missing or occur twice, no rows, or
-    rows of different lengths.
+    Without a header columns are 0, 1, …; the encoding is found where none is given. Raises
+    TableError on bytes that are no text, blank lines alone, names that are missing or occur twice,
+    no rows, or rows of different lengths.
     """
     text = decode(content, source, encoding)
     if not text.strip():

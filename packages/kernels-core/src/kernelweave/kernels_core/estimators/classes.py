@@ -109,11 +109,7 @@ def fit_parts(
 ) -> dict[str, Any]:
     """Fit a clone per subproblem and return lists of what each found, by attribute.
 
-    - `estimator`: with ``classes_``
-    - `X` of shape (n_samples, n_features): training points
-    - `codes` of shape (n_samples,): class indices
-    - `weight` of shape (n_samples,): class weights included
-    - `groups` of shape (n_samples,): what goes together
+    ``weight`` has the weights of the classes; samples of one number in ``groups`` go together.
     """
     n_classes, template = len(estimator.classes_), alone(estimator, multiclass="shared")
     parts = parts_of(codes, n_classes, estimator.multiclass)
@@ -153,10 +149,7 @@ def encode_classes(
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Set ``classes_``; return the class of each sample and its weight times that of its class.
 
-    `estimator`: its ``class_weight`` is read; `y` of shape (n_samples,): labels; `weight` of shape
-    (n_samples,): sample weights. Returns `codes` of shape (n_samples,): places in ``classes_``;
-    `weight` of shape (n_samples,): with the class weights. Raises ValueError if fewer than two
-    classes have samples of positive weight, or one has none.
+    Raises ValueError if fewer than two classes have samples of positive weight, or one has none.
     """
     check_classification_targets(y)
     check_sample_weight(weight, len(weight))
@@ -377,9 +370,8 @@ def calibrate(
 ) -> LogisticRegression:
     """Return what makes probabilities of decision values, by fits without a part of the rows.
 
-    `estimator`: its parameters are read; `X`: training points; `codes` of shape (n_samples,):
-    places in the classes; `weight` likewise: sample weights, those of the classes included;
-    `groups` likewise: what is held out together.
+    `codes` of shape (n_samples,): places in the classes; `weight`: those of the classes included;
+    `groups`: what is held out together.
     """
     rows, template = np.flatnonzero(weight > 0), alone(estimator)
     n_classes = len(estimator.classes_)

@@ -62,11 +62,9 @@ class Samples:
 
 
 def merge_samples(X: Points, targets: FloatArray, weight: FloatArray) -> Samples:
-    """Return the canonical form of weighted samples.
+    """Return the canonical form of weighted samples: distinct rows with summed weights.
 
-    `X` of shape (n_samples, n_features): finite features; `targets` of shape (n_tasks, n_samples):
-    finite targets; `weight` of shape (n_samples,): nonnegative weights, not all zero. Distinct rows
-    with summed weights. Raises ValueError if a weight is negative or not finite, or all are zero.
+    Raises ValueError if a weight is negative or not finite, or all are zero.
     """
     check_sample_weight(weight, X.shape[0])
     kept = np.flatnonzero(weight > 0)

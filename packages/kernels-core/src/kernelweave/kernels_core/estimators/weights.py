@@ -51,17 +51,6 @@ class TableReader:
     (n_samples,): for transformers that look at targets. `dictionary`: the same kernels, by the
     positions of their columns in `points`; `points` of shape (n_samples, n_features): the training
     table in numbers; sparse where most of it is 0.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from kernelweave.kernels_core import KernelDictionary
-    >>> from kernelweave.kernels_core.estimators.weights import TableReader
-    >>> table = pd.DataFrame({"age": [31.0, 45.0], "height": [1.7, 1.8]})
-    >>> reader = TableReader(KernelDictionary(["rbf"], columns={"body": ["height"]}), table, None)
-    >>> reader.dictionary.names, reader.points
-    (('rbf on body',), array([[1.7],
-           [1.8]]))
     """
 
     def __init__(self, stated: KernelDictionary, X: Rows, y: ArrayLike | None) -> None:

@@ -32,14 +32,7 @@ _PAIRS = 8192
 
 
 class _Terms(NamedTuple):
-    """The arguments of the compiled passes for one set of samples on both sides.
-
-    - `sides` of shape (n4, m)
-    - `weights` of shape (n4,)
-    - `slopes` of shape (f, n4)
-    - `ends` of shape (f, m)
-    - `left`, `right` of shape (t, m)
-    """
+    """The arguments of the compiled passes for one set of samples on both sides, see `sum_rows`."""
 
     sides: RealArray
     n: int

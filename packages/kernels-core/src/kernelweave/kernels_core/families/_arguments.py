@@ -99,13 +99,7 @@ def output(
 
 
 class BoundSamples(ABC):
-    """The sizes of a family and of its samples.
-
-    - `n_P`: side of P
-    - `n_samples`: number of training samples
-    - `dtype`: precision of the Gram matrices; moments are always float64
-    - `nbytes`: bytes held
-    """
+    """The sizes of a family and its samples, the precision of its Grams, and bytes held."""
 
     def __init__(self, n_P: int, n_samples: int, dtype: np.dtype[np.floating], nbytes: int) -> None:
         self.n_P, self.n_samples, self.dtype, self.nbytes = n_P, n_samples, dtype, nbytes

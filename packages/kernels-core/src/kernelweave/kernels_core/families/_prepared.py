@@ -172,13 +172,7 @@ def sample_products(
 
 
 class PreparedTessellated(BoundSamples):
-    """A tessellated family of any degree bound to training samples.
-
-    - `n_P`: side of ``P``
-    - `n_samples`: number of training samples m
-    - `dtype`: precision of the Gram matrices; moments are always computed in float64
-    - `scale`: volume of the box. The values returned are not divided by it
-    """
+    """A tessellated family of any degree bound to training samples; `dtype` is of its Grams."""
 
     def __init__(self, box: Box, X: Float, dtype: np.dtype[np.floating]) -> None:
         super().__init__(2 * box.tables.q, len(X), dtype, X.nbytes)

@@ -172,13 +172,10 @@ def require_psd(K: RealArray, name: str) -> None:
 
 
 def refuse_indefinite(grams: RealArray, name: str) -> None:
-    """Raise where a Gram matrix that a user computed is indefinite (n³/3 operations each).
+    """Raise where a Gram matrix, or one of several, that a user computed is indefinite.
 
     An eigenvalue down to −1e-10 of the largest is the rounding of a matrix that was centred and
-    scaled, and passes.
-
-    `grams` of shape (q, n, n) or (n, n): symmetric matrices, or one; `name`: what they are called,
-    for the message.
+    scaled, and passes. ``name`` is for the message. Cost: n³/3 operations each.
     """
     stack = {name: grams} if grams.ndim == 2 else {f"{name}[{j}]": K for j, K in enumerate(grams)}
     for label, K in stack.items():

@@ -158,10 +158,8 @@ def check_size(X: Points) -> None:
 def check_samples(X: Rows, what: str = "X", *, dtype: DTypeLike | None = None) -> Points:
     """Return samples as a finite C-contiguous float array, or as sorted CSR.
 
-    `X` of shape (n_samples, n_features): real numbers. float32 stays float32, everything else
-    becomes float64; `what`: name of the argument, for messages; `dtype`: the type to convert to
-    instead. Returns shape (n_samples, n_features). Raises ValueError if ``X`` is not 2-dimensional,
-    not real numbers, not finite, or without features.
+    float32 stays float32, everything else becomes float64, unless ``dtype`` says otherwise. Raises
+    ValueError if ``X`` is not 2-dimensional, not real numbers, not finite, or without features.
     """
     # tocsr returns a CSR input itself: sorting that one would reorder the caller's data
     array = (X.copy() if X.format == "csr" else X.tocsr()) if is_sparse(X) else _as_array(X, what)

@@ -27,18 +27,10 @@ class ByName(Kernel):
     """A standard kernel of default parameters but γ, which the training points choose.
 
     γ = 1/(n_features · Var X), as ``gamma="scale"`` in scikit-learn, where distances or products
-    are squared (Gaussian, polynomial, sigmoid), and 1/(n_features · √Var X) for the Laplacian;
-    of constant points γ = 1. A `KernelDictionary` makes it of ``"rbf"`` and the like.
+    are squared (Gaussian, polynomial, sigmoid), and 1/(n_features · √Var X) for the Laplacian; of
+    constant points γ = 1. A `KernelDictionary` makes it of ``"rbf"`` and the like.
 
     `kind` in {"polynomial", "rbf", "laplacian", "sigmoid"}: name of the kernel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.kernels_core.kernels import KernelDictionary
-    >>> fitted = KernelDictionary(["linear", "rbf"]).fit_grams(np.array([[-2.0], [2.0]]))
-    >>> fitted.names, fitted.kernels[1]
-    (('linear', 'rbf'), RBF(gamma=0.25))
     """
 
     name: ClassVar[str] = "by-name"
@@ -114,16 +106,9 @@ def paper_fifty_kernels() -> list[Kernel]:
 class View:
     """One part of the features.
 
-    Attributes
-    ----------
-    name : str
-        Its key, or its columns in words.
-    columns : list of int, or what scikit-learn's ColumnTransformer takes
-        Positions, or names, a slice, a mask or a selector, which the table tells.
-    transformer : transformer or None
-        What turns these columns into numbers.
-    is_named : bool
-        Whether the user gave the name.
+    `name`: its key, or its columns in words; `columns`: positions, or names, a slice, a mask or a
+    selector, which the table tells; `transformer`: what turns these columns into numbers, if
+    anything; `is_named`: whether the user gave the name.
     """
 
     name: str

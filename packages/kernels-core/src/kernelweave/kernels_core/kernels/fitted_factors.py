@@ -34,24 +34,9 @@ class Nystroem(_OnTrainingPoints):
 
     k − k̃ is positive semidefinite, and 0 where x or y is one of the points.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        k, positive semidefinite.
-    X : ndarray of shape (r, n_features)
-        P.
-    root : ndarray of shape (r, r)
-        The Cholesky factor of k(P, P), lower triangular.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.kernels_core.kernels import RBF
-    >>> from kernelweave.kernels_core.kernels.fitted_factors import Nystroem
-    >>> points = np.array([[0.0], [1.0]])
-    >>> k = Nystroem(RBF(0.5), points, np.linalg.cholesky(RBF(0.5)(points)))
-    >>> bool(np.allclose(k(points), RBF(0.5)(points)))
-    True
+    Parameters ---------- kernel : Kernel     k, positive semidefinite. X : ndarray of shape (r,
+    n_features)     P. root : ndarray of shape (r, r)     The Cholesky factor of k(P, P), lower
+    triangular.
     """
 
     name: ClassVar[str] = "nystroem"

@@ -13,12 +13,9 @@ from .base import KERNEL, Kernel
 
 
 def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (shift, width) so that (X − shift) / width lies in [0, 1].
+    """Return the minima and ranges of the columns: (X − shift) / width lies in [0, 1].
 
-    A constant feature has width 1 and becomes 0.
-
-    `X` of shape (n_samples, n_features): finite. Returns `shift`, `width` of shape (n_features,):
-    the column minima and ranges. Raises ValueError if a feature's range overflows float64.
+    A constant feature has width 1 and becomes 0. Raises ValueError if a range overflows float64.
     """
     shift = X.min(axis=0)
     with np.errstate(over="ignore"):
@@ -34,12 +31,7 @@ def unit_range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def mean_and_spread(X: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted mean and standard deviation of each column; constant columns get 1.
-
-    `X` of shape (n_samples, n_features): finite; `weight` of shape (n_samples,): how often each
-    sample counts. Returns `shift`, `width` of shape (n_features,): (X − shift) / width has mean 0
-    and standard deviation 1.
-    """
+    """Return the weighted mean and standard deviation of each column; constant columns get 1."""
     # in units of each column, powers of two: squares neither over- nor underflow
     exponent = np.frexp(np.abs(X).max(axis=0))[1]
     Z = np.ldexp(X, -exponent)

@@ -120,13 +120,6 @@ def project_lq_ball(v: Vector, q: float, mass: Vector | None = None) -> Vector:
 
     `v` of shape (m,): point to project; `q`: exponent, 1 to infinity; `mass` of shape (m,): d > 0;
     ones by default. Returns shape (m,): the projection; its norm exceeds 1 by rounding at most.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.kernels_core.psd_cone.projection import project_lq_ball
-    >>> project_lq_ball(np.array([2.0, 1.0, -1.0]), 1.0)
-    array([1., 0., 0.])
     """
     x = np.maximum(v, 0.0)
     if math.isinf(q):
@@ -205,14 +198,11 @@ def _steep_curve(v: Vector, a: Vector, q: float) -> Vector:
 
 
 def top_eigenpair(D: Matrix, start: Matrix | None = None) -> tuple[float, Matrix]:
-    """Return the largest eigenvalue of D and its unit eigenvector.
+    """Return the largest eigenvalue of D, by a Ritz value that is no bound, and its eigenvector.
 
-    Small matrices are factored densely (about 9 n³ flops); larger ones by Lanczos from ``start``
-    (2 n² flops a step), which is all that the linear oracle of Frank-Wolfe needs.
-
-    `D` of shape (n, n): symmetric; `start` of shape (n,): first Lanczos vector; a fixed one by
-    default, so that runs repeat. Returns `value`: a Ritz value: *not* an upper bound of the
-    eigenvalue; `vector` of shape (n,): of norm one.
+    Small matrices are factored densely (about 9 n³ flops); larger ones by Lanczos from ``start`` (2
+    n² flops a step), which is all that the linear oracle of Frank-Wolfe needs. Without a start it
+    is a fixed one, so that runs repeat.
     """
     n = D.shape[0]
     if n > _DENSE_UP_TO:

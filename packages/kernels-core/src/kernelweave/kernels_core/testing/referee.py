@@ -27,17 +27,9 @@ OUTSIDE = 1e-9
 class PointEvaluation:
     """The learner at returned parameters.
 
-    Attributes
-    ----------
-    lower, upper : float
-        The objective there, the set's penalty included, lies between them.
-    bound : float
-        What the learner's dual point proves of the whole problem; minus infinity where the kit
-        knows no bound for the family and the set.
-    outside : str
-        Why the parameters are not in the set; empty where they are.
-    dual_coef : ndarray of shape (t, n)
-        The dual point.
+    `lower`, `upper`: the objective there, the set's penalty included, lies between them; `bound`:
+    what the learner's dual point proves of the whole problem, minus infinity where the kit knows no
+    bound; `outside`: why the parameters are not in the set, if they are not; `dual_coef` (t, n).
     """
 
     lower: float

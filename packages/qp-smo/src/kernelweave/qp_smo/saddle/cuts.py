@@ -141,15 +141,7 @@ def lower_bound_from(
 ) -> float:
     """Return ``κᵀμ + min over β of penalty(β) − (½Dᵀμ)ᵀβ``, rounded down, with ``μ/Σμ`` for μ.
 
-    Any nonnegative multipliers give a lower bound of the saddle value.
-
-    Parameters
-    ----------
-    kappa : ndarray of shape (m,)
-    half_forms : ndarray of shape (m, q)
-    multipliers : ndarray of shape (m,)
-        At least 0, not all 0.
-    penalty : WeightPenalty
+    Any nonnegative multipliers, not all 0, give a lower bound of the saddle value.
     """
     used = np.flatnonzero(multipliers > 0.0)
     mu = multipliers[used] / multipliers[used].sum()

@@ -40,17 +40,10 @@ _NEGLIGIBLE = 1e-9
 class Path:
     """A point near the central path, and the scratch of the steps that move it.
 
-    Attributes
-    ----------
-    kappa, half : ndarray of shape (m,) and (m, q)
-    penalty : WeightPenalty
-        Over the q kernels that may have a weight.
-    free : ndarray of shape (q,), bool
-        Whose share z is a variable.
-    inside : ndarray of shape (m + 3q + 1,)
-        What has to be positive: the slacks, β, z, 1 − z, and what is left of the capacity.
-    sigma : float
-        The barrier parameter: the gap is about its product with the size of ``inside``.
+    `kappa` (m,), `half` (m, q): the cuts; `penalty`: over the q kernels that may have a weight;
+    `free` (q,): whose share z is a variable; `inside` (m + 3q + 1,): what has to be positive, the
+    slacks, β, z, 1 − z, and what is left of the capacity; `sigma`: the barrier parameter: the gap
+    is about its product with the size of ``inside``.
     """
 
     kappa: FloatArray
@@ -128,19 +121,9 @@ def follow(
 ) -> tuple[FloatArray, FloatArray, float, float]:
     """Follow the central path until the proven gap is at most ``tol`` times the value.
 
-    Parameters
-    ----------
-    kappa, half : ndarray of shape (m,) and (m, q)
-    penalty : WeightPenalty
-        Over q kernels, each of which may have a weight.
-    tol : float
-
-    Returns
-    -------
-    weights : ndarray of shape (q,)
-    multipliers : ndarray of shape (m,)
-    upper, lower : float
-        The value at the weights, and what `lower_bound_from` proves by the multipliers.
+    `kappa` (m,), `half` (m, q): the cuts; `penalty`: over q kernels, each of which may have a
+    weight. Returns the weights (q,), the multipliers (m,), the value at the weights, and what
+    `lower_bound_from` proves by the multipliers.
     """
     path: Path | NestedPath
     # without a ridge there is nothing for shares to do

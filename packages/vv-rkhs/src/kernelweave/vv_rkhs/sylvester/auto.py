@@ -109,14 +109,9 @@ def weighted_work(
 ) -> dict[str, float]:
     """Return the expected work of each method: its flops, weighed by their kind.
 
-    - `spectrum`: of K
-    - `rho` of shape (n_outputs,): eigenvalues of L, ascending
-    - `ridge`: r
-    - `tol`: relative residual that an iterative method must reach
-    - `sketched`: whether a sketch of this K is at hand
-
-    ``"eigen"``, ``"cholesky"``, ``"columns"`` and ``"nystrom"``. Conjugate gradients on C as a
-    whole are not among them: all systems together need 0.1 % more without.
+    Conjugate gradients on C as a whole are not among them: all systems together need 0.1 % more
+    without. `rho` are the eigenvalues of L, ascending; `sketched` says that a sketch of this K is
+    at hand.
     """
     l, n = float(spectrum.n_samples), len(rho)
     per_column = _COLUMN * l**2
