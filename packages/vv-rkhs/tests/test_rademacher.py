@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.vv_rkhs import rademacher_bound
+from sklearn.utils import check_random_state
 
 
 def average(grams: np.ndarray, L: np.ndarray, p: float, lam: float) -> tuple[float, float]:
@@ -12,7 +13,7 @@ def average(grams: np.ndarray, L: np.ndarray, p: float, lam: float) -> tuple[flo
 
     For one draw S the supremum is (λ/l) ‖(√⟨Kⱼ, S L Sᵀ⟩)ⱼ‖_q, 1/p + 1/q = 1.
     """
-    rng, values = np.random.default_rng(0), []
+    rng, values = check_random_state(0), list[float]()
     q = np.inf if p == 1.0 else p / (p - 1.0)
     for _ in range(400):
         signs = rng.choice([-1.0, 1.0], size=(grams.shape[1], len(L)))

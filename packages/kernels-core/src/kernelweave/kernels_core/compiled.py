@@ -189,10 +189,7 @@ def warn_once(cause: str) -> None:
 
 
 def njit(**options: object) -> Callable[[Callable[..., object]], Any]:
-    """Return numba's ``njit`` with a cache that survives damage.
-
-    `**options`: of ``numba.njit``; ``cache=True`` keeps the compiled code on disk.
-    """
+    """Return numba's ``njit`` with a cache that survives damage."""
     cache = options.pop("cache", False)
 
     def decorate(function: Callable[..., object]) -> Any:

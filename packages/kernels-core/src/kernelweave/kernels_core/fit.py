@@ -168,10 +168,7 @@ class ExpansionPredictor:
 
 
 def learn(samples: Samples, formula: Formula, **limits: Any) -> FitResult:
-    """Solve the problem of a formula and return what was found.
-
-    `samples`: merged; `limits`: of `solve`.
-    """
+    """Solve the problem of a formula and return what was found."""
     X = samples.scaled(formula.scaling).X
     targets = samples.targets if formula.unit == 1.0 else samples.targets / formula.unit
     parts = formula.family, formula.learner, formula.set

@@ -80,8 +80,7 @@ def run_interruptibly(work: Callable[..., T], *arguments: object, **settings: ob
     solver. It runs in another thread only inside `defer_interrupt` and if its first argument is a
     large array; after a Ctrl-C that thread is left to finish by itself.
 
-    `work`: must not read what the caller changes afterwards; `*arguments`, `**settings`: passed to
-    ``work``.
+    ``work`` must not read what the caller changes afterwards.
     """
     is_deferred = signal.getsignal(signal.SIGINT) is _remember
     small = bool(arguments) and getattr(arguments[0], "size", _LARGE) < _LARGE

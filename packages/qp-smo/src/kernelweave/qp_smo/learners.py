@@ -164,8 +164,6 @@ class BoxLearner(ABC):
         - `errors` of shape (t,) or (t, n): bounds of the error of the entries of each row of
           ``values``, or of each
         - `sample_weight` of shape (n,)
-
-        Returns `upper`; `intercept` of shape (t,): the best one at the values of each task.
         """
         self.validate()
         rows = np.atleast_2d(np.asarray(targets, dtype=np.float64))

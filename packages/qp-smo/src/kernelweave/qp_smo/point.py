@@ -31,8 +31,6 @@ def product(K: KernelArray, u: FloatArray) -> tuple[FloatArray, FloatArray, int,
 
     Blocks of about √m rows are summed before they are added, so a term passes through at most
     ``√m + m / √m`` roundings, in whatever order a block is summed.
-
-    `K` of shape (n, n); `u` of shape (n,).
     """
     rows = np.flatnonzero(u)
     m = rows.size

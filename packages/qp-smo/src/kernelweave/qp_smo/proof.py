@@ -151,8 +151,7 @@ def proof_of(
 ) -> Proof:
     """Return a proof of bounds, each moved outwards by what rounding may take.
 
-    `sizes`: of the rows and of the kernels or columns; `parameters`: of the set; `lines`: after
-    those of the tasks; `counts`: of cuts and leaves.
+    `sizes` are those of the rows and of the kernels or columns, `counts` those of cuts and leaves.
     """
     lower, upper = bounds[0] - SLACK * abs(bounds[0]), bounds[1] + SLACK * abs(bounds[1])
     head: Line = {"format": "kernelweave-proof 1", "set": kind, "degree": 1}

@@ -127,7 +127,7 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
     huge, pairs crawl along a direction of no curvature towards bounds that they would not reach
     within ``max_iter``: such a run ends early.
 
-    `u`, `f` of shape (n,): a point of the box with ``Σu = 0``, and ``Ku``; u is changed in place.
+    ``f`` is ``Ku``; u is changed in place.
     """
     n = u.size
     diag = problem.diagonal

@@ -111,9 +111,7 @@ def _newton(
 ) -> tuple[FloatArray, float, F, int]:
     """Minimise ½uᵀKu + ½ Σ (1/Rᵢ) max(0, 1 − yᵢ(f + b)ᵢ)², f = Ku, by ridge solves.
 
-    - `ridge_on`: solves the ridge problem on some samples
-    - `noise`, `y` of shape (n,): R, positive, and ±1, both present
-    - `active` of shape (n,): samples expected to have a loss, to start from
+    ``ridge_on`` solves the ridge problem on some samples; ``active`` are those to start from.
 
     Returns u of shape (n,), feasible: Σu = 0 exactly, u∘y ≥ 0; b; the factorisation of the last
     active set; the number of ridge solves.

@@ -44,10 +44,7 @@ class Factorisation:
     ones: FloatArray | None
 
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return u of shape (T, k) and b of shape (T,) with (K + R)u = y − b, Σu = 0.
-
-        `targets` of shape (T, k): y.
-        """
+        """Return u of shape (T, k) and b of shape (T,) with (K + R)u = y − b, Σu = 0."""
         from scipy.linalg import cho_solve
 
         u: FloatArray = np.asarray(cho_solve(self.cholesky, targets.T)).T
@@ -59,8 +56,7 @@ class Factorisation:
     def curvature(self, G: FloatArray) -> FloatArray:
         """Return Σₜ Gₜ M Gₜᵀ, M the inverse of K + R on the cone's subspace.
 
-        `G` of shape (p, T, k): one row per kernel and task. Returns shape (p, p): symmetric,
-        positive semidefinite. Cost: pTk² flops.
+        G of shape (p, T, k) has one row per kernel and task. Cost: pTk² flops.
         """
         from scipy.linalg import solve_triangular
 
@@ -163,10 +159,7 @@ class BoundedGram:
 
     @classmethod
     def exact(cls, K: npt.ArrayLike) -> BoundedGram:
-        """Return a matrix that is the problem itself, not the result of a computation.
-
-        `K` of shape (n, n): symmetric, positive semidefinite.
-        """
+        """Return a matrix that is the problem itself, not the result of a computation."""
         array = np.ascontiguousarray(K, dtype=np.float64)
         return cls(array, *entry_bound(array))
 

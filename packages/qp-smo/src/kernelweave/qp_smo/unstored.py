@@ -160,8 +160,8 @@ def descend(
     SVM", ICML 2008) with the sum of u held to 0 by a multiplier and its square. Samples that a
     look at all of them finds stuck at a bound are left out until the next.
 
-    `problem`: whose K is an `UnstoredKernel` of a `LowRankOperator`; `start` of shape (n,). Returns
-    `u` of shape (n,); `n_iter`: samples visited.
+    K is an `UnstoredKernel` of a `LowRankOperator`. Beside the point stands how many samples were
+    visited.
     """
     kernel: Any = problem.K
     gram: LowRankOperator = kernel.entries
@@ -216,8 +216,6 @@ def solve_by_blocks(problem: BoxProblem, start: FloatArray | None, budget: Budge
 
     A block is solved to a tenth of the violation seen before it. Cost of a block of b samples: its
     new rows, ``b`` entries each, ``n b`` entries for the gradient, and the steps of SMO inside.
-
-    `problem`: whose K is an `UnstoredKernel`; `start` of shape (n,).
     """
     kernel = problem.K
     assert isinstance(kernel, UnstoredKernel)

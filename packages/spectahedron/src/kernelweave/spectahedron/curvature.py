@@ -130,9 +130,6 @@ def idle_directions(U: Matrix) -> Matrix:
     U itself, which the normalisation undoes, and UA for skew A: P does not see a rotation of the
     columns. The gradient has no part in them but the Hessian, off the optimum, couples them to the
     others: a minimiser of the whole model takes long steps there whatever the gap.
-
-    `U` of shape (n_P, r): of norm one. Returns shape (n_P r, 1 + r (r − 1)/2 at most): entries row
-    by row.
     """
     left, sizes, right = np.linalg.svd(U, full_matrices=False)
     found = [U.ravel()]

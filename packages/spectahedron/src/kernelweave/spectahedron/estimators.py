@@ -249,10 +249,7 @@ def scale_features(estimator: PositiveMatrixKernel, X: Points) -> FloatArray:
 def in_absolute_units(
     estimator: PositiveMatrixKernel, X: Points, targets: FloatArray, weight: FloatArray
 ) -> dict[str, float | str]:
-    """Return the parameters in absolute units, which do not depend on the part of the samples.
-
-    `targets` of shape (n_tasks, n_samples).
-    """
+    """Return the parameters in absolute units, which do not depend on the part of the samples."""
     scaled = scale_features(estimator, X)
     mass = None if (weight == 1.0).all() else weight
     learner = _learner_of(estimator, family_of(estimator, scaled), scaled, targets, mass)

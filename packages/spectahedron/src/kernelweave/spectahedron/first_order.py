@@ -77,11 +77,7 @@ class FrankWolfeSearch(SpectahedronSearch):
         random_state: np.random.RandomState,
         settings: FrankWolfe = settings,
     ) -> None:
-        """Start at the best atom for a balanced α.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
-        """
+        """Start at the best atom for a balanced α."""
         self.settings = settings
         self.oracle = oracle = SpectahedronOracle(problem, settings.dtype)
         u = balanced_direction(oracle.targets, problem.sample_weight, problem.learner.name)
@@ -221,10 +217,7 @@ class PrimalDualPath(SpectahedronSearch):
     def __init__(
         self, oracle: SpectahedronOracle, P: Matrix, solution: Solution, certify_every: int
     ) -> None:
-        """Begin at a P and the learner's solution there, which prove the first bounds.
-
-        `P` of shape (n_P, n_P); `certify_every`: steps from one proof of the bounds to the next.
-        """
+        """Begin at a P and the learner's solution there, which prove the first bounds."""
         self.oracle, self.certify_every = oracle, certify_every
         self.metric = oracle.gram(np.eye(oracle.n_P))
         self.P = self.parameters = self._restart_P = P
@@ -336,11 +329,7 @@ class PrimalDualSearch(PrimalDualPath):
         random_state: np.random.RandomState,
         settings: AcceleratedPrimalDual = settings,
     ) -> None:
-        """Start at P = I and the learner's solution there.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
-        """
+        """Start at P = I and the learner's solution there."""
         self.settings = settings
         oracle = SpectahedronOracle(problem, settings.dtype, n_grams=2)
         P = np.eye(oracle.n_P)
@@ -365,11 +354,7 @@ class HybridSearch:
         random_state: np.random.RandomState,
         settings: Hybrid = settings,
     ) -> None:
-        """Start Frank-Wolfe.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
-        """
+        """Start Frank-Wolfe."""
         self.settings = settings
         first = FrankWolfeSearch(problem, random_state, FrankWolfe(dtype=settings.dtype))
         self.stage: FrankWolfeSearch | PrimalDualPath = first

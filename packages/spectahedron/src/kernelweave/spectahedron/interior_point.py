@@ -169,10 +169,6 @@ class InteriorPointSearch(InteriorPath):
         random_state: np.random.RandomState,
         settings: InteriorPoint = settings,
     ) -> None:
-        """Start on an oracle of its own.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
-        """
+        """Start on an oracle of its own."""
         self.settings = settings
         super().__init__(SpectahedronOracle(problem, settings.dtype, n_grams=2))

@@ -95,11 +95,7 @@ class LowRankSearch(SpectahedronSearch):
         random_state: np.random.RandomState,
         settings: LowRank = settings,
     ) -> None:
-        """Start at the leading eigenvectors of D for a balanced α.
-
-        `problem`: with a positive-matrix family and a spectahedron; `random_state`: unused: the
-        method is deterministic.
-        """
+        """Start at the leading eigenvectors of D for a balanced α."""
         self.settings = settings
         stored = grams_are_stored(problem, settings.dtype, settings.gram)
         self.oracle = oracle = SpectahedronOracle(problem, settings.dtype, n_grams=1, stored=stored)
@@ -413,9 +409,6 @@ def coarse_factor(
 
     The part is a fifth of the samples, at least 500, which begins at a part of its own where it is
     large too.
-
-    `solve`: of a part, roughly; `problem`: of more than 500 samples; `settings`: of the whole
-    problem: the precision, and the columns of the first factor.
     """
     part = part_of(problem, max(_PART, problem.n_samples // _SHRINK))
     start = solve(part, replace(settings, rescue=False, start=None))

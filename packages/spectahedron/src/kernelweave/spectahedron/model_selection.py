@@ -60,8 +60,7 @@ _SEVERAL = 'A number, or several to choose among; ``"cv"`` is'
 def grid_ends(settings: list[Setting], chosen: Setting) -> dict[str, str]:
     """Return which parameters of a setting are the smallest or the largest of their grid.
 
-    `settings`: a product of grids, where that of C may depend on the other parameters; `chosen`:
-    one of them. Returns: ``"smallest"`` or ``"largest"`` by name. A grid of one value has no ends.
+    They are ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
     """
     found = {}
     others = {name: value for name, value in chosen.items() if name != "C"}

@@ -150,9 +150,6 @@ def start(
     For classes v is small, so that K u is. For numbers v is the middle of its interval, where u
     vanishes whatever C is: from a small v the steps to a large C stay short, and where K is rank
     deficient the path is never found. Far beyond what u can use the middle is not followed.
-
-    `K` of shape (n_samples, n_samples): scaled Gram matrix of S = I/p; `half_moment`: u ↦ ½ c D(u),
-    of order p; `order`: p.
     """
     reach = max(1.0, float(np.abs(parts.gain).max()))
     diagonal = max(float(np.diagonal(K).mean()), _TINY)

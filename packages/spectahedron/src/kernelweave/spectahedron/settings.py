@@ -60,8 +60,6 @@ def dual_coef_at_new_penalty(dual_coef: Matrix, old: float, new: float) -> Matri
     """Return dual coefficients to start from when C changes from ``old`` to ``new``.
 
     Coefficients at the bound ±old move to ±new; the others are clipped to [−new, new].
-
-    `dual_coef` of shape (n_tasks, n_samples): signed, each in [−old, old].
     """
     size = np.abs(dual_coef)
     moved = np.where(size >= (1.0 - 1e-6) * old, new, np.minimum(size, new))

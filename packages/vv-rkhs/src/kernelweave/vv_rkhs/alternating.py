@@ -74,11 +74,7 @@ class BlockDescentSearch(SeparableSearch):
         random_state: np.random.RandomState,
         settings: BlockDescent = settings,
     ) -> None:
-        """Evaluate the start: even weights, L = (τ/n) I.
-
-        `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`;
-        `random_state`: unused: the method is deterministic.
-        """
+        """Evaluate the start: even weights, L = (τ/n) I."""
         self.settings, tol = settings, settings.stationarity_tol
         self.stationarity_tol = 1e-5 if tol is None else tol
         self.prepared = prepare_problem(problem, dtype=settings.dtype, method=settings.method)
@@ -145,11 +141,7 @@ class OutputKernelSearch(SeparableSearch):
         random_state: np.random.RandomState,
         settings: OutputKernelLearning = settings,
     ) -> None:
-        """Start at L = I.
-
-        `problem`: with a dictionary, vector-valued least squares and `FrobeniusOutputKernels`;
-        `random_state`: unused: the method is deterministic.
-        """
+        """Start at L = I."""
         problem.constraint.validate()
         self.settings = settings
         self.objective = objective_of(

@@ -42,11 +42,7 @@ def rescale_directions(C: Matrix, B: Matrix, Y: Matrix, ridge: float, tau: float
     wⱼ = min(pⱼ/(r qⱼ), s/√bⱼ): concave in s, with its maximum in closed form between any two of the
     s at which a weight reaches its unconstrained best pⱼ/(r qⱼ).
 
-    - `C`, `Y` of shape (l, n): multipliers and targets
-    - `B` of shape (n, n): Cᵀ K C, symmetric
-    - `ridge`, `tau`: r and τ
-
-    Returns shape (l, n). Costs 9 n³ + 6 l n² flops.
+    Costs 9 n³ + 6 l n² flops.
     """
     b, V = np.linalg.eigh(B)
     tiny = max(1e-14 * float(b[-1]), 1e-300)

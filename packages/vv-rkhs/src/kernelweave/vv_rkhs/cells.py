@@ -153,10 +153,7 @@ class CellLeaveOneOut:
         ]
 
     def errors(self, Y: Matrix, ridge: float) -> Matrix:
-        """Return errors times the roots of the weights; 0 at gaps, and where not looked at.
-
-        `Y` of shape (n_samples, n_outputs): targets times these roots.
-        """
+        """Return errors times the roots of the weights; 0 at gaps, and where not looked at."""
         out = np.zeros_like(Y)
         for each, part in self.parts:
             at = np.ix_(each.rows, each.outputs)

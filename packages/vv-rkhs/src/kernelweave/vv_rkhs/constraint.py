@@ -156,10 +156,7 @@ class SeparableKernels:
         return float(n_outputs) if self.tau is None else float(self.tau)
 
     def penalty(self, parameters: SeparableKernel) -> float:
-        """Return ½ω(η), what the objective charges for a kernel; nothing for fixed weights.
-
-        `parameters`: the kernel.
-        """
+        """Return ½ω(η), what the objective charges for a kernel; nothing for fixed weights."""
         if not self.learn_input:
             return 0.0
         return 0.5 * float(self.regulariser.value(np.asarray(parameters.weights)))
@@ -186,8 +183,5 @@ class FrobeniusOutputKernels(Value):
     )
 
     def penalty(self, parameters: SeparableKernel) -> float:
-        """Return ρ‖L‖², what the objective charges for a kernel.
-
-        `parameters`: the kernel.
-        """
+        """Return ρ‖L‖², what the objective charges for a kernel."""
         return self.rho * float(np.vdot(parameters.output_kernel, parameters.output_kernel))

@@ -107,8 +107,7 @@ class PrecomputedFamily:
     def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> PrecomputedFamily:
         """Return the family of the samples at positions X.
 
-        `X` of shape (n_samples, 1): positions; `dtype`: ignored: the matrices keep theirs. Itself
-        where X is 0, 1, …, n − 1; a copy of the matrices of fewer samples otherwise. Raises
+        Itself where they are 0, 1, …, n − 1; else a copy of the matrices, of their own type. Raises
         ValueError if a position is none of the samples.
         """
         rows = _positions(X, self.n_samples)

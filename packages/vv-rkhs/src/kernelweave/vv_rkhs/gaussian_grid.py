@@ -52,9 +52,7 @@ class GaussianGrid:
     def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> FittedGrid:
         """Return the grid on training points.
 
-        `X` of shape (n_samples, n_features): points; `dtype`: ignored: nothing is stored. Ready for
-        sums and inner products. Raises ValueError if γ₀ is not a positive number or the number of
-        widths no positive integer.
+        Nothing is stored. Raises ValueError if γ₀ or the number of widths is not positive.
         """
         POSITIVE.check("gamma", self.gamma)
         COUNT.check("n_widths", self.n_widths)

@@ -28,8 +28,7 @@ class LeaveOneOut:
     def errors(self, Y: Matrix, ridge: float, L: npt.ArrayLike | None = None) -> Matrix:
         """Return yᵢ − f₋ᵢ(xᵢ), f₋ᵢ being fitted without sample i, shape (n_samples, n_outputs).
 
-        `Y` of shape (n_samples, n_outputs): targets; `ridge`: λ times the number of samples; `L` of
-        shape (n_outputs, n_outputs): output kernel, the identity by default.
+        ``ridge`` is λ times the number of samples; L is the identity by default.
         """
         rho, V = np.ones(1), None  # one column serves all outputs
         if L is not None:

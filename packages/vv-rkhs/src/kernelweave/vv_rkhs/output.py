@@ -12,11 +12,7 @@ from scipy.linalg import eigh
 
 
 def project_output_kernel(L: Matrix, tau: float) -> Matrix:
-    """Return the nearest matrix of {L ⪰ 0, tr L ≤ τ} in the Frobenius norm.
-
-    `L` of shape (n_outputs, n_outputs): its symmetric part is projected; `tau`: bound on the trace,
-    > 0. Returns shape (n_outputs, n_outputs): the projection.
-    """
+    """Return the nearest matrix of {L ⪰ 0, tr L ≤ τ} in the Frobenius norm."""
     values, vectors = eigh(0.5 * (L + L.T), check_finite=False)
     kept = np.maximum(values, 0.0)
     if kept.sum() > tau:

@@ -83,11 +83,7 @@ class SpectralGradientSearch(SeparableSearch):
         random_state: np.random.RandomState,
         settings: SpectralGradient = settings,
     ) -> None:
-        """Evaluate the start.
-
-        `problem`: with a dictionary, vector-valued least squares and `SeparableKernels`;
-        `random_state`: unused: the method is deterministic.
-        """
+        """Evaluate the start."""
         self.settings, self.inner_tol = settings, settings.inner_tol
         tol = settings.stationarity_tol
         self.stationarity_tol = 1e-6 if tol is None else tol
@@ -271,9 +267,7 @@ def first_output_root(B: Matrix) -> Matrix:
     where J falls like −log ρ, of ½ where it falls like 1/ρ: ¾ lies between. Eigenvalues far below
     the largest are raised, as R never regains a direction that it has lost.
 
-    `B` of shape (n_outputs, n_outputs): Cᵀ K C, symmetric positive semidefinite up to rounding.
-    Returns shape (n_outputs, n_outputs): the root, symmetric positive definite; the identity for B
-    = 0.
+    The identity for B = 0.
     """
     values, vectors = np.linalg.eigh(B)
     if not values[-1] > 0.0:

@@ -115,8 +115,6 @@ def default_dictionary(X: FloatArray) -> KernelDictionary:
     Widths follow the spread of the points. Polynomials are left out: far from the training points,
     where a column that is nearly constant among them puts a new one, they grow with a power of the
     distance.
-
-    `X` of shape (n_samples, n_features): training points.
     """
     square, plain = float(X.var(axis=0).sum()) or 1.0, float(X.std(axis=0).sum()) or 1.0
     gaussians = [RBF(gamma=width / square) for width in (0.03, 0.1, 0.3, 1.0, 3.0)]

@@ -194,7 +194,7 @@ class Oracle:
     def evaluate(self, mu: FloatArray) -> Evaluation:
         """Return value, gradient and bounds at one μ, by one solve of the learner.
 
-        `mu` of shape (p,): kernel weights, nonnegative. Cost: n³/3 + 4pn² flops for ridge.
+        Cost: n³/3 + 4pn² flops for ridge.
         """
         L = self.combination(mu)
         solution, value = self._solve(mu, L)
@@ -238,8 +238,7 @@ class Oracle:
         The margin also covers Gram matrices that are positive semidefinite only up to the
         rounding of their entries.
 
-        `u` of shape (T, n): dual point; `mu` of shape (p,): kernel weights, nonnegative. Returns
-        shape (p,): nonnegative. Cost: p(2T + 1)n² flops.
+        Cost: p(2T + 1)n² flops.
         """
         d, mass = self.degree, np.abs(u)
         power, columns = self.combination(mu) ** (d - 1), np.ascontiguousarray(u.T)
@@ -256,8 +255,7 @@ class Oracle:
     def apply(self, u: FloatArray, mu: FloatArray) -> Products:
         """Return Σ μₖKₖ applied to u kernel by kernel, so that it suffers no rounding of its own.
 
-        `u` of shape (T, n): dual point; `mu` of shape (p,): kernel weights. With ``images`` and
-        ``v``. Cost: 2pTn² flops.
+        Cost: 2pTn² flops.
         """
         p, (n_tasks, n) = self.n_kernels, u.shape
         images, mass = self._images(u), np.abs(u)

@@ -147,13 +147,6 @@ class LqBall(Value):
         In s = t^r, r = max(q, d), uᵀK^{∘d}u is concave, so it lies below its tangent at any t > 0,
         whose largest value over {s ≥ 0, Σs ≤ 1} is
         T = Σ wₖ(μₖ/d − Λtₖ/r) + (Λ/r) max wₖ tₖ^{1−r}, all of whose terms grow with w.
-
-        - `solution`: with u
-        - `w` of shape (p,): upper ends of ∂(uᵀK^{∘d}u)/∂μ at the weights of t
-        - `t` of shape (p,): positive
-        - `degree`: d ≥ 2
-
-        The bound, at least 0.
         """
         r = self._exponent(degree)
         share = self.weights(t) * (1.0 / degree - 1.0 / r) + self.centers(len(t)) / r
@@ -229,13 +222,6 @@ class Orthant(Value):
 
         In μ² the products of two kernels are concave and of degree 1, so uᵀK_μ^{∘2}u is at most
         Σ μₖ² max wₖ/(2tₖ), which the penalty covers for su with ½s² max wₖ/(2tₖ) ≤ β.
-
-        - `solution`: with u
-        - `w` of shape (p,): upper ends of ∂(uᵀK^{∘2}u)/∂μ at the weights t
-        - `t` of shape (p,): positive
-        - `degree`: d ≥ 2
-
-        The bound, at least 0.
         """
         if degree > 2:
             return 0.0

@@ -144,8 +144,7 @@ def is_missing(cell: object) -> bool:
 def are_codes(labels: Iterable[str]) -> bool:
     """Whether texts are codes such as 01067, and no numbers.
 
-    `labels`: the different ones. Returns: True where all are digits, and a zero leads one that is
-    as long as another, or the only one.
+    True where all are digits, and a zero leads one that is as long as another, or the only one.
     """
     known = list(labels)
     if not all(map(_DIGITS.fullmatch, known)):

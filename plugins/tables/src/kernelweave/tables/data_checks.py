@@ -168,12 +168,7 @@ def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
 
 
 def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]:
-    """Return a sentence where rows of a test are among those learned from.
-
-    - `table`: learned from
-    - `other`: the test
-    - `columns`: which tell rows apart, the target among them
-    """
+    """Return a sentence where rows of a test are among those learned from."""
     names = [name for name in columns if name in table.columns and name in other.columns]
     known, asked = _fingerprints(table.frame[names]), _fingerprints(other.frame[names])
     n_shared = int(np.isin(asked, known).sum())

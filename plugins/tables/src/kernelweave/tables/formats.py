@@ -103,8 +103,7 @@ def read_excel(
 def read_statistics(path: Path, source: str) -> Table:
     """Read a file of Stata, SAS or SPSS; labelled values become their labels.
 
-    `path`: the file, its ending says which; `source`: what messages call it. Raises TableError if
-    it is damaged, or a file of SPSS and pyreadstat is missing.
+    Raises TableError if it is damaged, or a file of SPSS and pyreadstat is missing.
     """
     ending = path.suffix.lower()
     read: Any = {".dta": pd.read_stata, ".sav": pd.read_spss, ".zsav": pd.read_spss}.get(ending)
@@ -122,8 +121,8 @@ def read_statistics(path: Path, source: str) -> Table:
 def read_json(content: bytes, source: str) -> Table:
     """Read JSON lines, an object each, or one list of objects.
 
-    `content`: UTF-8 text; `source`: what messages call it. Returns: what an object lacks is
-    missing; of objects inside a column, each entry is a column, such as ``user.age``.
+    What an object lacks is missing; of objects inside a column, each entry is a column, such as
+    ``user.age``.
     """
     text = content.decode("utf-8-sig", errors="replace")
     lines = {i: line for i, line in enumerate(text.splitlines(), 1) if line.strip()}
@@ -195,8 +194,7 @@ def _end_of_rows(sheet: pd.DataFrame, filled: npt.NDArray[np.intp]) -> int:
 def read_libsvm(content: bytes, source: str) -> Table:
     """Read LIBSVM: a label and index:value pairs a line; what is absent is zero.
 
-    `content`: the text; `source`: what messages call it. Returns: dense, with column ``"target"``;
-    features are named by their index in the file, and one that it never mentions is zero.
+    The table is dense, with column ``"target"``; features are named by their index in the file.
     """
     from scipy.sparse import csr_matrix
     from sklearn.datasets import load_svmlight_file

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     """Return the columns of a table.
 
-    `X` of shape (n_rows, n_columns): a pandas, polars or pyarrow table, an array or lists, or a
-    sparse matrix, which is made dense within the memory limit; `estimator`: in whose name
-    scikit-learn's messages speak. Raises ValueError if the shape is wrong, nothing is there, two
-    columns share a name, or numbers are complex; TypeError if a column holds what is no number,
-    word or date, or X is no table; MemoryBudgetError if a sparse matrix is too large.
+    A sparse matrix is made dense within the memory limit. Raises ValueError if the shape is wrong,
+    nothing is there, two columns share a name, or numbers are complex; TypeError if a column holds
+    what is no number, word or date, or X is no table; MemoryBudgetError if a sparse matrix is too
+    large.
     """
     import narwhals.stable.v2 as nw
     from scipy import sparse

@@ -50,11 +50,7 @@ _COMMON = ("classes_", "estimators_", "kernel_names_", "n_iter_")
 
 
 def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Index]]:
-    """Return rows and 0/1 labels of each subproblem, 1 for the class or the second of a pair.
-
-    `codes` of shape (n_samples,): class indices; `n_classes`: their number; `scheme` in {"ovr",
-    "ovo"}: which subproblems. In the order of the classes or pairs.
-    """
+    """Return rows and 0/1 labels of each subproblem, 1 for the class or the second of a pair."""
     everything = np.arange(codes.size)
     if scheme == "ovr":
         return [(everything, (codes == c).astype(np.intp)) for c in range(n_classes)]
@@ -204,8 +200,7 @@ def class_weights(
 def column_of(X: object, given: object, argument: str, n_samples: int) -> Labels:
     """Return the values of a column of X, shape (n_samples,), or those given.
 
-    `given`: the column's name, or a value a sample; `argument`: what the user calls it. Raises
-    ValueError if there is no such column, or another number of values.
+    Raises ValueError if there is no such column, or another number of values than samples.
     """
     if isinstance(given, str):
         names = _get_feature_names(X)
@@ -327,10 +322,7 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
 
 def refuse_rare(labels: Labels, codes: Index, weight: FloatArray) -> None:
-    """Raise ValueError where a class has one row, which no fold can hold out.
-
-    `labels`: of the classes; `codes` of shape (n_samples,): places in them; `weight` likewise.
-    """
+    """Raise ValueError where a class has one row, which no fold can hold out."""
     counts = np.bincount(codes[weight > 0])
     if counts.min() < 2:
         rare = labels.tolist()[int(counts.argmin())]

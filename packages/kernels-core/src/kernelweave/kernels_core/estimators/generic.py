@@ -100,10 +100,7 @@ class _ByName(KernelEstimator):
         return family, learner, constraint
 
     def _part_name(self, spec: AlgorithmSpec, role: str, group: str) -> str:
-        """Return the name of the given part of a role, else of the first that fits.
-
-        `group`: where parts of that role are registered.
-        """
+        """Return the name of the given part of a role, else of the first that fits."""
         given = getattr(self, role)
         if given is not None:
             return str(getattr(given, "name", given))

@@ -52,8 +52,7 @@ class Samples:
     def to_original_rows(self, values: FloatArray) -> FloatArray:
         """Divide values of merged rows among the original samples, in proportion to their weights.
 
-        `values` of shape (n_tasks, n_merged). Returns shape (n_tasks, n_samples), with zeros where
-        the weight is zero.
+        Samples of weight 0 get 0.
         """
         result = np.zeros((values.shape[0], len(self.owner)))
         kept = self.owner >= 0

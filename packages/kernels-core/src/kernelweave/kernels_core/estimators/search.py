@@ -55,10 +55,7 @@ T = TypeVar("T", bound=float)
 
 
 def one_or_several(rule: Rule) -> Rule:
-    """Return the rule for a number, several to choose among, or ``"cv"``.
-
-    `rule`: of each number. A wrong number is refused in the words of ``rule``.
-    """
+    """Return the rule for a number, several to choose among, or ``"cv"``."""
 
     def is_several(value: Any) -> bool:
         if isinstance(value, str):
@@ -154,10 +151,7 @@ class CrossValidatedEstimator(KernelEstimator):
     def scores(
         self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
     ) -> Scores:
-        """Return the scores of candidates, each fitted anew: what paths and warm starts replace.
-
-        `data`: the samples that count.
-        """
+        """Return the scores of candidates, each fitted anew: what paths and warm starts replace."""
         return score_settings(settings, folds, fold_fits(self, data, folds), score)
 
     def take(self, setting: Setting, data: Data) -> None:

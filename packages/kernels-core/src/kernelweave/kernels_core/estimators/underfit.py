@@ -87,11 +87,7 @@ def _some(X: Rows, rows: Index) -> Any:
 def doubt_numbers(
     y: FloatArray, predicted: FloatArray, weight: FloatArray, judged: Judged
 ) -> UnderfitWarning | None:
-    """Return the warning that R² is too low in every output that varies, if it is.
-
-    `y`, `predicted` of shape (n_samples,) or (n_samples, n_outputs); `weight` likewise, or of shape
-    (n_samples,).
-    """
+    """Return the warning that R² is too low in every output that varies, if it is."""
     columns = (len(weight), -1)
     y, predicted = np.reshape(y, columns), np.reshape(np.asarray(predicted), columns)
     mass = np.broadcast_to(np.reshape(weight, columns), y.shape)
@@ -110,10 +106,7 @@ def doubt_numbers(
 def doubt_classes(
     codes: Index, right: NDArray[np.bool_], weight: FloatArray, judged: Judged
 ) -> UnderfitWarning | None:
-    """Return the warning that fewer labels are right than the most frequent class has, if so.
-
-    `codes` of shape (n_samples,): places of the true classes; `right`, `weight` likewise.
-    """
+    """Return the warning that fewer labels are right than the most frequent class has, if so."""
     share = weight / weight.sum()
     most, accuracy = float(np.bincount(codes, weights=share).max()), float(share[right].sum())
     # sums of weights are rounded

@@ -215,10 +215,7 @@ def interval_means(low: Float, high: Float, top: int) -> Float:
 
 
 def box_moments(tables: TessellatedTables, low: Float, high: Float) -> Float:
-    """Return ``T_g(low, high)`` for every g of the tables.
-
-    `low`, `high` of shape (m, n). Returns shape (n_g, m).
-    """
+    """Return ``T_g(low, high)`` for every g of the tables."""
     means = interval_means(low, high, 2 * tables.z_degree)
     return _product_moments(tables, np.prod(high - low, axis=1), means)
 

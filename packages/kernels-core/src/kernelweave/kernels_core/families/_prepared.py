@@ -184,11 +184,7 @@ class PreparedTessellated(BoundSamples):
         return float(np.prod(self._box.upper - self._box.lower))
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
-        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
-
-        `v` of shape (n_P,); `out` of shape (m, m): written to and returned; a new array costs page
-        faults on top of the arithmetic. Returns shape (m, m).
-        """
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``."""
         v = vector(v, self.n_P, "v")
         out = self._output(out)
         wide = self._wide(out)
@@ -199,11 +195,7 @@ class PreparedTessellated(BoundSamples):
         return self._narrow(wide, out)
 
     def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
-        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low.
-
-        `P` of shape (n_P, n_P); `out` of shape (m, m): written to and returned. Returns shape (m,
-        m).
-        """
+        """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low."""
         P = matrix(P, self.n_P)
         factors = factors_of(P)
         out = self._output(out)
@@ -235,17 +227,13 @@ class PreparedTessellated(BoundSamples):
         return out
 
     def unstored(self, P: ArrayLike) -> Operator:
-        """Return the Gram matrix of one P as an object that computes entries and products.
-
-        `P` of shape (n_P, n_P).
-        """
+        """Return the Gram matrix of one P as an object that computes entries and products."""
         return GeneralOperator(self._box, self._X, matrix(P, self.n_P))
 
     def moment(self, W: ArrayLike) -> NDArray[np.float64]:
         """Return ``D = Σₜ Σₖₗ Wₜₖ Wₜₗ G(xₖ, xₗ)``; samples of weight 0 cost nothing.
 
-        `W` of shape (m,) or (t, m): signed weights, for a classifier ``yₖαₖ``; one row per
-        subproblem. Returns shape (n_P, n_P).
+        W is (m,) or (t, m), one row per subproblem: for a classifier ``yₖαₖ``.
         """
         return _moments.moment(self._box, self._X, rows(W, self.n_samples))
 
@@ -265,8 +253,6 @@ class PreparedTessellated(BoundSamples):
         cancel cost nothing. The spectral norm of the error is at most the smaller of the
         Frobenius norm and the largest row sum of the entrywise bound. Underflow is not
         accounted for.
-
-        `W` of shape (m,) or (t, m).
         """
         return _moments.moment_error(self._box, self._X, rows(W, self.n_samples))
 
@@ -275,9 +261,7 @@ class PreparedTessellated(BoundSamples):
     ) -> NDArray[np.float64]:
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
 
-        `w` of shape (m,); `U` of shape (n_P, r); `samples` of shape (s,): which k; each must have a
-        weight other than 0. Returns shape (s, n_P, r). Raises ValueError if one of ``samples`` has
-        weight 0.
+        Raises ValueError if one of ``samples``, which says which k, has the weight 0.
         """
         w, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
         chosen = np.asarray(samples, dtype=np.intp)
@@ -298,9 +282,6 @@ class PreparedAffine(PreparedTessellated):
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
 
         m²/2·(8n + 12) flops, and nothing of the size of a Gram matrix beside the result.
-
-        `v` of shape (n_P,); `out` of shape (m, m): written to and returned; a new array costs page
-        faults on top of the arithmetic. Returns shape (m, m).
         """
         v = vector(v, self.n_P, "v")
         out = self._output(out)
@@ -314,10 +295,7 @@ class PreparedAffine(PreparedTessellated):
         return AffineSum(self._box, self._X, factors, self._units, self._power)
 
     def unstored(self, P: ArrayLike) -> Operator:
-        """Return the Gram matrix of one P as an object that computes entries and products.
-
-        `P` of shape (n_P, n_P).
-        """
+        """Return the Gram matrix of one P as an object that computes entries and products."""
         P = matrix(P, self.n_P)
         factors = factors_of(P)
         return GeneralOperator(self._box, self._X, P) if factors is None else self._sum(factors)
@@ -329,9 +307,7 @@ class PreparedAffine(PreparedTessellated):
         volume of the box: here the volume multiplies only sums that have cancelled. Costs
         m s n (4f + 5) flops for s samples of nonzero weight, and stores no Gram matrix.
 
-        `factors` of shape (f, n_P): rows v; `W` of shape (m,) or (t, m): the weights of each task
-        sum to exactly 0. Returns `values`, `error` of shape (t, m). Raises ValueError if the
-        weights of a task do not sum to 0.
+        Raises ValueError if the weights of a task do not sum to exactly 0.
         """
         weights = rows(W, self.n_samples)
         for t, w in enumerate(weights):

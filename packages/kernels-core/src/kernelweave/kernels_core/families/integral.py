@@ -126,7 +126,6 @@ class IntegralFamily(OwnFamily):
     def features(self, X: ArrayLike, n_nodes: int | None = None) -> Float:
         """Return N at the nodes times the root of their weights, shape (m, n_nodes**d, n_P).
 
-        `X` of shape (m, n_features); `n_nodes`: in each dimension, in place of the family's own.
         Raises MemoryBudgetError if they do not fit.
         """
         array, count = samples(X, None), self.n_nodes if n_nodes is None else n_nodes
@@ -238,9 +237,6 @@ class PreparedIntegral(BoundSamples):
 
         The error is a bound on the rounding, plus ``ε/(1 − ε) (|K|(|P|)|wₜ|)ₖ``, |K| of the values
         |N|, for an ``integral_error`` of ε, else the change from fewer nodes.
-
-        `P` of shape (n_P, n_P): symmetric positive semidefinite; `W` of shape (m,) or (t, m).
-        Returns shape (t, m) each.
         """
         array, matrix_ = rows(W, self.n_samples), matrix(P, self.n_P)
         values = _products(self._F, matrix_, array)

@@ -29,9 +29,8 @@ def fill_pairs(
 ) -> Block:
     """Return K with ``K[r, c] = rule(r, c)``; with ``n_y=None`` the lower half is mirrored.
 
-    `n_x`, `n_y`: rows and columns; ``n_y=None`` states that rule is symmetric and K is square;
-    `rule`: ``rule(rows, columns)`` returns the block of these two slices; it may be overwritten;
-    `dtype`: type of K. Returns shape (n_x, n_y or n_x): exactly symmetric when ``n_y`` is None.
+    ``rule(rows, columns)`` returns the block of two slices, which may be overwritten; without
+    ``n_y`` it is symmetric.
     """
     K = np.empty((n_x, n_x if n_y is None else n_y), dtype=dtype)
     for rows in row_blocks(n_x, K.shape[1], _FOR_BLAS):
@@ -67,10 +66,7 @@ def largest(K: Block) -> float:
 
 
 def inner(X: Points, Y: Points | None) -> Block:
-    """Return X Yᵀ as a dense array, exactly symmetric for ``Y=None``.
-
-    `X`, `Y` of shape (n_x, p). Returns shape (n_x, n_y).
-    """
+    """Return X Yᵀ as a dense array, exactly symmetric for ``Y=None``."""
     # dense and the same array twice: BLAS computes one triangle and mirrors it
     K = X @ (X if Y is None else Y).T
     return np.ascontiguousarray(K.toarray() if is_sparse(K) else K)

@@ -251,10 +251,7 @@ def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = Fa
 def check_once(name: str, check: Callable[[RealArray], None], X: object, grams: RealArray) -> None:
     """Call ``check(grams)``, unless X remembers that it passed on these samples or more.
 
-    - `name`: of the check, which every principal part of what passes it passes too
-    - `check`: raises where a matrix is not as it should be
-    - `X`: only the former remember
-    - `grams` of shape (q, n, n): the matrices of X
+    What passes the check passes it in every principal part.
     """
     if not isinstance(X, PrecomputedGrams):
         check(grams)
@@ -306,8 +303,7 @@ class PrecomputedKernel:
     def __call__(self, X: Rows) -> FloatArray:
         """Return the combined matrix, (n_x, n_train); only matrices of nonzero weight are read.
 
-        `X`: cross-Gram matrices of shape (q, n_x, n_train), or a `PrecomputedGrams` of them. Raises
-        ValueError if X does not hold one matrix per weight.
+        Raises ValueError if X does not hold one matrix per weight.
         """
         grams = PrecomputedGrams.of(X)
         if grams.n_kernels != len(self.weights):

@@ -54,9 +54,6 @@ def rounding_tolerance(n: int, scale: float, dtype: DTypeLike) -> float:
 
     Entries of size at most ``scale`` with relative error ε perturb the matrix by at most n·ε·scale
     in the 2-norm, hence each eigenvalue by no more (Weyl); 10 covers the few roundings per entry.
-
-    `scale`: largest eigenvalue in magnitude, or anything smaller such as the largest entry;
-    `dtype`: type in which the entries were computed.
     """
     return float(10.0 * n * np.finfo(dtype).eps * scale)
 
@@ -64,7 +61,7 @@ def rounding_tolerance(n: int, scale: float, dtype: DTypeLike) -> float:
 def spectrum(K: RealArray) -> Spectrum:
     """Return the spectrum's ends of a symmetric K, by a full eigenvalue computation in float64.
 
-    `K` of shape (n, n): symmetric, finite. Cost: about 4n³/3 operations and one float64 copy.
+    Cost: about 4n³/3 operations and one float64 copy.
     """
     values = run_interruptibly(np.linalg.eigvalsh, K.astype(np.float64, copy=False))
     return spectrum_of_values(values, K.dtype)
@@ -162,10 +159,7 @@ def describe(name: str, found: Spectrum) -> str:
 
 
 def require_psd(K: RealArray, name: str) -> None:
-    """Raise NotPSDError where a symmetric K has a negative eigenvalue beyond rounding.
-
-    `name`: the kernel's, for the message.
-    """
+    """Raise NotPSDError where a symmetric K has a negative eigenvalue beyond rounding."""
     found = find_indefinite(K)
     if found is not None:
         raise NotPSDError(f"{describe(name, found)}: {REMEDY}")

@@ -69,8 +69,7 @@ class ByName(Kernel):
 def kernel_by_name(kind: str) -> Kernel:
     """Return the standard kernel of a name.
 
-    `kind`: ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"`` or ``"sigmoid"``. Raises
-    ValueError if there is none, with the nearest name.
+    Raises ValueError if there is none, with the nearest name.
     """
     known = standard_kernels()
     if kind not in known:
@@ -127,10 +126,7 @@ class View:
 
 
 def views_of(columns: Iterable[object] | Mapping[str, object]) -> list[View]:
-    """Return the views that ``columns`` of a `KernelDictionary` mean.
-
-    `columns`: a view per entry, with its name where a dict.
-    """
+    """Return the views that ``columns`` of a `KernelDictionary` mean."""
     if isinstance(columns, Mapping):
         return [_view(given, str(name)) for name, given in columns.items()]
     return [_view(given, None) for given in columns]

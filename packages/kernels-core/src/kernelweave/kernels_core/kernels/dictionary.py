@@ -275,7 +275,6 @@ class KernelDictionary(Parameters):
     def gram(self, X: Rows, weights: ArrayLike, Y: Rows | None = None) -> RealArray:
         """Return Σⱼ βⱼ kⱼ(X, Y) without holding the q matrices.
 
-        `X`, `Y` of shape (n_x, n_features); `weights` of shape (q,): β. Returns shape (n_x, n_y).
         Raises ValueError if the normalisation or the policy needs training points.
         """
         kernels = self._plain_kernels()

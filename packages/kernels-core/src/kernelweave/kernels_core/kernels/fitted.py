@@ -200,8 +200,7 @@ def _fit_trace(kernel: Kernel, K: RealArray, label: str) -> Kernel:
 def trace_scale(trace: float, values: RealArray, size: float, label: str) -> float:
     """Return n/trace, or say that the trace is nothing but rounding.
 
-    `values` of shape (n, n) or (n,): the matrix, or its diagonal: its length and type; `size`: its
-    largest entry; `label`: the kernel's name, for the message.
+    `values`: the matrix or its diagonal, of which the length and the type count.
     """
     if trace <= 10.0 * len(values) * np.finfo(values.dtype).eps * size or size == 0.0:
         raise ValueError(
@@ -294,8 +293,6 @@ class FittedDictionary:
 
         There, beside the result, only a block of rows is allocated. Cost: 2qn² operations, for
         weights that are not 0.
-
-        `X`, `Y` of shape (n_x, n_features); Y defaults to X; `weights` of shape (q,): β.
         """
         if Y is not None or not self._is_training(X):
             return self.kernel(weights)(X, Y)
@@ -313,8 +310,6 @@ class FittedDictionary:
 
         It holds the kernels of weight 0 no longer, and the training points only if clipping or
         centring needs them.
-
-        `weights` of shape (q,): β.
         """
         return combination(self.kernels, weights)
 

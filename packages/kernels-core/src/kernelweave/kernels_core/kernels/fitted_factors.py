@@ -99,8 +99,7 @@ def factorise(
     A sample is drawn in proportion to what its diagonal entry still lacks, so that the expected
     trace of K − ZZᵀ is near the least there is.
 
-    `kernel`: positive semidefinite; `X` of shape (n, n_features); `n_components`: with n or more
-    the factor is K's own.
+    With n components or more the factor is K's own.
 
     Chen, Epperly, Tropp and Webber, "Randomly pivoted Cholesky: practical approximation of a
     kernel matrix with few entry evaluations", Communications on Pure and Applied Mathematics
@@ -215,11 +214,7 @@ class FittedFactors:
     def expansions(
         self, weights: ArrayLike, X: Points, coef: FloatArray
     ) -> list[tuple[Kernel, Points, FloatArray]]:
-        """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c.
-
-        `weights` of shape (q,): β; `X` of shape (n, n_features): points, e.g. the support vectors;
-        `coef` of shape (t, n).
-        """
+        """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c."""
         beta = check_weights(weights, len(self), signed=True)
         found: list[tuple[Kernel, Points, FloatArray]] = []
         for j in np.flatnonzero(beta):
@@ -233,8 +228,6 @@ class FittedFactors:
         By the kernels' own values where all pairs of samples with u ≠ 0 are at most 2·10⁹ for all
         kernels. Else from ‖Zⱼᵀu‖² and what Kⱼ − ZⱼZⱼᵀ, being positive semidefinite with a known
         diagonal d, can add: (Σ √dᵢ|uᵢ|)² and ‖u‖² Σd, whichever is less.
-
-        `u` of shape (t, n).
         """
         used = np.flatnonzero(u.any(axis=0))
         size = np.array([_size(k.diag(self.X[used]), u[:, used]) for k in self.exact])

@@ -117,9 +117,6 @@ def project_lq_ball(v: Vector, q: float, mass: Vector | None = None) -> Vector:
     Stationarity is dᵢ(xᵢ − vᵢ) + θ xᵢ^{q−1} = 0 where xᵢ > 0. q = 1 is solved by sorting the
     breakpoints, q = ∞ by clipping, q = 2 without d by scaling, any other q by a root search on θ
     with a Newton method for x.
-
-    `v` of shape (m,): point to project; `q`: exponent, 1 to infinity; `mass` of shape (m,): d > 0;
-    ones by default. Returns shape (m,): the projection; its norm exceeds 1 by rounding at most.
     """
     x = np.maximum(v, 0.0)
     if math.isinf(q):
@@ -224,8 +221,7 @@ def largest_eigenvalue_bound(D: Matrix, error: float, ritz: float) -> float:
     λ_max(D) ≤ λ̄ + c. Candidates grow from just above ``ritz`` until one succeeds.
     Cost: n³/3 flops a candidate.
 
-    `D` of shape (n, n): symmetric, as computed; `error`: bound on the spectral norm of D's own
-    rounding error; `ritz`: estimate of the largest eigenvalue. A proven upper bound.
+    `error`: bound on the spectral norm of D's own rounding error; `ritz`: an estimate.
     """
     n = D.shape[0]
     norm = float(np.abs(D).sum(axis=1).max())

@@ -196,8 +196,7 @@ def get_component(kind: str, name: str) -> ComponentSpec:
 def parts_for(spec: AlgorithmSpec, kind: str) -> list[str]:
     """Return the installed parts of one kind that have what an algorithm needs.
 
-    `spec`: whose needs; `kind` in {"families", "learners", "constraints"}: which registry; the
-    classes registered there are imported. Those that it prefers first, then by name.
+    The classes registered are imported. Those that it prefers come first, then by name.
     """
     role = {"families": "family", "learners": "learner", "constraints": "constraint"}[kind]
     names = [

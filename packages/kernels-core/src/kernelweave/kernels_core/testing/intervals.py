@@ -52,10 +52,7 @@ Bounded: TypeAlias = Interval | Result | Solution
 
 
 def interval_of(spec: AlgorithmSpec, problem: Problem, **params: Any) -> Interval:
-    """Return the interval of a solve with ``tol=0``, the shortest in at most 100 iterations.
-
-    `spec`: the algorithm; `problem`: one that it accepts; `**params`: passed to the algorithm.
-    """
+    """Return the interval of a solve with ``tol=0``, the shortest in at most 100 iterations."""
     result = solve_without_warnings(spec, problem, {"tol": 0.0, "max_iter": _MAX_ITER, **params})
     return Interval(spec.name, result.lower_bound, result.upper_bound, result.parameters)
 
@@ -72,9 +69,9 @@ def solve_without_warnings(
 def other_intervals(spec: AlgorithmSpec, problem: Problem, label: str) -> Iterator[Interval]:
     """Yield the intervals of the other installed algorithms that accept a small problem.
 
-    `spec`: the algorithm to leave out; `problem`: with registered parts; `label`: of its variant.
-    Intervals are cached by algorithm, triple and label. A `KernelWeaveWarning` names an algorithm
-    that fails. Algorithms limited to few samples are expensive, and run on the plain problem only.
+    Intervals are cached by algorithm, triple and label of the variant. A `KernelWeaveWarning` names
+    an algorithm that fails. Algorithms limited to few samples are expensive, and run on the plain
+    problem only.
     """
     for name, other in sorted(algorithms().items()):
         is_expensive = other.max_samples is not None and label != PLAIN.label
@@ -118,10 +115,7 @@ def overlap(a: Bounded, b: Bounded) -> bool:
 
 
 def check_overlap(where: str, a: Bounded, b: Bounded) -> None:
-    """Raise unless two intervals of one optimum overlap.
-
-    `where`: what the message begins with; `a`, `b`: intervals, results or solutions.
-    """
+    """Raise unless two intervals of one optimum overlap."""
     assert overlap(a, b), (
         f"{where}: intervals [{a.lower_bound}, {a.upper_bound}] and "
         f"[{b.lower_bound}, {b.upper_bound}] of one optimum do not overlap"

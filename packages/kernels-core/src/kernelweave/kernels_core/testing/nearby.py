@@ -21,9 +21,7 @@ def better_point(
 ) -> tuple[float, str]:
     """Return the least primal value of the points tried, and which one it was.
 
-    `problem`: whose set; `parameters`: in it; `at`: their evaluation; `same_support`: whether only
-    weights that are positive may be. Every point is looked at by `evaluate`, and counts where it
-    is in the set.
+    Every point is looked at by `evaluate`, and counts where it is in the set.
     """
     best, where = np.inf, ""
     for said, other in _points(problem, parameters, at):

@@ -40,10 +40,7 @@ class PointEvaluation:
 
 
 def evaluate(problem: Problem, parameters: Any) -> PointEvaluation:
-    """Return what the learner says at parameters.
-
-    `problem`: whose learner and set; `parameters`: as the family understands them.
-    """
+    """Return what the learner says at parameters."""
     outside = membership(problem, parameters)
     if outside and hasattr(parameters, "output_kernel"):
         return PointEvaluation(-np.inf, np.inf, -np.inf, outside, np.zeros(problem.targets.shape))

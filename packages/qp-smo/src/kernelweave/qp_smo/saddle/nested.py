@@ -144,8 +144,6 @@ class NestedPenalty(WeightPenalty):
         sum the largest: the k largest c of each view, and the g views with the largest sums. It is
         concave in τ. β answers the best τ and is sparse, so that it is the minimiser but where
         views tie.
-
-        `c` of shape (q,): rounded up: the minimum falls as c grows.
         """
         kernels = self._candidates(c)
         if self.lam == 0.0:

@@ -112,7 +112,7 @@ class WeightPenalty:
         ``β = (c − τ)₊/2λ`` with ``Σβ = 1``, and for any τ the minimum is at least
         ``−τ − Σ(c − τ)₊²/4λ``.
 
-        `c` of shape (q,): rounded up: the minimum falls as c grows.
+        The minimum falls as c grows, which is rounded up.
         """
         chosen = self._most_wanted(c)
         if self.lam == 0.0:

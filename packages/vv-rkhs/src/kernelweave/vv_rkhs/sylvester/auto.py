@@ -143,10 +143,7 @@ def weighted_work(
 
 
 def use_float32(n_samples: int, *scales: float) -> bool:
-    """Return whether float32 is faster despite the copy of K, and safe from over- and underflow.
-
-    `scales`: sizes of the numbers that occur.
-    """
+    """Return whether float32 is faster despite the copy of K, and safe from over- and underflow."""
     return n_samples >= 1000 and all(1e-12 < each < 1e12 for each in scales)
 
 
@@ -180,8 +177,6 @@ def choose_method(
     gradients on the columns of C, with iterations from a bound on the condition number
     (`SpectrumEstimate.iterations`); the same from a sketch of K, which takes care of the largest
     eigenvalues.
-
-    `rho` are the eigenvalues of L, ascending; `sketched` says that a sketch of this K is at hand.
     """
     values = check_array("rho", rho, 1)
     POSITIVE.check("ridge", ridge)

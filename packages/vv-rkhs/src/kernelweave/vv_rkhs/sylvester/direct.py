@@ -188,8 +188,6 @@ def solve_sylvester_eigen(
 
     C = T X̃ Sᵀ with X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r), r = λl: V prints S for Sᵀ and λ for λl. One
     step of refinement follows where rounding left a residual.
-
-    `factors` are of this K and this L, where they are known.
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
     known = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
