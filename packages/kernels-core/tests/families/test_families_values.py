@@ -133,7 +133,6 @@ def test_memory_is_asked_for_before_the_work():
         with pytest.raises(MemoryBudgetError, match="monomials"):
             PolynomialFamily(4).prepare(X)
         assert family.prepare(X[:50]).moment(np.ones(50)).shape == (10, 10)
-        assert family.prepare(X).nbytes == X.nbytes
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,6 @@ def test_families_keep_the_protocol(family):
     assert isinstance(family, Family)
     assert isinstance(prepared, PreparedFamily)
     assert prepared.scale > 0.0
-    assert prepared.nbytes > 0
 
 
 def test_importing_the_package_is_light():

@@ -57,7 +57,6 @@ def test_bound_samples_hold_no_gram_and_compute_the_same(n):
     family, X, rng = case(n, 1, None)
     v, prepared = rng.normal(size=family.n_P), family.prepare(X)
     close(prepared.gram_rank_one(v), family.gram(X, np.outer(v, v), X))
-    assert prepared.nbytes == X.nbytes
 
 
 @pytest.mark.parametrize("family", ["tessellated", "polynomial"])

@@ -99,10 +99,10 @@ def output(
 
 
 class BoundSamples(ABC):
-    """The sizes of a family and its samples, the precision of its Grams, and bytes held."""
+    """The sizes of a family and its samples, and the precision of its Gram matrices."""
 
-    def __init__(self, n_P: int, n_samples: int, dtype: np.dtype[np.floating], nbytes: int) -> None:
-        self.n_P, self.n_samples, self.dtype, self.nbytes = n_P, n_samples, dtype, nbytes
+    def __init__(self, n_P: int, n_samples: int, dtype: np.dtype[np.floating]) -> None:
+        self.n_P, self.n_samples, self.dtype = n_P, n_samples, dtype
 
     def _output(self, out: RealArray | None) -> RealArray:
         return output(out, (self.n_samples, self.n_samples), self.dtype)

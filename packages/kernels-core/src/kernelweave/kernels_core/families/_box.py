@@ -64,14 +64,8 @@ def count_tessellated(n_features: int, degree: int, z_degree: int) -> int:
 class Terms(NamedTuple):
     """Distinct products ``x_l^δ' · T_g`` in a sum over pairs, and the one of each entry of P.
 
-    They are sorted by δ'.
-
-    Attributes
-    ----------
-    moment : int64 (n_terms,), index of g
-    power : int64 (n_terms,), index of δ'
-    row_power : int64 (q, q), the index of δ that multiplies the term in entry (i, j)
-    term : int64 (q, q), the term of entry (i, j)
+    They are sorted by δ'. moment (n_terms,): index of g; power (n_terms,): index of δ'; row_power
+    (q, q): the index of δ that multiplies the term in entry (i, j); term (q, q): that term.
     """
 
     moment: IntArray
@@ -94,12 +88,8 @@ class Terms(NamedTuple):
 class TessellatedTables:
     """Index tables of the monomials ``Zᵢ(z, x) = x^{δᵢ} z^{γᵢ}`` in n features.
 
-    Attributes
-    ----------
-    monomials : int64 (q, 2n), exponents of x, then of z
-    x_powers : int64 (n_x, n), the distinct δ;  x_index : int64 (q,)
-    z_powers : int64 (n_z, n), the distinct γ;  z_index : int64 (q,)
-    moments : int64 (n_g, n), the distinct γ + γ'
+    monomials (q, 2n): exponents of x, then of z; x_powers (n_x, n), z_powers (n_z, n) and moments
+    (n_g, n): the distinct δ, γ and γ + γ'; x_index, z_index (q,): of each monomial.
     """
 
     def __init__(self, n_features: int, degree: int, z_degree: int) -> None:

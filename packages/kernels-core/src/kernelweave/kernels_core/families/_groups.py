@@ -23,13 +23,8 @@ Order = int | tuple[tuple[int, ...], ...]
 class Program(NamedTuple):
     """Steps over registers, of which the first is 1, the others begin at 0, the last is the mean.
 
-    Attributes
-    ----------
-    steps : int64 (n_steps, 3), target, source and column
-    factors : float64 (n_steps, 2), a and b
-    n_registers : int
-    roundings : int
-        Relative roundings that any term of the mean meets at most, two of them for each D.
+    steps (n_steps, 3): target, source and column; factors (n_steps, 2): a and b; roundings:
+    relative ones that any term of the mean meets at most, two of them for each D.
     """
 
     steps: NDArray[np.int64]

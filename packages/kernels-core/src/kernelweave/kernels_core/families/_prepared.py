@@ -175,7 +175,7 @@ class PreparedTessellated(BoundSamples):
     """A tessellated family of any degree bound to training samples; `dtype` is of its Grams."""
 
     def __init__(self, box: Box, X: Float, dtype: np.dtype[np.floating]) -> None:
-        super().__init__(2 * box.tables.q, len(X), dtype, X.nbytes)
+        super().__init__(2 * box.tables.q, len(X), dtype)
         self._box, self._X = box, X
 
     @property

@@ -306,7 +306,7 @@ class PreparedSubBoxes(BoundSamples):
     scale = 1.0
 
     def __init__(self, boxes: SubBoxes, X: Float, dtype: np.dtype[np.floating]) -> None:
-        super().__init__(2 * boxes.tables.q, len(X), dtype, X.nbytes)
+        super().__init__(2 * boxes.tables.q, len(X), dtype)
         self._boxes, self._at = boxes, BoxedSamples.of(boxes, X)
         self._moments = Moments(boxes, self._at)
 

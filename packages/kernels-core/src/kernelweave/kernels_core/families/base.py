@@ -44,10 +44,6 @@ class PreparedFamily(Protocol):
         The values are **not** divided by it: a solver divides where it needs to.
         """
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``, shape (m, m)."""
 

@@ -134,7 +134,7 @@ class PreparedCallable(BoundSamples):
         self._G = np.empty((len(self._k), n_P, n_P))
         for i, (k, l) in enumerate(zip(self._k, self._l, strict=True)):
             self._G[i] = family.block(X[k], X[l])
-        super().__init__(n_P, m, dtype, self._G.nbytes)
+        super().__init__(n_P, m, dtype)
 
     @property
     def scale(self) -> float:

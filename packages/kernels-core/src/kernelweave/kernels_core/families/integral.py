@@ -186,8 +186,7 @@ class PreparedIntegral(BoundSamples):
         self._family, self._F, self._change = family, family.features(X), None
         if family.integral_error is None:
             self._change = _largest_change(self._F, [family.features(X, n) for n in family.fewer])
-        held = self._F.nbytes + (0 if self._change is None else self._change.nbytes)
-        super().__init__(family.n_P, len(X), dtype, held)
+        super().__init__(family.n_P, len(X), dtype)
 
     @property
     def scale(self) -> float:

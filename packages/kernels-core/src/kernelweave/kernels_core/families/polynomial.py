@@ -78,7 +78,7 @@ class PreparedPolynomial(BoundSamples):
     def __init__(
         self, features: NDArray[np.float64], degree: int, dtype: np.dtype[np.floating]
     ) -> None:
-        super().__init__(features.shape[1], len(features), dtype, features.nbytes)
+        super().__init__(features.shape[1], len(features), dtype)
         self._F, self._degree = features, degree
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:

@@ -31,12 +31,7 @@ _LARGEST_REACH = 1e150
 class Spectrum:
     """The ends of a symmetric matrix' spectrum.
 
-    Attributes
-    ----------
-    lambda_min, lambda_max : float
-        Smallest and largest eigenvalue.
-    tolerance : float
-        How negative ``lambda_min`` may be through rounding alone.
+    `tolerance`: how negative ``lambda_min`` may be through rounding alone.
     """
 
     lambda_min: float

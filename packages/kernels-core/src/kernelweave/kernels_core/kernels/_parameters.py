@@ -43,10 +43,7 @@ class Parameters:
     def set_params(self, **params: object) -> Self:
         """Change parameters in place, nested ones by ``name__inner``; return the object.
 
-        Raises
-        ------
-        ValueError
-            If a name is not a parameter; the message lists those that are.
+        Raises ValueError if a name is not a parameter, with those that are.
         """
         for key, value in params.items():
             name, _, inner = key.partition("__")

@@ -59,26 +59,14 @@ def _form(X: Points) -> str:
 
 
 class Clipped(_OnTrainingPoints):
-    """The positive part of an indefinite kernel on its training points, for any points.
+    """The positive part of an indefinite kernel k on its training points X, for any points.
 
-    With K = k(X, X) = U Λ Uᵀ and Λ₊, U₊ the eigenvalues above rounding and their vectors::
-
-        k₊(x, y) = k(x, X) U₊ Λ₊⁻¹ U₊ᵀ k(X, y)
+    With K = k(X, X) = U Λ Uᵀ and Λ₊, U₊ the eigenvalues above rounding and their vectors, `values`
+    (r,) and `vectors` (n, r), it is k₊(x, y) = k(x, X) U₊ Λ₊⁻¹ U₊ᵀ k(X, y).
 
     On the training points this is U₊ Λ₊ U₊ᵀ, K with its negative eigenvalues set to zero, and
     between a new point and the training points k(x, X) U₊ U₊ᵀ. It is positive semidefinite
     everywhere, being the inner product of the features φ(x) = Λ₊^(−1/2) U₊ᵀ k(X, x).
-
-    Parameters
-    ----------
-    kernel : Kernel
-        k.
-    X : ndarray or CSR, shape (n, n_features)
-        Training points.
-    vectors : ndarray of float64, shape (n, r)
-        U₊.
-    values : ndarray of float64, shape (r,)
-        The diagonal of Λ₊, positive.
     """
 
     name = "clipped"
@@ -121,20 +109,10 @@ class Clipped(_OnTrainingPoints):
 
 
 class Centered(_OnTrainingPoints):
-    """The kernel whose features are centred at the mean of the training points.
+    """The kernel whose features are centred at the mean of the training points X.
 
-    With m(x) = (1/n) Σᵢ k(x, xᵢ) and g = (1/n) Σᵢ m(xᵢ) over the n training points::
-
-        k_c(x, y) = k(x, y) − m(x) − m(y) + g = ⟨φ(x) − φ̄, φ(y) − φ̄⟩
-
-    Parameters
-    ----------
-    kernel : Kernel
-        k.
-    X : ndarray or CSR, shape (n, n_features)
-        Training points.
-    means : ndarray of float64, shape (n,)
-        m(xᵢ).
+    With m(x) = (1/n) Σᵢ k(x, xᵢ), `means` at these points, and g = (1/n) Σᵢ m(xᵢ) it is k_c(x, y) =
+    k(x, y) − m(x) − m(y) + g = ⟨φ(x) − φ̄, φ(y) − φ̄⟩.
     """
 
     name = "centered"

@@ -34,9 +34,8 @@ class Nystroem(_OnTrainingPoints):
 
     k − k̃ is positive semidefinite, and 0 where x or y is one of the points.
 
-    Parameters ---------- kernel : Kernel     k, positive semidefinite. X : ndarray of shape (r,
-    n_features)     P. root : ndarray of shape (r, r)     The Cholesky factor of k(P, P), lower
-    triangular.
+    `kernel`: k, positive semidefinite; `X` of shape (r, n_features): P; `root` of shape (r, r): the
+    Cholesky factor of k(P, P), lower triangular.
     """
 
     name: ClassVar[str] = "nystroem"

@@ -16,19 +16,10 @@ from .projection import top_eigenpair
 
 @dataclass(frozen=True)
 class SparseSDPSolution:
-    """The last iterate of `sparse_sdp`.
+    """The last iterate of `sparse_sdp`: at most ``n_iter`` rank-one terms added to the start.
 
-    Attributes
-    ----------
-    L : ndarray of shape (n, n)
-        The matrix: at most ``n_iter`` rank-one terms were added to the start.
-    gap : float
-        ⟨∇g(L), L − S⟩ for the best S found: an upper bound of g(L) − min g where g is convex,
-        up to the accuracy of the eigensolver.
-    converged : bool
-        Whether the gap is within ``tol``.
-    n_iter : int
-        Steps made.
+    `gap` is ⟨∇g(L), L − S⟩ for the best S found: an upper bound of g(L) − min g where g is convex,
+    up to the accuracy of the eigensolver; `converged`: whether it is within ``tol``.
     """
 
     L: Matrix

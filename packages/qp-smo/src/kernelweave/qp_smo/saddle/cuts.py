@@ -162,18 +162,9 @@ _LOOSEST, _TIGHTEST = 0.1, 1e-9
 class SaddleEvaluation:
     """The saddle function at one point.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (q,)
-    upper_bound : float
-        Proven upper bound of ``G(β)``, without the penalty.
-    lower_bound : float
-        The dual value, of which the solve made a cut.
-    solution : Solution
-    forms : ndarray of shape (q,)
-        ``Σₜ uₜᵀKⱼuₜ``, rounded up; of no length where no cut was made.
-    is_new : bool
-        Whether the cut was not in the pool already.
+    `upper_bound`: proven, of ``G(β)`` without the penalty; `lower_bound`: the dual value, of which
+    the solve made a cut; `forms` (q,): ``Σₜ uₜᵀKⱼuₜ``, rounded up, of no length where no cut was
+    made; `is_new`: whether the cut was not in the pool already.
     """
 
     weights: FloatArray
@@ -205,14 +196,7 @@ class SolveCounts:
 class SaddleOracle:
     """Evaluates ``G(β) = Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ`` and keeps what it learns in a pool of cuts.
 
-    Parameters
-    ----------
-    grams : Stack
-    targets : ndarray of shape (t, n)
-    learner : Learner
-    sample_weight : ndarray of shape (n,), optional
-    pool : CutPool, optional
-        Cuts of the same Grams, targets and learner.
+    A pool that is given holds cuts of the same Grams, targets and learner.
     """
 
     def __init__(

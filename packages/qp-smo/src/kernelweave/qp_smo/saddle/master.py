@@ -178,16 +178,9 @@ _NEAR, _NOT_NEAR = (80, 40, 64, 32), 1e-6
 class MasterSolution:
     """The minimum of cuts plus penalty.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (q,)
-        On the simplex, rounding aside.
-    value : float
-        Cuts plus penalty there, in plain floating point.
-    lower_bound : float
-        Proven: the dual value at feasible multipliers, rounded down.
-    multipliers : ndarray of shape (m,)
-        Weights of the cuts in that proof; they sum to 1 up to rounding.
+    `weights` (q,): on the simplex, rounding aside; `value`: cuts plus penalty there, in plain
+    floating point; `lower_bound`: proven, the dual value at feasible multipliers; `multipliers`
+    (m,): weights of the cuts in that proof, which sum to 1 up to rounding.
     """
 
     weights: FloatArray
@@ -203,19 +196,8 @@ def solve_cut_master(
 
     A compiled interior point over some cuts and some kernels, to which others are added for as long
     as they matter; where its multipliers are not accurate enough they are computed again from the
-    active cuts. Only the proof of `lower_bound_from` is relied upon.
-
-    Parameters
-    ----------
-    pool : CutPool
-        At least one cut.
-    penalty : WeightPenalty
-    near : ndarray of shape (q,), optional
-        Weights near the minimiser: fewer cuts and kernels are begun with.
-
-    Returns
-    -------
-    MasterSolution
+    active cuts. Only the proof of `lower_bound_from` is relied upon. With weights ``near`` the
+    minimiser fewer cuts and kernels are begun with.
     """
     allowed = penalty.allowed
     kernels, centre = penalty.required.copy(), allowed / allowed.sum()

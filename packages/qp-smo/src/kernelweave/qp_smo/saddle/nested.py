@@ -25,14 +25,7 @@ class NestedPenalty(WeightPenalty):
     That hull is ``{0 ≤ zⱼ ≤ w_v, Σ_{j in v} zⱼ ≤ k w_v, Σ w ≤ g, w ≤ 1}``: a point of it is the
     mean of supports for which views are drawn with the means w, and then, in each view drawn, k
     kernels with the means ``zⱼ/w_v``. ``capacity`` is k here, of every view, and required kernels
-    take their part of it.
-
-    Attributes
-    ----------
-    view : ndarray of shape (q,), int
-        The view of each kernel, from 0.
-    n_views : int
-        g, views at most.
+    take their part of it; ``view`` has the view of each kernel, and ``n_views`` is g.
     """
 
     view: NDArray[np.intp]

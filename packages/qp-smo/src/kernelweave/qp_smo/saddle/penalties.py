@@ -24,14 +24,8 @@ RIDGE = number(least=0.0, most=LARGEST)
 class WeightPenalty:
     """``λ min{Σβⱼ²/zⱼ}`` on the simplex, restricted to a face of it.
 
-    Attributes
-    ----------
-    lam : float
-        λ ≥ 0.
-    capacity : int
-        k, how much ``Σz`` the free kernels may share.
-    required, excluded : ndarray of shape (q,), bool
-        ``zⱼ = 1`` and ``βⱼ = 0``; disjoint.
+    `capacity`: k, how much ``Σz`` the free kernels may share; `required`, `excluded` (q,): ``zⱼ =
+    1`` and ``βⱼ = 0``; disjoint.
     """
 
     lam: float

@@ -89,20 +89,11 @@ class KernelWeights:
 
 
 class SaddleSearch:
-    """The state of a cutting-plane search for one penalty.
+    """The state of a cutting-plane search for one penalty, up to a relative gap of ``tol``.
 
     Each round solves the master for a lower bound, then evaluates the saddle function between its
-    minimiser and the best point so far: moving only part of the way keeps the points from
-    jumping between the corners of the simplex.
-
-    Parameters
-    ----------
-    oracle : SaddleOracle
-    penalty : WeightPenalty
-    tol : float
-        Relative gap to reach.
-    kernels : ndarray of shape (q,), bool, optional
-        Of which its cuts are known; None is all of them.
+    minimiser and the best point so far: moving only part of the way keeps the points from jumping
+    between the corners of the simplex. `kernels` (q,): of which its cuts are known; None is all.
     """
 
     def __init__(
@@ -252,13 +243,7 @@ def run_search(search: SaddleSearch, *, max_iter: int) -> Status:
 
 
 def as_learner(C: float | None, learner: _L | None) -> _L | SVC:
-    """Return the learner: ``SVC(C)`` unless one is given.
-
-    Raises
-    ------
-    ValueError
-        If neither or both are given.
-    """
+    """Return the learner: ``SVC(C)`` unless one is given; ValueError if neither or both are."""
     if (C is None) == (learner is None):
         raise ValueError(
             f"give either C, for SVC(C), or learner, e.g. SVR(C=1.0), got C={C!r} and "
@@ -370,10 +355,7 @@ def solve_kernel_weights(
 def on_simplex(weights: ArrayLike, n_kernels: int) -> FloatArray:
     """Return weights on the simplex, scaled to sum to 1.
 
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, a weight is negative or not finite, or all are 0.
+    Raises ValueError if the shape is wrong, a weight is negative or not finite, or all are 0.
     """
     array = check_weights(weights, n_kernels)
     if not array.sum() > 0.0:
