@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -292,7 +291,7 @@ class FittedDictionary:
         return combination(self.kernels, weights)
 
 
-def combination(kernels: Sequence[Kernel], weights: ArrayLike) -> Combination:
+def combination(kernels: tuple[Kernel, ...], weights: ArrayLike) -> Combination:
     """Return Σⱼ βⱼ kⱼ of the kernels whose weight is not 0, of the first where all are."""
     beta = check_weights(weights, len(kernels), signed=True)
     used = np.flatnonzero(beta)
