@@ -96,7 +96,7 @@ class MajorizeMinimizeSearch(Descent):
     def _next(self, mu: FloatArray, v: FloatArray) -> FloatArray:
         constraint = self.constraint
         if constraint.curvature > 0.0:
-            return np.cbrt(mu * mu * np.maximum(v, 0.0) / (2.0 * constraint.beta))
+            return np.asarray(np.cbrt(mu * mu * np.maximum(v, 0.0) / (2.0 * constraint.beta)))
         center = constraint.centers(len(mu))
         t = ball_update((mu - center) / constraint.radius, v, constraint.q)
         return np.asarray(center + constraint.radius * t)
