@@ -103,11 +103,13 @@ def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said:
 )  # fmt: skip
 def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> None:
     tested = {"score": score, "error": 0.01, "rows": 40, "data": "new.csv"}
-    tested |= {"low": score - 0.02, "high": score + 0.02}
+    tested |= {"low": score - 0.02, "high": score + 0.02, "shares_rows": False}
     found = known("regression", 0.9, 0.9, test=tested)
     assert found.startswith("On 40 rows of new.csv: ")
     assert said in found
     assert "similar new rows" not in found
+    tested["shares_rows"] = True
+    assert known("regression", 0.9, 0.9, test=tested) == known("regression", 0.9, 0.9)
 
 
 def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:

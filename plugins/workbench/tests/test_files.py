@@ -86,7 +86,7 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
 def test_refusals(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.touch()
-    with pytest.raises(CommandError, match="add --force"):
+    with pytest.raises(CommandError, match="add force=True"):
         check_output(path, force=False)
     check_output(path, force=True)
     with pytest.raises(CommandError, match="is a folder"):

@@ -369,7 +369,11 @@ def test_an_existing_model_is_refused_before_the_work(
 ) -> None:
     model = tmp_path / "model"
     model.write_text("precious")
-    assert "add --force" in run("fit", "no such data", "--out", model).error
+    refused = run("fit", "no such data", "--out", model).error
+    assert refused == f"{model} exists: add --force to overwrite it, or choose another name"
+    for tokens in (("fit", model), ("predict", "no model", model), ("predict", model, "iris")):
+        said = run(*tokens, "--out", model, "--force").error
+        assert said == f"{model} is read from, and would be lost: choose another name"
     assert model.read_text() == "precious"
 
 

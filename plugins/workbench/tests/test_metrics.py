@@ -96,6 +96,7 @@ def test_an_error_is_the_spread_over_samples() -> None:
     [
         ("rocauc", ["a", "b"], "classification", "did you mean 'roc_auc'"),
         ("f1", ["a", "b"], "classification", "f1_macro suits classes of any name"),
+        ("average_precision", ["a", "b"], "classification", "['a' 'b']"),
         ("roc_auc", [1.0, 2.5, 3.5], "regression", "does not suit this target (regression)"),
         ("neg_mean_squared_log_error", [-1.0, 2.0], "regression", "does not suit this target"),
     ],

@@ -180,7 +180,7 @@ def test_columns_are_matched_by_name(model: Model) -> None:
 
 def test_an_existing_file_is_kept(model: Model, saved: Path) -> None:
     content = saved.read_bytes()
-    with pytest.raises(CommandError, match="--force"):
+    with pytest.raises(CommandError, match="add force=True to overwrite it"):
         save_model(model, saved)
     assert saved.read_bytes() == content
 
@@ -189,7 +189,8 @@ def test_a_file_cut_short_anywhere_is_one_sentence(saved: Path) -> None:
     content = saved.read_bytes()
     for length in {0, 1, 2, 30, 400, len(content) // 2, len(content) - 30, len(content) - 1}:
         saved.write_bytes(content[:length])
-        with pytest.raises(CommandError, match=r"cut short|is not a model"):
+        said = "cut short" if length >= 400 else r"cut short|is not a model"
+        with pytest.raises(CommandError, match=said):
             load_model(saved)
 
 

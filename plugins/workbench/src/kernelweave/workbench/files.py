@@ -11,17 +11,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from kernelweave.kernels_core.exceptions import Message
+
 from .errors import CommandError
 
 # what a write fails with on a full disk, a full quota, or beyond the largest file
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def check_output(path: Path, *, force: bool) -> None:
+def check_output(path: Path, *read: str | Path | None, force: bool) -> None:
     """Refuse an output file before any work.
 
-    Raises CommandError if the folder is missing or not writable, if ``path`` is a folder, or if it
-    exists and ``force`` is false.
+    `read`: the files, among other sources, that the work reads. Raises CommandError if the folder
+    is missing or not writable, if ``path`` is a folder or one of the files, or if it exists and
+    ``force`` is false.
     """
     if path.is_dir():
         raise CommandError(f"cannot write {path}: it is a folder, not a file")
@@ -30,9 +33,13 @@ def check_output(path: Path, *, force: bool) -> None:
         raise CommandError(f"cannot write {path}: there is no folder {folder}; create it first")
     if _is_special(path):
         return
+    with suppress(OSError):
+        known = [each for each in read if each and Path(each).exists()]
+        if path.exists() and any(map(path.samefile, known)):
+            raise CommandError(f"{path} is read from, and would be lost: choose another name")
     if path.exists() and not force:
-        said = "add --force (in Python, force=True) to overwrite it, or choose another name"
-        raise CommandError(f"{path} exists: {said}")
+        said = "{path} exists: add {force} to overwrite it, or choose another name"
+        raise CommandError(Message(said, path=path, force="force=True"))
     if not os.access(folder, os.W_OK):
         raise CommandError(f"cannot write {path}: the folder {folder} is not writable")
 

@@ -192,7 +192,8 @@ def closing_sentences(found: Mapping[str, Any]) -> str:
 def _known(found: Mapping[str, Any]) -> str:
     """Return how well new rows are predicted: by a test file, or by rows held out."""
     scored, tested = found["held_out"], found.get("test")
-    if tested is not None:
+    # of rows that were learned from, a test says nothing of new ones
+    if tested is not None and not tested["shares_rows"]:
         return _known_by_test(found, tested, scored)
     if scored is None:
         return "How well new rows are predicted is not known yet."

@@ -150,7 +150,7 @@ def fit_command(
         repeated.
     """
     for path in filter(None, (out, predictions)):
-        check_output(path, force=force)
+        check_output(path, data, test, views, force=force)
     from kernelweave.tables import read_table
 
     from ..fitting import Choices
@@ -245,7 +245,8 @@ def _fit(
     notes = [target.hint] if target.hint else []
     if other is not None:
         other = _test(other, table, features if choices.views is None else [], column)
-        notes += shared_rows(table, other, [*features, column])
+        shared = shared_rows(table, other, [*features, column])
+        notes += shared
     for sentence in notes:
         console.say("note", sentence)
 
@@ -268,6 +269,8 @@ def _fit(
     for row in found["comparison"]["rows"]:
         row["seconds"] = seconds[row["name"]]
     found["test"] = None if other is None else _tested(outcome.model, other, notes)
+    if found["test"] is not None:
+        found["test"]["shares_rows"] = bool(shared)
     return {
         **found,
         "certificate": closing_sentences(found),

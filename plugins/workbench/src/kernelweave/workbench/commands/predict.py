@@ -64,7 +64,7 @@ def predict_command(
         Print the predictions as a JSON list; with --out, the name of the file.
     """
     if out is not None:
-        check_output(out, force=force)
+        check_output(out, model, data, force=force)
     if explain is not None and explain < 1:
         raise CommandError(f"--explain must be at least 1, got {explain}")
     for option, share in (("--interval", interval), ("--set", sets)):

@@ -42,7 +42,7 @@ def report_command(
         Print the file name, the summary of the fit and the scores on DATA as JSON.
     """
     path = model.with_suffix(".html") if out is None else out
-    check_output(path, force=force)
+    check_output(path, model, data, force=force)
     from kernelweave.tables import ColumnWarning, read_table
 
     from ..models import load_model

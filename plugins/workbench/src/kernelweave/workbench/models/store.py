@@ -54,6 +54,7 @@ _PLAIN = frozenset({"ColumnEncoder", "KernelDictionary", "PosteriorOfRows", "Tab
 _HARMLESS = frozenset({"numpy.dtype", "skrub._string_encoder.StringEncoder", "skrub._to_str.ToStr"})
 _KINDS = ("kernels", "families", "learners", "constraints")
 _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
+_OWN = _HEADER.encode()
 # The first date that a zip archive can hold, always the same: a model has the same bytes whenever
 # it is stored.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -179,7 +180,8 @@ def _read(path: Path) -> tuple[Header, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if set(archive.namelist()) != {_HEADER, _SUM, _BODY}:
-                raise CommandError(foreign)
+                # of a model that was cut short, the archive within it may be found
+                raise CommandError(damaged if content[30:].startswith(_OWN) else foreign)
             if not _is_stored(archive, len(content)):
                 raise CommandError(damaged)
             header, digests, body = (archive.read(name) for name in (_HEADER, _SUM, _BODY))

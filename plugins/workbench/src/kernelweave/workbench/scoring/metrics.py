@@ -218,8 +218,10 @@ def check_metric(name: str | None, y: Labels, task: str) -> Metric:
     try:
         metric.value(HeldOut(np.arange(n), np.zeros(n, np.intp), y, y, ones, task, proba))
     except (ValueError, TypeError, AttributeError) as error:
+        from sklearn.metrics import get_scorer_names
+
         hint = ""
-        if "pos_label" in str(error) or "average" in str(error):
+        if classes and f"{name}_macro" in get_scorer_names():
             hint = f"; {name}_macro suits classes of any name and number"
         raise CommandError(
             f"--metric {name} does not suit this target ({task}): {one_line(error)}{hint}"
