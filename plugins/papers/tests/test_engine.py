@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kernelweave.papers import Request
 from kernelweave.papers.data import read, values, where_from
 from kernelweave.papers.engine.chosen import Chosen, narrowed
-from kernelweave.papers.engine.running import CellOutcome, KeptCells, compute_all
+from kernelweave.papers.engine.running import CellOutcome, KeptCells, compute, compute_all
 from kernelweave.papers.engine.sections import grid, shown
 from kernelweave.papers.plan import (
     SHIPPED,
@@ -294,13 +295,16 @@ def test_no_cell_starts_after_the_time() -> None:
     assert CALLS == []
 
 
-def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
-    np = pytest.importorskip("numpy")
-    cell = Cell(key="a", compute=dict, arguments={"x": 1})
-    from kernelweave.papers.engine.running import plain
+def arrays() -> dict[str, Any]:
+    return {"a": np.arange(2), "b": np.float32(1), "c": (np.bool_(True), np.nan), 3: None}
 
-    KeptCells(tmp_path).put(cell, CellOutcome(plain({"a": np.arange(2), "b": np.float32(1)}), 0.1))
-    assert KeptCells(tmp_path).get(cell).value == {"a": [0, 1], "b": 1.0}
+
+def test_what_json_cannot_hold_is_kept_as_numbers(tmp_path: Path) -> None:
+    cell, kept = Cell(key="a", compute=arrays), KeptCells(tmp_path)
+    kept.put(cell, compute(cell, None))
+    found = kept.get(cell).value
+    assert np.isnan(found["c"].pop())
+    assert found == {"a": [0, 1], "b": 1.0, "c": [True], "3": None}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
@@ -10,10 +10,6 @@ from kernelweave.kernels_core.checks import SHARE, integer
 from kernelweave.kernels_core.formula import Learner
 from kernelweave.kernels_core.grams import LowRankStack
 from kernelweave.kernels_core.parameters import Value, parameter
-
-if TYPE_CHECKING:
-    from kernelweave.kernels_core.formula import Learner
-
 
 FOLDS = integer(2)
 
@@ -62,11 +58,9 @@ def proportional_weights(pi: FloatArray, threshold: float = 0.0) -> FloatArray:
 
 
 def folds(targets: FloatArray, n_folds: int, order: FloatArray) -> Index:
-    """Return the fold of each sample, shape (n,): the members of a class take turns.
+    """Return the fold of each sample: the members of a class, alike in every target, take turns.
 
-    `targets` of shape (t, n): samples with the same column are of one class; `n_folds`: at least 2;
-    `order` of shape (n,): the members take turns in ascending order of these numbers, so that the
-    folds do not depend on how the samples are listed.
+    They do so in ascending `order`, so that the folds do not depend on how the samples are listed.
     """
     _, codes = np.unique(targets, axis=1, return_inverse=True)
     fold = np.empty(targets.shape[1], dtype=np.intp)

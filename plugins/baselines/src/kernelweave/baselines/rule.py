@@ -19,7 +19,6 @@ _FIRST_TOL, _LAST_TOL = 3e-4, 1e-12
 def rule_weights(problem: Problem, random_state: np.random.RandomState) -> RuleWeights:
     """Return the search at the weights of the rule, with the learner solved there.
 
-    `problem`: a dictionary, a learner and a rule; `random_state`: not used: no rule draws anything.
     Raises NotPSDError if a weight is negative and K(β) is not positive semidefinite.
     """
     rule, learner = problem.constraint, problem.learner

@@ -42,10 +42,7 @@ class Simplex(Value):
         """Do nothing: the set has no parameters, and any number of kernels is allowed."""
 
     def start(self, n_kernels: int) -> FloatArray:
-        """Return equal weights.
-
-        `n_kernels`: q. Returns shape (q,): 1/q each.
-        """
+        """Return equal weights, 1/q each."""
         return np.full(n_kernels, 1.0 / n_kernels)
 
     def random_start(self, n_kernels: int, random_state: np.random.RandomState) -> FloatArray:
@@ -66,10 +63,7 @@ class Simplex(Value):
         return np.zeros(len(weights))
 
     def worst(self, forms: FloatArray) -> float:
-        """Return the maximum of formsᵀβ over the set, which is the largest entry of ``forms``.
-
-        `forms` of shape (q,). The result is exact.
-        """
+        """Return the exact maximum of formsᵀβ over the set, the largest entry of ``forms``."""
         return float(np.max(forms))
 
 
@@ -92,8 +86,7 @@ _TIGHTEST = 1e-10
 def oracle_of(problem: Problem) -> SaddleOracle:
     """Return the saddle function of a problem: learner solves at given weights, and their cuts.
 
-    `problem`: a dictionary, a learner and a set of all weights that sum to one. Raises ValueError
-    if a parameter of the learner is out of range.
+    Raises ValueError if a parameter of the learner is out of range.
     """
     problem.learner.validate()
     weight = problem.sample_weight
@@ -109,22 +102,17 @@ class SimpleMKL(SaddleSearch):
     """``mkl-simple``: cutting planes, one learner solve a step."""
 
     def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
-        """Solve the learner at equal weights.
-
-        `problem`: a dictionary, a learner and a set of all weights that sum to one; `random_state`:
-        not used.
-        """
+        """Solve the learner at equal weights; nothing is drawn."""
         oracle = oracle_of(problem)
         super().__init__(oracle, NoPenalty().on(len(oracle.grams)), _TIGHTEST_GAP)
         self.visit(problem.constraint.start(len(oracle.grams)))
 
 
 def reduced_direction(weights: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return the descent direction D on the simplex, equation (14).
+    """Return the descent direction D on the simplex at β with gradient ∇J, equation (14).
 
-    `weights` of shape (q,): β on the simplex; `gradient` of shape (q,): ∇J. Returns shape (q,): D,
-    which sums to 0: the gradient reduced by that of the largest weight, where a weight is positive
-    or wants to grow.
+    It sums to 0: the gradient reduced by that of the largest weight, where a weight is positive or
+    wants to grow.
     """
     largest = int(np.argmax(weights))
     reduced = gradient - gradient[largest]
@@ -135,10 +123,7 @@ def reduced_direction(weights: FloatArray, gradient: FloatArray) -> FloatArray:
 
 
 def longest_step(weights: FloatArray, direction: FloatArray) -> tuple[float, int]:
-    """Return the step at which the first weight vanishes, and which; −1 if none falls.
-
-    `weights`, `direction` of shape (q,): β and D.
-    """
+    """Return the step from β along D at which the first weight vanishes, and which, or −1."""
     falling = np.flatnonzero(direction < 0.0)
     if not len(falling):
         return 0.0, -1
@@ -162,10 +147,7 @@ class ReducedGradient:
     """
 
     def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
-        """Solve the learner at equal weights.
-
-        `problem`: a dictionary, a learner and a `Simplex`; `random_state`: not used.
-        """
+        """Solve the learner at equal weights; nothing is drawn."""
         self.oracle = oracle_of(problem)
         self.accuracy = np.inf
         at = self._evaluate(problem.constraint.start(len(self.oracle.grams)))

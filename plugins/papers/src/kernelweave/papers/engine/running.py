@@ -14,7 +14,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from kernelweave.kernels_core import config_context
 from kernelweave.tables.errors import one_line
 from kernelweave.workbench.errors import CommandError
@@ -79,22 +78,13 @@ def compute(cell: Cell, n_threads: int | None) -> CellOutcome:
         # in a thread beside others the limits, which are the process's, are the caller's to set
         alone = threading.current_thread() is threading.main_thread()
         with _limited(n_threads) if alone else nullcontext(), config_context(n_threads=n_threads):
-            value = plain(cell.compute(**cell.arguments))
+            found = cell.compute(**cell.arguments)
+        # what JSON has: arrays and numbers of NumPy as Python's
+        value = json.loads(json.dumps(found, default=lambda each: each.tolist()))
     except Exception as error:  # noqa: BLE001
         what = f"{type(error).__name__}: {one_line(error)}"
         return CellOutcome(None, time.perf_counter() - start, what)
     return CellOutcome(value, time.perf_counter() - start)
-
-
-def plain(value: object) -> object:
-    """Return mappings, sequences, NumPy arrays and scalars in types that JSON has."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def compute_all(

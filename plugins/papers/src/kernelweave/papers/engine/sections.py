@@ -111,12 +111,6 @@ def _even(i: int, values: Sequence[Sequence[Any]], rows: list[list[str]]) -> boo
     return bool(found)
 
 
-def picture(drawing: Drawing, file: str) -> Picture:
-    """Return a drawing as SVG."""
-    svg = figure_svg(drawing.draw)
-    return Picture(drawing.title, drawing.description, svg, file, drawing.notes)
-
-
 def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
     """Return a table as it is shown, of the outcomes by key; what failed is named first."""
     spec = chosen.spec
@@ -166,7 +160,8 @@ def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], part
     sheets: list[Sheet] = []
     for number, item in enumerate(items, 1):
         if isinstance(item, Drawing):
-            made.parts.append(picture(item, f"{made.name}-{number}.svg"))
+            svg, file = figure_svg(item.draw), f"{made.name}-{number}.svg"
+            made.parts.append(Picture(item.title, item.description, svg, file, item.notes))
         elif partial and item.is_aggregate:
             made.problems.append(f"{item.title}: not shown, {partial}.")
         else:

@@ -111,10 +111,6 @@ _ON_RIVALS = notes(
 )
 
 
-def _ours(X: FloatArray, pairs: bool = True) -> FloatArray:
-    return GrangerGraph(pairs=pairs).fit(X).graph_
-
-
 def _pcmci(X: FloatArray, linear: bool = True, lag_0: bool = False) -> FloatArray:
     """Return sizes of the statistics at lag 1, by partial correlations or nearest neighbours.
 
@@ -153,15 +149,13 @@ def _forest(X: FloatArray) -> FloatArray:
     return np.array([trees.fit(X[:-1], x).feature_importances_ for x in X[1:].T])
 
 
-def _lasso(X: FloatArray) -> FloatArray:
-    return lasso_var(X).chosen()
-
-
 _GRAPH = "kernelweave.granger"
 # each returns weights[i, j] of j on i from a series
 METHODS = {
-    "GrangerGraph": Method(_GRAPH, 5.0, _ours),
-    "GrangerGraph(pairs=False)": Method(_GRAPH, 3.0, partial(_ours, pairs=False)),
+    "GrangerGraph": Method(_GRAPH, 5.0, lambda X: GrangerGraph(pairs=True).fit(X).graph_),
+    "GrangerGraph(pairs=False)": Method(
+        _GRAPH, 3.0, lambda X: GrangerGraph(pairs=False).fit(X).graph_
+    ),
     "PCMCI, ParCorr": Method("tigramite", 1.0, _pcmci),
     "PCMCI, CMIknn": Method("tigramite", 6.0, partial(_pcmci, linear=False)),
     "PCMCI+, ParCorr": Method("tigramite", 1.0, partial(_pcmci, lag_0=True)),
@@ -170,7 +164,7 @@ METHODS = {
     "VAR, F test": Method("statsmodels", 0.2, _f_tests),
     "VAR of each pair, F test": Method("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
     "random forest": Method("sklearn", 8.0, _forest),
-    "lasso VAR": Method(_GRAPH, 1.0, _lasso),
+    "lasso VAR": Method(_GRAPH, 1.0, lambda X: lasso_var(X).chosen()),
 }
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data import notes
+from ..data import notes, printed
 from ..measuring import settled
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .sets import SETS, read, set_cell, theirs
@@ -75,8 +75,8 @@ def _present(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     seconds: list[list[Value]] = []
     for name in SETS:
-        printed = (theirs(6)[column].get(name) for column in ("random", "from 3×3", "from full"))
-        best = min(value for value in printed if isinstance(value, float))
+        values = (theirs(6)[column].get(name) for column in ("random", "from 3×3", "from full"))
+        best = min(value for value in values if isinstance(value, float))
         found = {**results.get(f"{name}/optima", {}), "best published": best}
         rows.append([name, *(found.get(column) for column in _COLUMNS)])
         seconds.append([name, *(found.get(column) for column in _SECONDS)])
@@ -102,16 +102,8 @@ class Case(NamedTuple):
 
 # seconds of each, measured on one core
 CASES = {
-    Case(40, 3, 1.0, 1.0): 0.5,
-    Case(40, 5, 1.0, 1.0): 1.5,
-    Case(100, 2, 1.0, 1.0): 1.0,
-    Case(100, 3, 1.0, 1.0): 2.0,
-    Case(200, 2, 1.0, 1.0): 3.0,
-    Case(40, 3, 10.0, 1.0): 3.0,
-    Case(40, 3, 10.0, 0.1): 5.0,
-    Case(40, 5, 10.0, 1.0): 35.0,
-    Case(500, 3, 1.0, 1.0): 6.0,
-    Case(2000, 3, 1.0, 1.0): 65.0,
+    Case(*(row[field] for field in Case._fields)): row["seconds"]
+    for row in printed("sparse", "cases.csv")
 }
 _N_ROWS, _QUICK_ROWS, _TOL = 300, 100, 1e-4
 _ON_VIEWS = notes("sparse.optima views", width=WIDTH, n_true=N_TRUE, tol=_TOL)

@@ -50,21 +50,10 @@ NEEDS = "skglm"
 
 
 class GroupLasso(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Logistic regression whose coefficients vanish by groups of columns.
+    """Logistic regression whose coefficients vanish by groups of columns, or of their squares too.
 
-    Parameters
-    ----------
-    groups : sequence of list of int
-        Columns.
-    share : float
-        The penalty, as a share of the least at which all coefficients are 0.
-    squares : bool
-        Whether the squares of its columns belong to a group too.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_columns) or (2, n_columns)
-        Of the columns, and of their squares.
+    `share`: the penalty, as a share of the least at which all coefficients are 0; ``coef_`` of
+    shape (1, n_columns), or (2, n_columns) with a row for the squares.
     """
 
     def __init__(

@@ -96,29 +96,10 @@ _FIGURES = {
 _ON_TURBINE = notes("tessellated.accuracy turbine")
 
 
-class Cost(NamedTuple):
-    """Seconds of one core: ``tune·tᵍ + fit·mᵍ``, m thousand samples of which t are tuned on."""
-
-    tune: float
-    fit: float
-    growth: float
-
-
-# measured with 300 to 30,000 samples of the sets below, mostly of the gas turbine; boosted trees,
+# seconds of one core, tune·tᵍ + fit·mᵍ for m thousand samples of which t are tuned on, measured
+# with 300 to 30,000 samples of the sets below, mostly of the gas turbine; boosted trees,
 # AverageMKL, PWMK and CKA are guesses on the generous side
-COSTS = {
-    "TKL": Cost(0.4, 0.3, 2.0),
-    FINE: Cost(20.0, 0.3, 2.0),
-    "RBF-SVM": Cost(10.0, 1.5, 2.0),
-    "SimpleMKL": Cost(200.0, 50.0, 2.0),
-    "AverageMKL": Cost(20.0, 5.0, 2.0),
-    "PWMK": Cost(30.0, 10.0, 2.0),
-    "CKA": Cost(30.0, 10.0, 2.0),
-    "perceptron": Cost(3.0, 2.1, 0.5),
-    "random forest": Cost(23.0, 3.3, 1.0),
-    "boosted trees": Cost(20.0, 3.0, 1.0),
-    "XGBoost": Cost(20.0, 3.0, 1.0),
-}
+COSTS = {row["method"]: row for row in printed("tessellated", "costs.csv")}
 _CUBE = 2.7
 
 
@@ -131,8 +112,8 @@ def seconds_of(method: str, n_train: int, n_features: int) -> float:
     """
     cost, tuned = COSTS[method], min(n_train, MOST_TUNED)
     most = _most_rows(n_features) if method in OF_DICTIONARIES else math.inf
-    seconds = cost.tune * (tuned / 1000) ** cost.growth if tuned / 2 <= most else 0.0
-    seconds += cost.fit * (n_train / 1000) ** cost.growth if n_train <= most else 0.0
+    seconds = cost["tune"] * (tuned / 1000) ** cost["growth"] if tuned / 2 <= most else 0.0
+    seconds += cost["fit"] * (n_train / 1000) ** cost["growth"] if n_train <= most else 0.0
     if method == "TKL":
         seconds += _CUBE * (n_features / 10) ** 3 * min(1.0, n_train / 1000)
     return float(max(0.5, seconds))
