@@ -57,6 +57,7 @@ UNINSTALLED = {
     "xrfm": "xrfm",
     "himalaya": "himalaya",
     "statsmodels": "statsmodels",
+    "linearmodels": "linearmodels",
     "tigramite": "tigramite",
     "skglm": "skglm",
 }

@@ -51,6 +51,7 @@ OURS = {
     "smkl-views-digits",
     "smkl-views-phase",
     "study",
+    "study-new-rows",
     "study-p",
     "tkl-exponents",
     "tkl-gas-turbine",

@@ -1,0 +1,307 @@
+"""Do the scores that a fit expects of new groups and of later rows hold on such rows?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+
+from ..data import drawn, notes
+from ..measuring import CLASSES, Method, mean, within
+from ..plan import Plan, Request, Results, Sheet, Value, cell
+from .new_rows_tables import TASKS, Task
+from .rivals import EXTRA, N_FOLDS, QUICK_ROWS
+from .sets import SETS, address, samples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# of the training rows: the blocks that a fit without and with their order predicts, and as many
+# origins behind them
+_BLOCKS, _TOLD_BLOCKS, _ORIGINS = 12, 6, 3
+_MOST_TESTED = 600
+_CONFIDENCE, _NORMAL, _ERRORS = 0.9, 1.645, 2.0
+_ROWS, _MOST_DRAWS = 300, 3
+_QUICK, _QUICK_SETS = ("cities that do not matter", "rows in no order"), ("wine", "diabetes")
+PLAIN, TOLD, _WARNED, _OF_GROUPS = "evidence", "evidence, told", "warned", "MixedLM"
+_NOTES = notes("study.new_rows", n_origins=_ORIGINS, extra=EXTRA)
+_Predict = Callable[["pd.DataFrame"], Labels]
+_Interval = Callable[["pd.DataFrame"], tuple[FloatArray, FloatArray]]
+
+
+class Expecting(NamedTuple):
+    """What a method expects of the rows that it is told of, and how it predicts them.
+
+    `usual`: what it expects of rows like those of training.
+    """
+
+    predict: _Predict
+    interval: _Interval | None = None
+    expected: float = np.nan
+    error: float = np.nan
+    usual: float = np.nan
+
+
+def judged(truth: Labels, predicted: Labels, parts: Index, *, classes: bool) -> tuple[float, float]:
+    """Return R² or accuracy, and its standard error over groups or blocks.
+
+    By the jackknife, times Student's 97.5 % quantile over the normal one, as parts may be few.
+
+    Examples
+    --------
+    >>> truth, parts = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1])
+    >>> score, error = judged(truth, np.array([0.0, 1.0, 2.0, 2.0]), parts, classes=False)
+    >>> round(score, 3), round(error, 1)
+    (0.8, 6.5)
+    """
+    from scipy.stats import norm, t
+    from sklearn.metrics import accuracy_score, r2_score
+
+    score = accuracy_score if classes else r2_score
+    kept = [parts != part for part in np.unique(parts)]
+    found = [float(score(truth[own], predicted[own])) for own in kept if len(kept) > 1]
+    few = t.ppf(0.975, len(found) - 1) / norm.ppf(0.975) if found else np.nan
+    return float(score(truth, predicted)), float(few * np.sqrt((len(found) - 1) * np.var(found)))
+
+
+def _fitted(X: object, y: object, *, classes: bool, **told: object) -> tuple[Any, bool]:
+    """Return a fitted evidence model, and whether it warned of a score or of intervals."""
+    from kernelweave import evidence
+
+    kind = evidence.EvidenceKernelClassifier if classes else evidence.EvidenceKernelRegressor
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = kind().fit(X, y, **told)
+    return model, any(issubclass(each.category, evidence.HeldOutWarning) for each in said)
+
+
+def _ours(X: pd.DataFrame, y: Labels, task: Task, *, told: bool) -> Expecting:
+    given = {task.by: task.column} if told else {}
+    model, _ = _fitted(X, y, classes=task.classes, **given)
+    lines = model.held_out_
+    start = f"new {task.column}" if task.by == "groups" else "later"
+    own = lines.iloc[:1] if told else lines[lines.index.str.startswith(start)]
+    score, error = own.iloc[0][["score", "error"]] if len(own) else (np.nan, np.nan)
+    interval = None if task.classes else partial(model.predict_interval, confidence=_CONFIDENCE)
+    return Expecting(model.predict, interval, score, error, lines["score"].iloc[0])
+
+
+def _numbers(X: pd.DataFrame, task: Task) -> FloatArray:
+    """Return the columns as numbers, without one that names groups."""
+    if task.by == "groups":
+        return X.drop(columns=task.column).to_numpy(dtype=np.float64)
+    dates = X[task.column].dtype.kind == "M"
+    return X.astype({task.column: "int64"} if dates else {}).to_numpy(dtype=np.float64)
+
+
+def _crossed(
+    fit: Callable[[pd.DataFrame, Labels], Expecting],
+    X: pd.DataFrame,
+    y: Labels,
+    task: Task,
+    *,
+    told: bool = True,
+) -> Expecting:
+    """Return the fit to all rows with the score of its folds: of groups or blocks where told."""
+    from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
+
+    n = len(X)
+    if not told:
+        parts, splits = np.arange(n), KFold(N_FOLDS, shuffle=True, random_state=0).split(X)
+    elif task.by == "groups":
+        parts = np.unique(X[task.column], return_inverse=True)[1]
+        splits = GroupKFold(N_FOLDS).split(X, groups=parts)
+    else:
+        parts = np.arange(n) * _TOLD_BLOCKS // n
+        splits = TimeSeriesSplit(_ORIGINS, test_size=n // _TOLD_BLOCKS).split(X)
+    folds = list(splits)
+    found = [fit(X.iloc[one], y[one]).predict(X.iloc[other]) for one, other in folds]
+    held = np.concatenate([other for _, other in folds])
+    score, error = judged(y[held], np.concatenate(found), parts[held], classes=task.classes)
+    return fit(X, y)._replace(expected=score, error=error)
+
+
+def _boosted(X: pd.DataFrame, y: Labels, task: Task, *, told: bool) -> Expecting:
+    from sklearn import ensemble
+
+    kind = "Classifier" if task.classes else "Regressor"
+    levels = {name: code for code, name in enumerate(X[task.column].unique())}
+
+    def numbers(X: pd.DataFrame) -> FloatArray:
+        found = _numbers(X, task)
+        if told or task.by != "groups":
+            return found
+        return np.column_stack([found, X[task.column].map(levels).to_numpy(dtype=np.float64)])
+
+    def fit(X: pd.DataFrame, y: Labels) -> Expecting:
+        model = getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=0).fit(numbers(X), y)
+        return Expecting(lambda new: model.predict(numbers(new)))
+
+    return _crossed(fit, X, y, task, told=told)
+
+
+def _mixed(X: pd.DataFrame, y: Labels, task: Task) -> Expecting:
+    """Fit a linear model with a normal level for each group, of which a new one has the mean."""
+    from sklearn.feature_selection import VarianceThreshold
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    def fit(X: pd.DataFrame, y: Labels) -> Expecting:
+        one = PolynomialFeatures(1)
+        design = make_pipeline(SimpleImputer(), VarianceThreshold(), StandardScaler(), one)
+        Z = design.fit_transform(_numbers(X, task))
+        found = MixedLM(y, Z, groups=X[task.column].to_numpy()).fit()
+        half = _NORMAL * np.sqrt(found.scale + float(np.ravel(found.cov_re)[0]))
+
+        def predict(new: pd.DataFrame) -> FloatArray:
+            return np.asarray(design.transform(_numbers(new, task)) @ found.fe_params)
+
+        return Expecting(predict, lambda new: (predict(new) - half, predict(new) + half))
+
+    return _crossed(fit, X, y, task)
+
+
+METHODS = {
+    PLAIN: Method("kernelweave.evidence", 4.0, partial(_ours, told=False)),
+    TOLD: Method("kernelweave.evidence", 4.0, partial(_ours, told=True)),
+    "HistGB": Method("sklearn", 2.0, partial(_boosted, told=False)),
+    "HistGB, told": Method("sklearn", 2.0, partial(_boosted, told=True)),
+    _OF_GROUPS: Method("statsmodels", 1.0, _mixed),
+}
+
+
+def _splits(task: Task, X: pd.DataFrame, seed: int, n_blocks: int) -> Iterator[tuple[Index, Index]]:
+    """Yield places to learn from and of rows to meet: other groups, or the block behind."""
+    n, step = task.n_train, task.n_train // _TOLD_BLOCKS
+    if task.by == "groups":
+        codes = np.unique(X[task.column], return_inverse=True)[1]
+        places = np.argsort(np.random.RandomState(seed).permutation(codes.max() + 1))[codes]
+        last = n + max(1, _MOST_TESTED * (codes.max() + 1) // len(X))
+        yield np.flatnonzero(places < n), np.flatnonzero((places >= n) & (places < last))
+        return
+    spare = len(X) - n - _ORIGINS * step
+    begin = spare * seed // max(1, task.draws - 1)
+    for end in range(begin + n, begin + n + _ORIGINS * step, step):
+        yield np.arange(begin, end), np.arange(end, end + n // n_blocks)
+
+
+def measure(name: str, method: str, seed: int) -> dict[str, float]:
+    """Return what a method expects of new groups or later rows, and what comes.
+
+    `seed`: which draw of groups, or which part of a series.
+    """
+    task = TASKS[name]
+    X, y = task.table(seed)
+    fits: list[Expecting] = []
+    predicted, parts, held, met = [], [], [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for own, new in _splits(task, X, seed, _BLOCKS if method == PLAIN else _TOLD_BLOCKS):
+            fit: Expecting = METHODS[method].run(X.iloc[own].reset_index(drop=True), y[own], task)
+            asked = X.iloc[new].reset_index(drop=True)
+            predicted.append(fit.predict(asked))
+            groups = asked[task.column] if task.by == "groups" else np.full(len(new), len(fits))
+            parts.append(np.asarray(groups))
+            fits.append(fit)
+            met.append(y[new])
+            if fit.interval is not None:
+                low, high = fit.interval(asked)
+                held.append(float(np.mean((low <= y[new]) & (y[new] <= high))))
+    score, error = judged(*map(np.concatenate, (met, predicted, parts)), classes=task.classes)
+    expected = {name: float(getattr(fits[0], name)) for name in ("expected", "error", "usual")}
+    share = mean(held)
+    return {**expected, "realised": score, "realised error": error,
+            "held": np.nan if share is None else share}  # fmt: skip
+
+
+def warned(where: str, task: str, rows: int) -> bool:
+    """Return whether a fit to rows drawn at random, in no order, doubts its score on new rows."""
+    X, y = drawn(*samples(where), rows)
+    return _fitted(X, y, classes=task == CLASSES)[1]
+
+
+def study(request: Request) -> Plan:
+    """Plan the study: a cell per task, method and draw, and one per set without groups or order."""
+    names, sets = (_QUICK, _QUICK_SETS) if request.quick else (tuple(TASKS), tuple(SETS))
+    most = 1 if request.quick else request.repeats or _MOST_DRAWS
+    reduced = most < _MOST_DRAWS
+    cells = [
+        cell(f"{name}/{method}/{seed}", of.seconds, reduced, measure, name, method, seed)
+        for seed in range(most)
+        for name in names
+        for method, of in METHODS.items()
+        if seed < TASKS[name].draws and not reason_not_run(method, TASKS[name])
+    ]
+    for name in sets:
+        given = address(SETS[name], request), SETS[name].task
+        rows = QUICK_ROWS if request.quick else _ROWS
+        cells.append(cell(f"{name}/{_WARNED}", 3.0, request.quick, warned, *given, rows))
+    return Plan(cells, lambda results: _present(results, names))
+
+
+def reason_not_run(method: str, task: Task) -> str:
+    """Return in words why a method is not run on a task, empty where it is."""
+    if not METHODS[method].is_installed:
+        return "not installed"
+    wrong = method == _OF_GROUPS and (task.by != "groups" or task.classes)
+    return "numbers in groups only" if wrong else ""
+
+
+@dataclass(frozen=True)
+class Came:
+    """What was expected of some draws, and what came."""
+
+    draws: Sequence[Mapping[str, float]]
+
+    def told(self, figure: str) -> str | None:
+        """Return the mean of a figure where there is one."""
+        found = mean(each[figure] for each in self.draws if np.isfinite(each[figure]))
+        return None if found is None else f"{found:.2f}"
+
+    @property
+    def row(self) -> list[Value]:
+        """Return expected, realised, on how many draws they agree, and what intervals hold."""
+        known = [each for each in self.draws if np.isfinite(each["expected"])]
+        agree = [
+            abs(each["expected"] - each["realised"])
+            <= _ERRORS * np.hypot(each["error"], each["realised error"])
+            for each in known
+        ]
+        figures = [self.told(name) for name in ("expected", "realised")]
+        held = self.told("held") or ("no intervals" if self.draws else None)
+        return [*figures, f"{sum(agree)} of {len(agree)}" if agree else None, held]
+
+
+def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
+    def came(method: str, own: Sequence[str]) -> Came:
+        return Came([each for name in own for each in within(results, name, method).values()])
+
+    rows: list[list[Value]] = []
+    for name in names:
+        plain, told = came(PLAIN, [name]), came(TOLD, [name])
+        rows.append([name, plain.told("usual"), *plain.row[:3], *told.row])
+    heads = ("task", "rows like these", "expected", "realised", "agree")
+    more = ("told: expected", "told: realised", "told: agree", "told: 90 % intervals hold")
+    title = "Scores expected of new groups and later rows"
+    sheets = [Sheet(title, (*heads, *more), rows, _NOTES)]
+    rows = []
+    for kind in dict.fromkeys(TASKS[name].kind for name in names):
+        own = [name for name in names if TASKS[name].kind == kind]
+        for method in METHODS:
+            reasons = [reason_not_run(method, TASKS[name]) for name in own]
+            lost = reasons[0] if all(reasons) else None
+            rows.append([kind, method, *([lost] * 4 if lost else came(method, own).row)])
+    heads = ("tasks", "method", "expected", "realised", "agree", "90 % intervals hold")
+    sheets.append(Sheet("By kind of task and method", heads, rows))
+    doubted = [name for name in SETS if results.get(f"{name}/{_WARNED}")]
+    n_sets = sum(f"{name}/{_WARNED}" in results for name in SETS)
+    title = "Warnings on the sets of the study, whose rows are in no order"
+    row: list[Value] = [n_sets, len(doubted), ", ".join(doubted) or "none"]
+    return [*sheets, Sheet(title, ("sets", "warned", "which"), [row])]
