@@ -9,7 +9,7 @@ from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import CutPool, RidgePenalty, SaddleOracle, solve_kernel_weights
-from kernelweave.relaxations import lower_bound, solve_global
+from kernelweave.relaxations import lower_bound, search, solve_global, sweep
 from kernelweave.relaxations.branch_and_bound import GlobalSearch
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC as LibSVC
@@ -165,6 +165,10 @@ def test_a_few_hundred_supports_are_enumerated_without_a_relaxation(C):
     # the relaxation alone took 45 solves, and as many masters
     assert s.n_svm_solves_relaxation == 0
     assert s.n_svm_solves < 120
+    near = solve_global(grams, y, C=C, lam=0.5, k0=2, tol=1e-5, weights0=s.weights)
+    assert near.n_svm_solves < s.n_svm_solves
+    assert near.lower_bound <= high
+    assert low <= near.upper_bound <= high * (1 + 1e-5)
     short = solve_global(grams, y, C=C, lam=0.5, k0=2, tol=1e-9, max_time=1e-9)
     assert 0.0 <= short.lower_bound <= high
     assert short.upper_bound >= low
@@ -244,3 +248,19 @@ def test_the_hierarchy_of_bounds(problem):
         assert abs(b.gap) <= 1e-4
     assert bounds["full-sdp"].value == pytest.approx(saddle.bound, rel=1e-5)
     assert saddle.bound <= optimum.upper_bound
+
+
+@pytest.mark.parametrize("limit", ["_MOST_SOLVES", "_MOST_BRANCHES"])
+def test_an_enumeration_that_takes_long_is_left_to_the_relaxation(limit, monkeypatch):
+    grams, y = many_kernels(n=40, q=16)
+    low, high = by_enumeration(grams, y, 2, 0.5, C=10.0)
+    monkeypatch.setattr(search, "_FEW_ENOUGH", 100)
+    monkeypatch.setattr(search, limit, 5)
+    # a list of open supports that is soon full, so that not all are looked at before
+    monkeypatch.setattr(sweep, "_CAPACITY", 4)
+    s = solve_global(grams, y, C=10.0, lam=0.5, k0=2, tol=1e-5)
+    assert s.status is Status.CONVERGED
+    assert s.n_svm_solves_relaxation > 0
+    assert max(s.history.lower) <= high
+    assert s.lower_bound <= high
+    assert low <= s.upper_bound <= high * (1 + 1e-5)

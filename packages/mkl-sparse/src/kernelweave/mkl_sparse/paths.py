@@ -261,7 +261,9 @@ class Walk:
             sample_weight=self.sample_weight,
             tol=self.tol,
             pool=self.pool,
+            weights0=self.last,
         )
+        self.last = found.weights
         return PathPoint(
             self.C,
             lam,

@@ -16,10 +16,10 @@ from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.mkl_sparse.algorithm import oracle_of
 from kernelweave.qp_smo.learners import BoxLearner
-from kernelweave.qp_smo.saddle import CutPool, KernelWeights
+from kernelweave.qp_smo.saddle import CutPool, KernelWeights, on_simplex
 from numpy.typing import ArrayLike, NDArray
 
-from .search import SupportSearch
+from .search import SupportSearch, sparse_part
 from .settings import BranchAndBound
 from .sparse_problem import as_problem
 
@@ -37,8 +37,8 @@ class GlobalOptimum(KernelWeights):
     n_screened : int
         Kernels that no optimum uses, or every one uses, by a bound at the root.
     relaxation_bound : float
-        The proven lower bound of the convex relaxation at the root; where a support is one kernel,
-        or there are 100 to 1000 supports, which needs none, what the cuts there are say of it.
+        The proven lower bound of the convex relaxation at the root; where it was not needed, so
+        that ``n_svm_solves_relaxation`` is 0, what the cuts there are say of it.
     relaxation_weights : ndarray of shape (q,)
         Where the relaxation is least.
     """
@@ -70,6 +70,7 @@ def solve_global(
     max_time: float | None = None,
     max_nodes: int = 10_000_000,
     pool: CutPool | None = None,
+    weights0: FloatArray | None = None,
     check: bool = True,
 ) -> GlobalOptimum:
     """Solve ``min over β ≥ 0, Σβ = 1, ‖β‖₀ ≤ k₀ of max κ(u) − ½uᵀK(β)u + λ‖β‖²`` globally.
@@ -105,6 +106,9 @@ def solve_global(
         Branches and supports at most.
     pool : CutPool, optional
         Cuts of the same Grams, targets, weights and learner: those of another λ or k₀.
+    weights0 : ndarray of shape (q,), optional
+        Where to start, of which the largest weights that are allowed count: such as the optimum
+        with fewer kernels.
     check : bool
         Whether to check that the Grams are finite, symmetric and positive semidefinite: n³/3
         flops each. Those of a `KernelDictionary` have been checked where it is needed.
@@ -125,10 +129,10 @@ def solve_global(
     The problem is (4) of Bertsimas, Iglesias, Johnson, *Sparse multiple kernel learning:
     alternating best response and semidefinite relaxations*, 2025. The search follows Quesada and
     Grossmann, Computers and Chemical Engineering 1992: one tree, cuts added at sparse points.
-    Supports are enumerated in compiled code where there are at most two million of them, without a
-    relaxation where there are 100 to 1000; with one kernel at most the learner is solved at each,
-    roughly where that rules it out. From 200 kernels on the relaxation is solved over some of them,
-    and the others are priced.
+    Of 100 supports or more all are enumerated in compiled code, after those around the best, and a
+    relaxation is solved only where that takes long; with one kernel at most the learner is solved
+    at each, roughly where that rules it out. From 200 kernels on the relaxation comes first, is
+    solved over some of them, and the others are priced.
 
     Examples
     --------
@@ -148,6 +152,8 @@ def solve_global(
     penalty = SparseSimplex(k0, lam, views, n_views).relaxed(len(problem.grams))
     search = SupportSearch(oracle, penalty, tol)
     with time_limit(max_time):
+        if weights0 is not None:
+            search.visit(sparse_part(on_simplex(weights0, len(problem.grams)), penalty))
         status = _run(search, max_nodes)
     search.refine()
     assert search.best is not None

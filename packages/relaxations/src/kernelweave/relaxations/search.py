@@ -1,8 +1,9 @@
-"""Branch and bound on supports: the relaxation, the branches, and whom they hand over to."""
+"""Branch and bound on supports: enumeration, the relaxation, the branches."""
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, count
 
@@ -30,9 +31,10 @@ from .sweep import Singles, Sweep, are_single
 _FIRST_ROUNDS, _MORE_ROUNDS = 40, 10
 # The relaxation is solved to this share of what separates it from the best sparse weights.
 _ROOT_SHARE, _UNPRICED_SHARE = 0.2, 0.4
-# Supports that are enumerated without a relaxation: for fewer it costs as little as they do, and
-# it takes as many solves as their cuts, which close many at once, for up to so many.
-_OUTRIGHT = range(100, 1000)
+# Supports that are enumerated without a relaxation: for fewer it costs as little as they do. Up to
+# so many are enumerated to the end; of more, unless all were looked at after so many learner solves
+# or branches, the relaxation takes over.
+_OUTRIGHT, _FEW_ENOUGH, _MOST_SOLVES, _MOST_BRANCHES = 100, 1000, 512, 100_000
 # Branches bounded by the master problem before supports are enumerated, and how many may be then.
 _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
@@ -42,9 +44,6 @@ _LOOKED_AT = 20_000
 # little of a branch: branches get a relaxation of their own, of so many rounds at most, and few
 # supports are enumerated, fewer far from the best ones.
 _LOOSE, _NODE_ROUNDS, _FEW_SUPPORTS, _FEWER_SUPPORTS = 0.35, 40, 1_000, 100
-# There, supports a kernel away from the best: how finely each is looked at, how many are looked at
-# again, and at how many points.
-_ROUGH, _POLISHED, _POINTS = 0.1, 4, 4
 # Branches at most that another one is covered by.
 _MOST_PARTS = 100
 # A weight above this share of 1/k₀ is one that a support can hardly do without.
@@ -75,7 +74,7 @@ class SupportSearch:
     form, and only where that is the lowest bound left by the master problem. Where few supports
     are left, or the relaxation has not closed the gap soon, they are enumerated (`Sweep`). The
     learner is solved only at sparse weights. Where a support is one kernel, there is no relaxation:
-    each is tried (`Singles`); nor where there are a few hundred supports, which are enumerated.
+    each is tried (`Singles`); nor where all supports are soon enumerated.
 
     Parameters
     ----------
@@ -102,15 +101,15 @@ class SupportSearch:
         self._root = penalty
         self._order = count()
         self._open: list[_Node] = []
-        self._closed = np.inf
+        self._closed = self._held = np.inf
         self._sweep: Sweep | Singles | None = None
         self._n_bounded = self._n_swept = 0
         self._tried: set[tuple[bytes, int]] = set()
+        self._outright: Iterator[None] = iter(())
         if are_single(penalty):
             self.is_branching, self._sweep = True, Singles(self, penalty)
-        elif penalty.n_supports in _OUTRIGHT:
-            self.is_branching = True
-            self._sweep = Sweep(self, penalty, self._bound(np.ones(1), penalty), np.ones(1))
+        elif _OUTRIGHT <= penalty.n_supports < (_FEW_ENOUGH if self.working.is_wide else np.inf):
+            self._outright = self._enumerates()
 
     @property
     def lower(self) -> float:
@@ -119,7 +118,7 @@ class SupportSearch:
             return float(min(self.relaxation_bound, self.upper))
         lowest = self._open[0].lower if self._open else np.inf
         swept = np.inf if self._sweep is None else self._sweep.lower
-        return float(min(lowest, swept, self._closed, self.upper))
+        return float(min(lowest, swept, self._held, self._closed, self.upper))
 
     @property
     def gap(self) -> float:
@@ -145,14 +144,18 @@ class SupportSearch:
 
     def step(self) -> None:
         """Take a round of the relaxation, advance a sweep, or process the lowest branch."""
+        if next(self._outright, self) is None:
+            return
         if not self.is_branching:
             self._relax()
-        elif self._sweep is not None and self.best is None and isinstance(self._sweep, Sweep):
-            self.visit(sparse_part(self._root.allowed / self._root.allowed.sum(), self._root))
         elif self._sweep is not None:
             self._advance_sweep(self._sweep)
         else:
-            self._process_branch(heapq.heappop(self._open))
+            node = heapq.heappop(self._open)
+            # open until it is processed, for what is recorded meanwhile, or told after a Ctrl-C
+            self._held = node.lower
+            self._process_branch(node)
+            self._held = np.inf
 
     def visit(
         self, weights: FloatArray, finer: float = 1.0, below: float = 0.0
@@ -202,6 +205,55 @@ class SupportSearch:
             counts={"n_svm_solves": self.oracle.counts.n_svm_solves, "n_nodes": self.n_nodes},
         )
 
+    def _enumerates(self) -> Iterator[None]:
+        """Enumerate all supports, measured by good ones, unless that takes long."""
+        root, counts = self._root, self.oracle.counts
+        self.relaxation_bound = self._bound(np.ones(1), root)
+        most = np.inf if root.n_supports < _FEW_ENOUGH else counts.n_svm_solves + _MOST_SOLVES
+        if self.best is None:
+            forms = self.oracle.evaluate(root.allowed / root.allowed.sum(), np.inf).forms
+            one = np.argmax(np.where(root.allowed, forms, -1.0))
+            self.visit(1.0 * (np.arange(forms.size) == one))
+            yield
+        for _ in self._improves():
+            yield
+            if counts.n_svm_solves > most:
+                break
+        self.is_branching = True
+        sweep = self._sweep = Sweep(self, root, self.relaxation_bound, np.ones(1))
+        while not sweep.is_done:
+            self._advance_sweep(sweep)
+            yield
+            is_long = counts.n_svm_solves > most or sweep.n_nodes > _MOST_BRANCHES
+            if is_long and most < np.inf and not sweep.is_enumerated:
+                self.relaxation_bound = self.lower
+                self._n_swept += sweep.n_nodes
+                self.is_branching, self._sweep = False, None
+                return
+
+    def _improves(self) -> Iterator[None]:
+        """Sweep the supports around the best, with a kernel more or another, while one is better.
+
+        Every support is measured by the best weights: good ones close others sooner.
+        """
+        root, used = self._root, np.zeros(self._root.required.size, dtype=bool)
+        assert self.best is not None
+        while (used != (self.best.weights > 0.0)).any():
+            used = self.best.weights > 0.0
+            each = np.eye(used.size, dtype=bool)
+            for kept in [used, *(used & ~each[i] for i in np.flatnonzero(used))]:
+                more = [root.is_met(kept | one) for one in each] & root.allowed
+                if not (more & ~kept).any():
+                    continue
+                branch = WeightPenalty(root.lam, 1, kept, ~(kept | more))
+                sweep = Sweep(self, branch, -np.inf, np.ones(1))
+                while not sweep.is_done:
+                    sweep.step()
+                    yield
+                self._n_swept += sweep.n_nodes
+                if (used != (self.best.weights > 0.0)).any():
+                    break
+
     def _relax(self) -> None:
         """Take a round of the relaxation; begin to branch where it is good enough."""
         if not self.working.is_priced and self.best is None:
@@ -237,16 +289,18 @@ class SupportSearch:
             self.relaxation.bound()
             self.relaxation.visit(root.best.weights)
             return
-        self.is_branching = True
+        self.is_branching, self._held = True, lower
         self.n_relaxation_solves = self.oracle.counts.n_svm_solves
         if lower >= self.threshold:
-            self._closed = lower
+            self._closed, self._held = lower, np.inf
             return
         if self._is_loose:
-            while self._exchanges():
-                pass
+            for _ in self._improves():
+                if expired():
+                    break
         penalty = self._screened(master.multipliers)
         heapq.heappush(self._open, _Node(lower, next(self._order), penalty, master.multipliers))
+        self._held = np.inf
 
     def _screened(self, multipliers: FloatArray) -> WeightPenalty:
         """Exclude each kernel whose presence no optimum can afford, require the others' opposite.
@@ -403,33 +457,6 @@ class SupportSearch:
             if self._closes(first):
                 return parts[1:]
         return parts
-
-    def _exchanges(self) -> bool:
-        """Try every other kernel in the place of the two least of the best; return if it helps.
-
-        Every branch is measured by the best weights: what lowers them closes branches sooner.
-        """
-        best = self.best
-        assert best is not None
-        used, found = best.weights > 0.0, []
-        for i in np.argsort(np.where(used, best.weights, np.inf))[: min(2, int(used.sum()))]:
-            for j in np.flatnonzero(self._root.allowed & ~used):
-                weights = best.weights.copy()
-                weights[[i, j]] = 0.0, weights[i]
-                if self._root.is_met(weights > 0.0) and not expired():
-                    found.append(self.visit(weights, below=_ROUGH * abs(self.upper)))
-        found.sort(key=lambda each: each.upper_bound)
-        for each in found[:_POLISHED]:
-            self._polish(each.weights > 0.0)
-        return self.best is not best
-
-    def _polish(self, support: NDArray[np.bool_]) -> None:
-        """Lower the weights of one support for as long as its cuts promise it, a few rounds."""
-        for _ in range(_POINTS):
-            master = self._master(self._root.on_support(support))
-            if master.lower_bound >= self.threshold or expired():
-                return
-            self.visit(master.weights)
 
     def _try_support(self, node: _Node, weights: FloatArray) -> None:
         """Evaluate the cuts' best weights on the largest ones of a fractional minimiser."""
