@@ -299,9 +299,9 @@ def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
             lost = reasons[0] if all(reasons) else None
             rows.append([kind, method, *([lost] * 4 if lost else came(method, own).row)])
     heads = ("tasks", "method", "expected", "realised", "agree", "90 % intervals hold")
-    sheets.append(Sheet("By kind of task and method", heads, rows))
+    sheets.append(Sheet("By kind of task and method", heads, rows, is_aggregate=True))
     doubted = [name for name in SETS if results.get(f"{name}/{_WARNED}")]
     n_sets = sum(f"{name}/{_WARNED}" in results for name in SETS)
     title = "Warnings on the sets of the study, whose rows are in no order"
     row: list[Value] = [n_sets, len(doubted), ", ".join(doubted) or "none"]
-    return [*sheets, Sheet(title, ("sets", "warned", "which"), [row])]
+    return [*sheets, Sheet(title, ("sets", "warned", "which"), [row], is_aggregate=True)]
