@@ -69,7 +69,7 @@ def judged(truth: Labels, predicted: Labels, parts: Index, *, classes: bool) -> 
     return float(score(truth, predicted)), float(few * np.sqrt((len(found) - 1) * np.var(found)))
 
 
-def _fitted(X: object, y: object, *, classes: bool, **told: object) -> tuple[Any, bool]:
+def _fitted(X: Any, y: object, *, classes: bool, **told: object) -> tuple[Any, bool]:
     """Return a fitted evidence model, and whether it warned of a score or of intervals."""
     from kernelweave import evidence
 
@@ -200,7 +200,8 @@ def measure(name: str, method: str, seed: int) -> dict[str, float]:
     task = TASKS[name]
     X, y = task.table(seed)
     fits: list[Expecting] = []
-    predicted, parts, held, met = [], [], [], []
+    predicted, parts, held = [], [], []
+    met: list[Any] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for own, new in _splits(task, X, seed, _BLOCKS if method == PLAIN else _TOLD_BLOCKS):
@@ -213,7 +214,7 @@ def measure(name: str, method: str, seed: int) -> dict[str, float]:
             met.append(y[new])
             if fit.interval is not None:
                 low, high = fit.interval(asked)
-                held.append(float(np.mean((low <= y[new]) & (y[new] <= high))))
+                held.append(float(np.mean((low <= met[-1]) & (met[-1] <= high))))
     score, error = judged(*map(np.concatenate, (met, predicted, parts)), classes=task.classes)
     expected = {name: float(getattr(fits[0], name)) for name in ("expected", "error", "usual")}
     share = mean(held)
@@ -298,8 +299,8 @@ def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
             reasons = [reason_not_run(method, TASKS[name]) for name in own]
             lost = reasons[0] if all(reasons) else None
             rows.append([kind, method, *([lost] * 4 if lost else came(method, own).row)])
-    heads = ("tasks", "method", "expected", "realised", "agree", "90 % intervals hold")
-    sheets.append(Sheet("By kind of task and method", heads, rows, is_aggregate=True))
+    kinds = ("tasks", "method", "expected", "realised", "agree", "90 % intervals hold")
+    sheets.append(Sheet("By kind of task and method", kinds, rows, is_aggregate=True))
     doubted = [name for name in SETS if results.get(f"{name}/{_WARNED}")]
     n_sets = sum(f"{name}/{_WARNED}" in results for name in SETS)
     title = "Warnings on the sets of the study, whose rows are in no order"

@@ -80,7 +80,7 @@ def _airfoil() -> Table:
     """A section is an airfoil at one angle."""
     from kernelweave.tables.bundled import airfoil
 
-    found = airfoil()
+    found: dict[str, Any] = airfoil()
     X, y = found["data"], found["target"].to_numpy()
     pairs = X["chord_length"].astype(str) + " at " + X["angle_of_attack"].astype(str)
     kept = np.random.RandomState(0).permutation(len(X))[:600]
@@ -88,7 +88,8 @@ def _airfoil() -> Table:
 
 
 def _shipped(name: str) -> pd.DataFrame:
-    return import_module(f"linearmodels.datasets.{name}").load()
+    found: pd.DataFrame = import_module(f"linearmodels.datasets.{name}").load()
+    return found
 
 
 def _wages() -> Table:
@@ -106,7 +107,7 @@ def _training() -> Table:
     return _of(_shipped("jobtraining")[kept], "lavgsal")
 
 
-def _lagged(y: pd.Series, **columns: Labels) -> Table:
+def _lagged(y: pd.Series, **columns: Any) -> Table:
     frame = pd.DataFrame({**columns, "last": y.shift(1), "before": y.shift(2), "target": y})
     return _of(frame.iloc[2:], "target")
 
@@ -114,7 +115,8 @@ def _lagged(y: pd.Series, **columns: Labels) -> Table:
 def _loaded(name: str) -> pd.DataFrame:
     from statsmodels import datasets
 
-    return getattr(datasets, name).load_pandas().data
+    found: pd.DataFrame = getattr(datasets, name).load_pandas().data
+    return found
 
 
 def _fertility() -> Table:
