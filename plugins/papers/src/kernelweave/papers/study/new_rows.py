@@ -14,7 +14,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from ..data import drawn, notes
 from ..measuring import CLASSES, Method, mean, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
-from .new_rows_tables import TASKS, Task
+from .new_rows_tables import TASKS, NewRowsTask
 from .rivals import EXTRA, N_FOLDS, QUICK_ROWS
 from .sets import SETS, address, samples
 
@@ -80,7 +80,7 @@ def _fitted(X: Any, y: object, *, classes: bool, **told: object) -> tuple[Any, b
     return model, any(issubclass(each.category, evidence.HeldOutWarning) for each in said)
 
 
-def _ours(X: pd.DataFrame, y: Labels, task: Task, *, told: bool) -> Expecting:
+def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Expecting:
     given = {task.by: task.column} if told else {}
     model, _ = _fitted(X, y, classes=task.classes, **given)
     lines = model.held_out_
@@ -91,7 +91,7 @@ def _ours(X: pd.DataFrame, y: Labels, task: Task, *, told: bool) -> Expecting:
     return Expecting(model.predict, interval, score, error, lines["score"].iloc[0])
 
 
-def _numbers(X: pd.DataFrame, task: Task) -> FloatArray:
+def _numbers(X: pd.DataFrame, task: NewRowsTask) -> FloatArray:
     """Return the columns as numbers, without one that names groups."""
     if task.by == "groups":
         return X.drop(columns=task.column).to_numpy(dtype=np.float64)
@@ -103,7 +103,7 @@ def _crossed(
     fit: Callable[[pd.DataFrame, Labels], Expecting],
     X: pd.DataFrame,
     y: Labels,
-    task: Task,
+    task: NewRowsTask,
     *,
     told: bool = True,
 ) -> Expecting:
@@ -126,7 +126,7 @@ def _crossed(
     return fit(X, y)._replace(expected=score, error=error)
 
 
-def _boosted(X: pd.DataFrame, y: Labels, task: Task, *, told: bool) -> Expecting:
+def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Expecting:
     from sklearn import ensemble
 
     kind = "Classifier" if task.classes else "Regressor"
@@ -145,7 +145,7 @@ def _boosted(X: pd.DataFrame, y: Labels, task: Task, *, told: bool) -> Expecting
     return _crossed(fit, X, y, task, told=told)
 
 
-def _mixed(X: pd.DataFrame, y: Labels, task: Task) -> Expecting:
+def _mixed(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expecting:
     """Fit a linear model with a normal level for each group, of which a new one has the mean."""
     from sklearn.feature_selection import VarianceThreshold
     from sklearn.impute import SimpleImputer
@@ -177,7 +177,9 @@ METHODS = {
 }
 
 
-def _splits(task: Task, X: pd.DataFrame, seed: int, n_blocks: int) -> Iterator[tuple[Index, Index]]:
+def _splits(
+    task: NewRowsTask, X: pd.DataFrame, seed: int, n_blocks: int
+) -> Iterator[tuple[Index, Index]]:
     """Yield places to learn from and of rows to meet: other groups, or the block behind."""
     n, step = task.n_train, task.n_train // _TOLD_BLOCKS
     if task.by == "groups":
@@ -247,7 +249,7 @@ def study(request: Request) -> Plan:
     return Plan(cells, lambda results: _present(results, names))
 
 
-def reason_not_run(method: str, task: Task) -> str:
+def reason_not_run(method: str, task: NewRowsTask) -> str:
     """Return in words why a method is not run on a task, empty where it is."""
     if not METHODS[method].is_installed:
         return "not installed"

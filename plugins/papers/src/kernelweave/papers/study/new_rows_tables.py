@@ -169,7 +169,7 @@ _READERS: dict[str, Callable[[], Table]] = {
 }  # fmt: skip
 
 
-class Task(NamedTuple):
+class NewRowsTask(NamedTuple):
     """A table with groups or in an order; `n_train`: groups, or rows, of training."""
 
     by: str
@@ -197,11 +197,11 @@ class Task(NamedTuple):
         return (_panel if self.by == "groups" else _series)(seed, **self.settings)
 
 
-def _read(row: dict[str, Any]) -> Task:
+def _read(row: dict[str, Any]) -> NewRowsTask:
     pairs = (each.split("=") for each in str(row.get("settings", "")).split("|") if each)
     settings = {name: float(value) for name, value in pairs}
     counts = int(row["n_train"]), int(row["draws"])
-    return Task(row["by"], row["column"], row["where"], *counts, settings)
+    return NewRowsTask(row["by"], row["column"], row["where"], *counts, settings)
 
 
 TASKS = {str(row["name"]): _read(row) for row in printed("study", "new_rows.csv")}
