@@ -21,6 +21,7 @@ from kernelweave.spectahedron import TessellatedKernelRegressor
 from kernelweave.workbench import load_model
 from kernelweave.workbench.fitting import Choices
 from kernelweave.workbench.machines import kernel_machine
+from kernelweave.workbench.summaries import other_rows
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.metrics import r2_score
@@ -579,6 +580,20 @@ def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) 
         means = np.array([y[:n].mean() for n in told])
         dummy = next(row for row in found["comparison"]["rows"] if row["name"] == "baseline")
         assert dummy["score"] == pytest.approx(r2_score(y[75:], means))
+
+
+def test_blocks_of_time_are_not_called_groups() -> None:
+    names = {"rows like these": 60, "new shop": 12, "later by day": 6}
+    rows = [
+        {"name": name, "score": 0.5, "error": 0.1, "n_rows": 60, "n_groups": n}
+        for name, n in names.items()
+    ]
+    told = other_rows({"held_out": None, "new_rows": rows})
+    assert [text.partition(" rows")[2] for text in told.values()] == [
+        "",
+        " of 12 groups",
+        " of 6 blocks of time",
+    ]
 
 
 def test_a_test_file_of_one_class_is_scored(run: Callable, tmp_path: Path) -> None:

@@ -213,7 +213,8 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
     """Return what to expect of each kind of new rows, where more than one is known."""
     lines: dict[str, str] = {}
     for row in found["new_rows"]:
-        of = f" of {row['n_groups']} groups" if row["n_groups"] < row["n_rows"] else ""
+        parts = "blocks of time" if row["name"].startswith("later") else "groups"
+        of = f" of {row['n_groups']} {parts}" if row["n_groups"] < row["n_rows"] else ""
         # the first line is of the very rows whose score is printed
         shown = row if lines or found["held_out"] is None else found["held_out"]
         scored = Score(shown["score"], shown["error"]).formatted(3)
