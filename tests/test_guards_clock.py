@@ -42,7 +42,7 @@ LIMIT = {
     "plugins/granger/src/kernelweave/granger/shared_grams.py",
     "plugins/granger/src/kernelweave/granger/together.py",
     "plugins/tables/src/kernelweave/tables/sources.py",
-    "plugins/workbench/src/kernelweave/workbench/diagnosis.py",
+    "plugins/workbench/src/kernelweave/workbench/commands/doctor.py",
 }
 FREE_MEMORY = ("MemAvailable", "MemFree", "virtual_memory", "SC_AVPHYS_PAGES", "/proc/meminfo")
 

@@ -120,8 +120,9 @@ def rare(tmp_path: Path) -> Path:
 
 def test_a_fit_is_judged_by_the_metric(run: Callable, rare: Path, tmp_path: Path) -> None:
     asked = ["fit", rare, "--target", "y", "--max-iter", "5", "--metric", "roc_auc"]
-    model = tmp_path / "m"
-    found = json.loads(run(*asked, "--out", model, "--test", rare, "--json").out)
+    model, others = tmp_path / "m", tmp_path / "others.csv"
+    pd.read_csv(rare).assign(b=lambda frame: frame["b"] + 0.01).to_csv(others, index=False)
+    found = json.loads(run(*asked, "--out", model, "--test", others, "--json").out)
     assert found["measure"] == "roc_auc"
     assert found["held_out"]["score"] == pytest.approx(found["held_out"]["also"]["AUC"])
     for row in found["comparison"]["rows"]:
