@@ -12,17 +12,17 @@ _FROBENIUS = Needs(family=_FAMILY, learner=_LEARNER, constraint=("rho",))
 # name and class, powers of the time in samples and outputs, needs, paper, summary
 _SEARCHES = (
     (
-        *("vv-spg", "spg:SpectralGradientSearch", 2.2, 0.6, _JOINT),
+        *("vv-spg", "spg:SpectralGradientSearch", 2.2, 0.8, _JOINT),
         "Sindhwani, Minh and Lozano 2013, problem (9); Birgin, Martínez and Raydan 2000",
         "spectral projected gradient over kernel weights and output kernel",
     ),
     (
-        *("vv-block-descent", "alternating:BlockDescentSearch", 2.2, 1.2, _JOINT),
+        *("vv-block-descent", "alternating:BlockDescentSearch", 2.2, 1.5, _JOINT),
         "Sindhwani, Minh and Lozano 2013, section 3.1, corrected",
         "conjugate gradients for C, closed form for the weights, Hazan's steps for L",
     ),
     (
-        *("vv-dinuzzo", "alternating:OutputKernelSearch", 2.4, 1.4, _FROBENIUS),
+        *("vv-dinuzzo", "alternating:OutputKernelSearch", 2.4, 1.7, _FROBENIUS),
         "Dinuzzo, Ong, Gehler and Pillonetto 2011",
         "output kernel learning with a squared Frobenius norm, exact solves",
     ),
