@@ -18,7 +18,9 @@ from kernelweave.qp_smo.saddle import (
     SaddleOracle,
     SaddleSearch,
     WeightPenalty,
+    least_over,
     lower_bound_from,
+    mixed_cut,
     objective_upper,
     solve_cut_master,
 )
@@ -305,19 +307,37 @@ class SupportSearch:
     def _screened(self, multipliers: FloatArray) -> WeightPenalty:
         """Exclude each kernel whose presence no optimum can afford, require the others' opposite.
 
-        What is left out was bounded: the least of these bounds counts among the closed.
+        What is left out was bounded: the least of these bounds counts among the closed. In a view
+        the bound with a kernel required falls as its entry of the mixed cut grows, so that a
+        bisection finds all those to exclude; only the largest entries can be required.
         """
-        penalty = self._root
-        for j in np.flatnonzero(penalty.free):
-            if not penalty.free[j]:
-                continue
-            for restricted, other in _halves(penalty, int(j)):
-                bound = self._bound(multipliers, restricted)
+        penalty, n, pool = self._root, multipliers.size, self.oracle.pool
+        top, half = mixed_cut(pool.kappa[:n], pool.half_forms[:n], multipliers)
+        views = penalty.view if isinstance(penalty, NestedPenalty) else np.zeros(half.size)
+        free = np.flatnonzero(penalty.free)
+        order = free[np.lexsort((-half[free], views[free]))]
+        for own in np.split(order, np.flatnonzero(np.diff(views[order])) + 1):
+            least, first, last = np.inf, 0, own.size
+            while first < last:
+                middle = (first + last) // 2
+                halves = _halves(penalty, int(own[middle]))
+                bound = least_over(top, half, halves[0][0]) if halves else -np.inf
                 if bound >= self.threshold:
-                    self._closed = min(self._closed, bound)
-                    self.n_screened += 1
-                    penalty = other
-                    break
+                    least, last = bound, middle
+                else:
+                    first = middle + 1
+            out = np.isin(np.arange(half.size), own[last:])
+            if (penalty.allowed & ~out).any():
+                self._closed = min(self._closed, least)
+                self.n_screened += own.size - last
+                penalty = penalty.restricted(penalty.required, penalty.excluded | out)
+            for j in own[: min(last, penalty.capacity)]:
+                for with_j, without_j in _halves(penalty, int(j))[:1] if penalty.free[j] else []:
+                    bound = least_over(top, half, without_j)
+                    if bound >= self.threshold:
+                        self._closed = min(self._closed, bound)
+                        self.n_screened += 1
+                        penalty = with_j
         return penalty
 
     def _bound(self, multipliers: FloatArray, penalty: WeightPenalty) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..config import run_blocks
 from ..exceptions import NotPSDError
 from ..rounding import UNIT
 from . import _njit_grams
+from ._fill import _FOR_BLAS, row_blocks
 from .psd import KernelArray, as_gram, check_gram, require_psd
 from .unstored import LowRankOperator, UnstoredKernel
 
@@ -257,8 +259,9 @@ class LowRankStack(Stack):
                 f"ends must rise from 0 to the columns of factors, got {ends!r} for factors of "
                 f"shape {self._factors.shape}"
             )
-        each = np.split(self._factors, self._ends[1:-1], axis=1)
-        self._diagonals = np.array([np.einsum("ir,ir->i", Z, Z) for Z in each])
+        self._diagonals = np.empty((len(self), self.n_samples))
+        for rows in row_blocks(*self._factors.shape, _FOR_BLAS):
+            self._diagonals[:, rows] = self._squares(self._factors[rows], self._all).T
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -298,15 +301,45 @@ class LowRankStack(Stack):
 
     def quadratic_forms(self, u: FloatArray) -> FloatArray:
         """Return ``‖Zⱼᵀu‖²`` of each matrix, rounded up, shape (q,), for u of shape (n,)."""
-        return np.asarray(self.forms_of(u[None], np.arange(len(self)))[0])
+        return np.asarray(self.forms_of(u[None], self._all)[0])
 
     def forms_of(self, points: FloatArray, kernels: Index) -> FloatArray:
         """Return ``‖Zⱼᵀu‖²`` of some matrices, rounded up, shape (b, k), for points (b, n)."""
-        parts = [self._factors[:, self._ends[j] : self._ends[j + 1]] for j in kernels]
-        forms = np.array([np.sum((points @ Z) ** 2, axis=1) for Z in parts]).T
-        size = (np.abs(points) @ np.sqrt(self._diagonals[kernels]).T) ** 2
+        is_all = np.array_equal(kernels, self._all)
+        columns: Any = slice(None) if is_all else self._columns(kernels)
+        forms = self._squares(points @ self._factors[:, columns], kernels)
+        size = (np.abs(points) @ self._roots[kernels].T) ** 2
         count = 2 * self.n_samples + max(np.diff(self._ends)) + 8
         return np.asarray(forms + 1.01 * count * UNIT * size)
+
+    def largest_forms(self, u: FloatArray) -> FloatArray:
+        """Return ``(Σᵢ √Kᵢᵢ|uᵢ|)²``, at least any form of u, shape (q,)."""
+        return np.asarray((self._roots @ np.abs(u)) ** 2 * (1.0 + 4.0 * (u.size + 8) * UNIT))
+
+    @property
+    def _all(self) -> Index:
+        return np.arange(len(self))
+
+    @cached_property
+    def _roots(self) -> FloatArray:
+        return np.sqrt(self._diagonals)
+
+    def _columns(self, kernels: Index) -> Index:
+        """Return the columns of some kernels, one after the other."""
+        sizes = np.diff(self._ends)[kernels]
+        shifts = self._ends[:-1][kernels] - (np.cumsum(sizes) - sizes)
+        return np.arange(sizes.sum()) + np.repeat(shifts, sizes)
+
+    def _squares(self, values: FloatArray, kernels: Index) -> FloatArray:
+        """Return sums of squares over the columns of each kernel, (b, k), of values (b, r)."""
+        sizes = np.diff(self._ends)[kernels]
+        out = np.zeros((len(values), len(sizes)))
+        # a kernel without columns is 0
+        filled = np.flatnonzero(sizes)
+        if filled.size:
+            starts = (np.cumsum(sizes) - sizes)[filled]
+            out[:, filled] = np.add.reduceat(values * values, starts, axis=1)
+        return out
 
 
 def fit_family(family: Any, X: Rows) -> Any:

@@ -3,7 +3,9 @@ from .cuts import (
     SaddleEvaluation,
     SaddleOracle,
     SolveCounts,
+    least_over,
     lower_bound_from,
+    mixed_cut,
     objective_upper,
 )
 from .master import MasterSolution, solve_cut_master
@@ -33,7 +35,9 @@ __all__ = [
     "SolveCounts",
     "WeightPenalty",
     "as_learner",
+    "least_over",
     "lower_bound_from",
+    "mixed_cut",
     "objective_upper",
     "on_simplex",
     "run_search",

@@ -136,6 +136,21 @@ class CutPool:
         return pool
 
 
+def mixed_cut(
+    kappa: FloatArray, half_forms: FloatArray, multipliers: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return ``κᵀμ`` rounded down and ``½Dᵀμ`` rounded up, shape (q,), with ``μ/Σμ`` for μ.
+
+    Of any nonnegative multipliers, not all 0, this is a cut.
+    """
+    used = np.flatnonzero(multipliers > 0.0)
+    mu = multipliers[used] / multipliers[used].sum()
+    # μ/Σμ as computed is off by at most (m + 2) roundings in every component
+    rounding = 2.0 * (2 * used.size + 6) * UNIT
+    top = float(mu @ kappa[used]) - rounding * float(mu @ np.abs(kappa[used]))
+    return top, mu @ half_forms[used] + rounding * (mu @ np.abs(half_forms[used]))
+
+
 def lower_bound_from(
     kappa: FloatArray, half_forms: FloatArray, multipliers: FloatArray, penalty: WeightPenalty
 ) -> float:
@@ -143,13 +158,12 @@ def lower_bound_from(
 
     Any nonnegative multipliers, not all 0, give a lower bound of the saddle value.
     """
-    used = np.flatnonzero(multipliers > 0.0)
-    mu = multipliers[used] / multipliers[used].sum()
-    # μ/Σμ as computed is off by at most (m + 2) roundings in every component
-    rounding = 2.0 * (2 * used.size + 6) * UNIT
-    top = float(mu @ kappa[used]) - rounding * float(mu @ np.abs(kappa[used]))
-    c = mu @ half_forms[used] + rounding * (mu @ np.abs(half_forms[used]))
-    low = penalty.best_response(c)[1]
+    return least_over(*mixed_cut(kappa, half_forms, multipliers), penalty)
+
+
+def least_over(top: float, half: FloatArray, penalty: WeightPenalty) -> float:
+    """Return ``top + min over β of penalty(β) − halfᵀβ``, rounded down, for half of shape (q,)."""
+    low = penalty.best_response(half)[1]
     return top + low - 4.0 * UNIT * (abs(top) + abs(low))
 
 
