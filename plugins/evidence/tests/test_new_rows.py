@@ -22,7 +22,9 @@ from kernelweave.evidence.new_rows import (
     leave_later_out,
 )
 from kernelweave.evidence.rows import Standardised
+from kernelweave.evidence.scores import margin_of_error
 from kernelweave.tables import read_table
+from scipy.stats import sem, ttest_1samp, ttest_ind
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
@@ -257,6 +259,19 @@ def test_near_copies_are_told_and_held_out_together_where_asked() -> None:
     assert abs(asked.held_out_score_ - by_name.held_out_score_) < 2.0 * error < 0.4
 
 
+@pytest.mark.parametrize("n_columns", [2, 3, 4])
+@pytest.mark.parametrize(("n", "each"), [(150, 2), (60, 6)])
+def test_near_copies_in_a_few_columns_are_told(n_columns: int, n: int, each: int) -> None:
+    state = np.random.default_rng(0)
+    who = np.repeat(np.arange(n), each)
+    X = state.normal(size=(n, n_columns))[who] + 0.01 * state.normal(size=(len(who), n_columns))
+    found = alike_groups(X, np.zeros((len(X), 0), dtype=np.int64))
+    # chance brings strangers together, and parts hardly anybody from a copy
+    pairs = pd.DataFrame({"who": who, "found": found}).drop_duplicates()
+    assert len(pairs) < 1.02 * n
+    assert pairs["found"].nunique() > 0.8 * n
+
+
 def test_ordinary_tables_have_no_near_copies() -> None:
     tables = [load_iris().data, load_wine().data, load_diabetes().data, load_breast_cancer().data]
     for seed in range(60):
@@ -287,3 +302,14 @@ def test_no_wrong_answer_is_no_certainty() -> None:
     # nothing in six blocks: less than 3 / 6 in 95 of 100 samples, which is two errors
     assert (later.score, later.n_groups) == (1.0, 6)
     assert later.error == pytest.approx(1.5 / 6, rel=0.02)
+
+
+def test_what_chance_explains_is_what_t_tests_say() -> None:
+    state = np.random.default_rng(0)
+    few, more = state.normal(size=6), state.normal(1.0, 3.0, 40)
+    errors = [(float(sem(each)), len(each)) for each in (few, more)]
+    low, high = ttest_1samp(few, 0.0).confidence_interval(0.9)
+    assert margin_of_error(errors[0], chance=0.1) == pytest.approx((high - low) / 2)
+    low, high = ttest_ind(few, more, equal_var=False).confidence_interval(0.95)
+    assert margin_of_error(*errors) == pytest.approx((high - low) / 2)
+    assert margin_of_error((0.1, 1), (0.1, 50)) == np.inf

@@ -66,7 +66,7 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
         "algorithm": "evidence", "task": task, "comparison": {}, "status": "stationary",
         "measure": {"regression": "R²", "classification": "accuracy"}[task],
         "held_out": {
-            "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01,
+            "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01, "n_parts": 200,
             "low": max(score - 0.02, 0.0 if task == "classification" else -1.0),
             "high": min(score + 0.02, 1.0),
             "baseline": score - ahead, "rare_ranking": "",
@@ -102,7 +102,7 @@ def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said:
     ],
 )  # fmt: skip
 def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> None:
-    tested = {"score": score, "error": 0.01, "rows": 40, "data": "new.csv"}
+    tested = {"score": score, "error": 0.01, "n_parts": 40, "rows": 40, "data": "new.csv"}
     tested |= {"low": score - 0.02, "high": score + 0.02, "shares_rows": False}
     found = known("regression", 0.9, 0.9, test=tested)
     assert found.startswith("On 40 rows of new.csv: ")
@@ -114,7 +114,7 @@ def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> 
 
 def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:
     """A paired difference from the dummy's row of 0.038 ± 0.014 is better, whatever else says."""
-    row = {"name": "baseline", "behind": 0.038, "behind_error": 0.014}
+    row = {"name": "baseline", "behind": 0.038, "behind_error": 0.014, "n_parts": 200}
     compared = {"comparison": {"rows": [row]}}
     assert "no better" not in known("classification", 0.7, 0.0, **compared)
     row["behind"] = 0.02

@@ -130,21 +130,21 @@ def test_scores_and_leads_are_the_usual_ones() -> None:
     ],
 )
 def test_a_verdict_says_who_is_ahead(value: float, error: float, said: str) -> None:
-    other = Row("other", "Other", 0.5, 0.1, value, error)
+    other = Row("other", "Other", 0.5, 0.1, value, error, 300)
     assert said in verdict("kernel", [other], "R²")
 
 
 def test_a_verdict_names_all_that_cannot_be_told_apart() -> None:
     rows = [
-        Row("a", "A", 0.5, 0.1, 0.01, 0.02),
-        Row("b", "B", 0.4, 0.1, 0.03, 0.02),
-        Row("c", "C", 0.3, 0.1, 0.2, 0.02),
+        Row("a", "A", 0.5, 0.1, 0.01, 0.02, 300),
+        Row("b", "B", 0.4, 0.1, 0.03, 0.02, 300),
+        Row("c", "C", 0.3, 0.1, 0.2, 0.02, 300),
     ]
     assert "no significant difference between the kernel, A and B." in verdict("kernel", rows, "R²")
-    named = Row("rbf", "tuned RBF SVM", 0.9, 0.01, -0.3, 0.01)
+    named = Row("rbf", "tuned RBF SVM", 0.9, 0.01, -0.3, 0.01, 300)
     assert verdict("SimpleMKL", [named], "R²").startswith("The tuned RBF SVM is better")
     # one that is better for sure is named before a higher score that may be luck
-    surely = Row("d", "D", 0.45, 0.1, -0.05, 0.01)
+    surely = Row("d", "D", 0.45, 0.1, -0.05, 0.01, 300)
     assert verdict("kernel", [*rows, surely], "R²").startswith("D is better")
 
 

@@ -45,7 +45,7 @@ def test_the_error_of_the_area_is_its_spread_over_samples() -> None:
 
 
 def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
-    dummy = Row("baseline", "baseline", 0.96, 0.01, 0.01, 0.01)
+    dummy = Row("baseline", "baseline", 0.96, 0.01, 0.01, 0.01, 300)
     ranking = ranking_of(held_out(informed=True))
     assert ranking is not None
     said = verdict("kernel", [dummy], "accuracy", ranking)
@@ -64,12 +64,12 @@ def test_frequent_classes_are_left_to_accuracy() -> None:
     ranking = ranking_of(half)
     assert ranking is not None
     assert not ranking.is_rare
-    first = Row("trees", "trees", 0.7, 0.01, 0.2, 0.01)
+    first = Row("trees", "trees", 0.7, 0.01, 0.2, 0.01, 300)
     assert "The model finds" not in verdict("kernel", [first], "accuracy", ranking)
 
 
 def test_without_probabilities_a_rare_class_is_left_open() -> None:
-    dummy = Row("baseline", "baseline", 0.96, 0.01, 0.0, 0.01)
+    dummy = Row("baseline", "baseline", 0.96, 0.01, 0.0, 0.01, 300)
     assert "use probabilities" in verdict("kernel", [dummy], "accuracy")
 
 

@@ -233,7 +233,8 @@ class EvidenceModel(Explained, Estimator):
         A row for each: those that the folds held out, whose score is `held_out_score_`; rows of a
         new group, for every column that could name one; rows that are later by a date, a year or in
         the table. The columns: the score, its standard error over groups or blocks of rows, and of
-        how many rows and groups. All but the first are closed forms at the scales that all rows
+        how many rows and groups. An interval is Student's quantile of n_groups − 1 degrees of
+        freedom times the error. All but the first are closed forms at the scales that all rows
         chose, so a little too good. Of more than 50,000 rows in batches there is only the first, as
         nothing leaves rows out that are not in memory.
         """

@@ -19,12 +19,12 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
 from scipy.linalg import lapack, solve
-from scipy.stats import t as student
 
 from .columns import Dimension
 from .copies import alike_groups
 from .mixture import Mixture
 from .rows import Rows, Standardised, block_starts
+from .scores import margin_of_error
 
 if TYPE_CHECKING:
     from .large.solution import LandmarksLeaveOut
@@ -41,8 +41,8 @@ _BLOCKS = 12
 _FEWEST = 2 * _BLOCKS
 # groups of the same sizes are drawn so often, to compare with, and blocks cut into so many parts
 _DRAWS, _PARTS = 3, 6
-# a line is doubted beyond so many standard errors, and by chance in one fit of fifty
-_ERRORS, _CHANCE = 2.0, 0.02
+# of a line that is doubted by chance, in one fit of fifty
+_CHANCE = 0.02
 # squares of 20 times the size say no more of a group or block: a jump is not to hide the others
 _MOST = 3.0
 # a smaller share of the score is not worth a word
@@ -397,6 +397,6 @@ def _is_surely_worse(left: _Left, mass: FloatArray, n_kinds: int) -> bool:
     sizes = np.log(np.maximum(sums, np.finfo(np.float64).tiny))
     gains = np.clip(sizes[0] - sizes[1], -_MOST, _MOST)
     n = len(gains)
-    error = gains.std(ddof=1) / np.sqrt(n)
-    most = max(_ERRORS, float(student.ppf(1.0 - _CHANCE / n_kinds, n - 1)))
-    return bool(gains.mean() > most * error)
+    error = float(gains.std(ddof=1) / np.sqrt(n))
+    # one side of it, of every kind
+    return bool(gains.mean() > margin_of_error((error, n), chance=2.0 * _CHANCE / n_kinds))

@@ -5,6 +5,38 @@ from __future__ import annotations
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+
+def margin_of_error(*errors: tuple[float, int], chance: float = 0.05) -> float:
+    """Return how far an estimate, or a difference of independent ones, is from the truth by chance.
+
+    The standard error times Student's quantile: the only place where standard errors of scores
+    become an interval or a comparison. Of several estimates the degrees of freedom are those of
+    Welch (1947), *The generalization of "Student's" problem*, Biometrika 34. Infinite where an
+    error is over one part, as that tells nothing.
+
+    Parameters
+    ----------
+    *errors : (float, int)
+        The standard error of each estimate, and over how many rows, groups or blocks it is.
+    chance : float, default=0.05
+        Of being farther away, in either direction.
+
+    Examples
+    --------
+    >>> from kernelweave.evidence.scores import margin_of_error
+    >>> round(margin_of_error((0.1, 6)), 3), round(margin_of_error((0.03, 300), (0.04, 9)), 3)
+    (0.257, 0.105)
+    """
+    squares, parts = np.array(errors, dtype=np.float64).T
+    squares **= 2
+    if parts.min() < 2.0:
+        return np.inf
+    if not (total := squares.sum()):
+        return 0.0
+    freedom = total**2 / np.sum(squares**2 / (parts - 1.0))
+    return float(stdtrit(freedom, 1.0 - chance / 2.0) * np.sqrt(total))
 
 
 def r2_with_error(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> tuple[float, float]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from kernelweave.evidence.scores import margin_of_error
 from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.registry import algorithms, components, get_algorithm, parts_for
 
@@ -55,7 +55,7 @@ def summary(model: Model) -> dict[str, Any]:
         "held_out": None,
         "comparison": header.comparison,
         "importance": list(header.importance),
-        "new_rows": list(header.new_rows),
+        "new_rows": _with_intervals(header),
         "doubt": header.doubt,
         "kernels": _kernels(model),
         "views": views_of(model),
@@ -82,6 +82,9 @@ def summary(model: Model) -> dict[str, Any]:
     found["verdict"] = verdict(header.comparison.get("ours", ""), rows, found["measure"], ranking)
     if held_out is not None:
         found["held_out"] = _scored(held_out, Metric(header.metric), ranking, header)
+        # the first line is of the very rows whose score is printed
+        for row in found["new_rows"][:1]:
+            row |= {name: found["held_out"][name] for name in ("score", "error", "low", "high")}
     return found | {"certificate": closing_sentences(found)}
 
 
@@ -91,16 +94,16 @@ def _scored(
     """Return the scores of rows held out, and how far they are above one answer for all."""
     scored, ahead = metric.score(held_out), metric.lead(held_out, held_out.of_one_answer)
     n, n_folds = len(held_out.truth), len(np.unique(held_out.fold))
-    n_parts = n if held_out.groups is None else len(np.unique(held_out.groups))
+    n_parts = held_out.n_parts
     # of whole groups the model itself knows the error, which is larger than that over rows
     for row in header.new_rows[:1]:
         scored = scored._replace(error=max(scored.error, row["error"]))
         n_parts = min(n_parts, row["n_groups"])
-    n_trained = max(header.n_samples - n / n_folds, 1)
-    low, high = metric.interval(scored, header.task, n_parts, n / n_trained)
+    low, high = _interval_of_new(scored, metric, header, n, n_folds, n_parts)
     return {
         "score": scored.value,
         "error": scored.error,
+        "n_parts": n_parts,
         "low": low,
         "high": high,
         "rows": str(held_out),
@@ -112,6 +115,25 @@ def _scored(
         "ranking": None if ranking is None else ranking.as_json(),
         "rare_ranking": str(ranking) if ranking and ranking.is_rare and ranking.informs else "",
     }
+
+
+def _with_intervals(header: Header) -> list[dict[str, Any]]:
+    """Return what to expect of each kind of new rows, each left out by group or block."""
+    metric, rows = Metric(header.metric), []
+    for row in header.new_rows:
+        n, n_parts = row["n_rows"], row["n_groups"]
+        scored = Score(row["score"], row["error"])
+        low, high = _interval_of_new(scored, metric, header, n, max(1, n_parts), n_parts)
+        rows.append({**row, "low": low, "high": high})
+    return rows
+
+
+def _interval_of_new(
+    scored: Score, metric: Metric, header: Header, n_rows: int, n_folds: int, n_parts: int
+) -> tuple[float, float]:
+    """Return the interval of a score of rows that were left out in so many turns."""
+    n_trained = max(header.n_samples - n_rows / n_folds, 1)
+    return metric.interval(scored, header.task, n_parts, n_rows / n_trained)
 
 
 def _kernels(model: Model) -> dict[str, float]:
@@ -215,9 +237,7 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
     for row in found["new_rows"]:
         parts = "blocks of time" if row["name"].startswith("later") else "groups"
         of = f" of {row['n_groups']} {parts}" if row["n_groups"] < row["n_rows"] else ""
-        # the first line is of the very rows whose score is printed
-        shown = row if lines or found["held_out"] is None else found["held_out"]
-        scored = Score(shown["score"], shown["error"]).formatted(3)
+        scored = Score(row["score"], row["error"]).formatted(3)
         lines[row["name"]] = f"{scored}, on {row['n_rows']} rows{of}"
     return lines if len(lines) > 1 else {}
 
@@ -229,10 +249,11 @@ def _known_by_test(
     said = f"{where}: {found['measure']} {_interval(tested)}"
     if scored is None:
         return f"{said}."
-    away = Score(tested["score"] - scored["score"], math.hypot(tested["error"], scored["error"]))
-    if abs(away.value) <= 2.0 * away.error:
+    away = tested["score"] - scored["score"]
+    known = [(each["error"], each["n_parts"]) for each in (tested, scored)]
+    if abs(away) <= margin_of_error(*known):
         return f"{said}, in agreement with cross-validation ({scored['score']:z.3f})."
-    if away.value > 0.0:
+    if away > 0.0:
         return f"{said}, better than in cross-validation ({scored['score']:z.3f})."
     return (
         f"{said}, worse than in cross-validation ({scored['score']:z.3f}): the test rows differ "
@@ -242,11 +263,12 @@ def _known_by_test(
 
 def _is_no_better(found: Mapping[str, Any]) -> bool:
     """Whether one answer for every row scores as high on the same rows, as the verdict says too."""
-    ahead, error = found["held_out"]["ahead"], found["held_out"]["ahead_error"]
+    known = [found["held_out"][name] for name in ("ahead", "ahead_error", "n_parts")]
     for row in found["comparison"].get("rows", []):
         if row["name"] == "baseline":
-            ahead, error = row["behind"], row["behind_error"]
-    return not ahead > 2.0 * error
+            known = [row[name] for name in ("behind", "behind_error", "n_parts")]
+    ahead, error, n_parts = known
+    return not ahead > margin_of_error((error, n_parts))
 
 
 def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # origins behind them
 _BLOCKS, _TOLD_BLOCKS, _ORIGINS = 12, 6, 3
 _MOST_TESTED = 600
-_CONFIDENCE, _NORMAL, _ERRORS = 0.9, 1.645, 2.0
+_CONFIDENCE, _NORMAL = 0.9, 1.645
 _ROWS, _MOST_DRAWS = 300, 3
 _QUICK, _QUICK_SETS = ("cities that do not matter", "rows in no order"), ("wine", "diabetes")
 PLAIN, TOLD, _WARNED, _OF_GROUPS = "evidence", "evidence, told", "warned", "MixedLM"
@@ -37,36 +37,35 @@ _Interval = Callable[["pd.DataFrame"], tuple[FloatArray, FloatArray]]
 class Expecting(NamedTuple):
     """What a method expects of the rows that it is told of, and how it predicts them.
 
-    `usual`: what it expects of rows like those of training.
+    `usual`: what it expects of rows like those of training; `n_groups`: groups or blocks that the
+    error is over.
     """
 
     predict: _Predict
     interval: _Interval | None = None
     expected: float = np.nan
     error: float = np.nan
+    n_groups: float = np.nan
     usual: float = np.nan
 
 
 def judged(truth: Labels, predicted: Labels, parts: Index, *, classes: bool) -> tuple[float, float]:
-    """Return R² or accuracy, and its standard error over groups or blocks.
-
-    By the jackknife, times Student's 97.5 % quantile over the normal one, as parts may be few.
+    """Return R² or accuracy, and its standard error over groups or blocks, by the jackknife.
 
     Examples
     --------
     >>> truth, parts = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1])
     >>> score, error = judged(truth, np.array([0.0, 1.0, 2.0, 2.0]), parts, classes=False)
     >>> round(score, 3), round(error, 1)
-    (0.8, 6.5)
+    (0.8, 1.0)
     """
-    from scipy.stats import norm, t
     from sklearn.metrics import accuracy_score, r2_score
 
     score = accuracy_score if classes else r2_score
     kept = [parts != part for part in np.unique(parts)]
     found = [float(score(truth[own], predicted[own])) for own in kept if len(kept) > 1]
-    few = t.ppf(0.975, len(found) - 1) / norm.ppf(0.975) if found else np.nan
-    return float(score(truth, predicted)), float(few * np.sqrt((len(found) - 1) * np.var(found)))
+    error = np.sqrt((len(found) - 1) * np.var(found)) if found else np.nan
+    return float(score(truth, predicted)), float(error)
 
 
 def _fitted(X: Any, y: object, *, classes: bool, **told: object) -> tuple[Any, bool]:
@@ -86,9 +85,9 @@ def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Expec
     lines = model.held_out_
     start = f"new {task.column}" if task.by == "groups" else "later"
     own = lines.iloc[:1] if told else lines[lines.index.str.startswith(start)]
-    score, error = own.iloc[0][["score", "error"]] if len(own) else (np.nan, np.nan)
+    known = own.iloc[0][["score", "error", "n_groups"]] if len(own) else (np.nan,) * 3
     interval = None if task.classes else partial(model.predict_interval, confidence=_CONFIDENCE)
-    return Expecting(model.predict, interval, score, error, lines["score"].iloc[0])
+    return Expecting(model.predict, interval, *known, lines["score"].iloc[0])
 
 
 def _numbers(X: pd.DataFrame, task: NewRowsTask) -> FloatArray:
@@ -123,7 +122,8 @@ def _crossed(
     found = [fit(X.iloc[one], y[one]).predict(X.iloc[other]) for one, other in folds]
     held = np.concatenate([other for _, other in folds])
     score, error = judged(y[held], np.concatenate(found), parts[held], classes=task.classes)
-    return fit(X, y)._replace(expected=score, error=error)
+    n_groups = len(np.unique(parts[held]))
+    return fit(X, y)._replace(expected=score, error=error, n_groups=n_groups)
 
 
 def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Expecting:
@@ -218,9 +218,10 @@ def measure(name: str, method: str, seed: int) -> dict[str, float]:
                 low, high = fit.interval(asked)
                 held.append(float(np.mean((low <= met[-1]) & (met[-1] <= high))))
     score, error = judged(*map(np.concatenate, (met, predicted, parts)), classes=task.classes)
-    expected = {name: float(getattr(fits[0], name)) for name in ("expected", "error", "usual")}
-    share = mean(held)
+    names, share = ("expected", "error", "n_groups", "usual"), mean(held)
+    expected = {name: float(getattr(fits[0], name)) for name in names}
     return {**expected, "realised": score, "realised error": error,
+            "realised groups": float(len(np.unique(np.concatenate(parts)))),
             "held": np.nan if share is None else share}  # fmt: skip
 
 
@@ -270,11 +271,19 @@ class Came:
 
     @property
     def row(self) -> list[Value]:
-        """Return expected, realised, on how many draws they agree, and what intervals hold."""
+        """Return expected, realised, on how many draws they agree, and what intervals hold.
+
+        They agree where their difference is within its 95 % interval.
+        """
+        from kernelweave.evidence.scores import margin_of_error
+
         known = [each for each in self.draws if np.isfinite(each["expected"])]
         agree = [
             abs(each["expected"] - each["realised"])
-            <= _ERRORS * np.hypot(each["error"], each["realised error"])
+            <= margin_of_error(
+                (each["error"], int(each["n_groups"])),
+                (each["realised error"], int(each["realised groups"])),
+            )
             for each in known
         ]
         figures = [self.told(name) for name in ("expected", "realised")]

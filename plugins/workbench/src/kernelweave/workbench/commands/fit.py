@@ -358,8 +358,14 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         rows = found.held_out
         metric = Metric(model.header.metric)
         scored = metric.score(rows)
-        low, high = metric.interval(scored, rows.task, len(found.y))
-        scores = {**scored._asdict(), "low": low, "high": high, "also": also_scored(rows)}
+        low, high = metric.interval(scored, rows.task, rows.n_parts)
+        scores = {
+            **scored._asdict(),
+            "n_parts": rows.n_parts,
+            "low": low,
+            "high": high,
+            "also": also_scored(rows),
+        }
         scores["score"] = scores.pop("value")
     except (CommandError, ValueError, MemoryError) as refused:
         reason = console.spoken(refused).removeprefix(f"{table.source}: ")

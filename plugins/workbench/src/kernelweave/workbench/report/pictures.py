@@ -170,18 +170,17 @@ def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
     rows = about["new_rows"][::-1]
     if len(rows) < 2 or about["held_out"] is None:
         return []
-    # what is printed of the rows held out
-    known = [*rows[:-1], about["held_out"]]
 
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
-        for place, each in enumerate(known):
+        for place, each in enumerate(rows):
             colour = LOWER if place == len(rows) - 1 else FAINT
-            reach = 2.0 * each["error"]
-            ax.errorbar(each["score"], place, xerr=reach, fmt="o", color=colour, capsize=3)
+            reach = [[each["score"] - each["low"]], [each["high"] - each["score"]]]
+            known = reach if np.isfinite(reach).all() else None
+            ax.errorbar(each["score"], place, xerr=known, fmt="o", color=colour, capsize=3)
         ax.set_yticks(range(len(rows)), [_short(row["name"], 26) for row in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)
-        ax.set_xlabel(f"{about['measure']}, with two standard errors")
+        ax.set_xlabel(f"{about['measure']}, with 95 % intervals")
         open_frame(ax, "x")
 
     text = (

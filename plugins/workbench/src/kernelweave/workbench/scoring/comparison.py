@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from kernelweave.evidence.scores import margin_of_error
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.config import blas_threads
@@ -55,7 +56,8 @@ class Row:
     - `name`, `title`: as on the command line, and as it is shown
     - `score`, `error`: on the rows held out
     - `behind`, `behind_error`: score of the model that all are compared with, less this one, with
-      its error over rows
+      its error over rows, or over groups
+    - `n_parts`: over how many rows or groups the errors are
     - `behind_low`, `behind_high`: its interval over the folds, which share training rows; ``None``
       of one part
     - `also`: further scores by name
@@ -70,6 +72,7 @@ class Row:
     error: float
     behind: float
     behind_error: float
+    n_parts: int
     behind_low: float | None = None
     behind_high: float | None = None
     also: dict[str, float] = field(default_factory=dict)
@@ -85,17 +88,24 @@ class Row:
         own, metric = fitted.held_out, metric or Metric()
         over_one, also = metric.lead(own, own.of_one_answer), also_scored(own)
         # where one class is frequent, what is no more accurate than it may still rank rows
-        learned = over_one.value > 2.0 * over_one.error or also.get("AUC", 0.0) > _RANKS
+        beyond = margin_of_error((over_one.error, own.n_parts))
+        learned = over_one.value > beyond or also.get("AUC", 0.0) > _RANKS
         low, high = metric.lead_over_folds(first, own) or (None, None)
         return cls(
             fitted.model.name, fitted.model.title, *metric.score(own), *metric.lead(first, own),
-            low, high, also, learned or fitted.model.name == "baseline", fitted.seconds,
+            own.n_parts, low, high, also, learned or fitted.model.name == "baseline",
+            fitted.seconds,
         )  # fmt: skip
+
+    @property
+    def margin(self) -> float:
+        """How much rows, or groups, leave to chance."""
+        return margin_of_error((self.behind_error, self.n_parts))
 
     @property
     def is_behind(self) -> bool:
         """Whether the other model is ahead by more than rows leave to chance."""
-        return self.behind > 2.0 * self.behind_error
+        return self.behind > self.margin
 
     @property
     def is_surely_behind(self) -> bool:
@@ -204,8 +214,8 @@ def _titled(model: ComparedModel, task: str, n_rows: int) -> ComparedModel:
 def verdict(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | None = None) -> str:
     """Return in one sentence which model predicts best: ours, of that title, or one of the rows.
 
-    `ranking`: how our model tells a rare class, where there are two classes. A lead within two
-    standard errors over rows is called none; one that is not larger than what folds leave to chance
+    `ranking`: how our model tells a rare class, where there are two classes. A lead within its
+    95 % interval over rows is called none; one that is not larger than what folds leave to chance
     (Nadeau and Bengio 2003) may be chance; one of others is said plainly.
     """
     if not rows:
@@ -224,11 +234,11 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     counting = (row for row in rows if row.learned or row.behind <= 0.0)
     ranked = sorted(counting, key=lambda row: -row.score)
     for row in ranked:
-        if row.behind < -2.0 * row.behind_error:
+        if row.behind < -row.margin:
             away = Score(-row.behind, row.behind_error).formatted(3)
             better = _capital(_named(row.title))
             return f"{better} is better than {ours} by {away} in {measure}."
-    level = [_named(row.title) for row in ranked if row.behind <= 2.0 * row.behind_error]
+    level = [_named(row.title) for row in ranked if row.behind <= row.margin]
     if level:
         names = ", ".join([ours, *level[:-1]])
         return f"There is no significant difference between {names} and {level[-1]}."

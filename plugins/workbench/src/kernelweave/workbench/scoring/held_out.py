@@ -52,6 +52,11 @@ class HeldOut:
         return score(self.truth, self.predicted, self.weight, self.task, self.groups)
 
     @property
+    def n_parts(self) -> int:
+        """Of how many rows, or groups, the errors are over."""
+        return len(self.truth) if self.groups is None else len(np.unique(self.groups))
+
+    @property
     def classes(self) -> Labels:
         """Labels in the order of probabilities."""
         return np.unique(self.truth) if self.labels is None else self.labels

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.evidence.scores import margin_of_error
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from numpy.typing import ArrayLike, NDArray
 
@@ -71,12 +72,10 @@ class Score(NamedTuple):
         >>> round(low, 3), round(high, 3)
         (0.776, 0.959)
         """
-        from scipy.stats import t
-
         value, error, away = self.value, self.error, best - self.value
         if n_parts < _FEWEST_PARTS:
             return least, best
-        steps = float(t.ppf(0.975, n_parts - 1)) * math.sqrt(1.0 + held_out)
+        steps = margin_of_error((1.0, n_parts)) * math.sqrt(1.0 + held_out)
         if is_share:
             # where all are right, or wrong, the error is 1.5 / n
             n = value * (1.0 - value) / error**2 if 0.0 < value < 1.0 else 1.5 / error
@@ -218,13 +217,11 @@ def mean_interval(values: ArrayLike, test_share: float = 0.0) -> MeanInterval:
     >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3)
     (2.0, 0.683, 3.317)
     """
-    from scipy.stats import t
-
     d = np.asarray(values, dtype=np.float64)
     if d.ndim != 1 or len(d) < 2:
         raise ValueError(f"an interval needs two or more numbers, got shape {d.shape}")
     mean, k = float(d.mean()), len(d)
-    half = float(t.ppf(0.975, k - 1)) * math.sqrt((1 / k + test_share) * float(d.var(ddof=1)))
+    half = margin_of_error((math.sqrt((1 / k + test_share) * float(d.var(ddof=1))), k))
     return MeanInterval(mean, mean - half, mean + half)
 
 
