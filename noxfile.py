@@ -77,6 +77,9 @@ nox.options.error_on_missing_interpreters = True
 
 # the interpreter that runs nox is the one to test; uv must not fetch another
 os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
+# set in many container images; without stored bytecode each of the tests' hundreds of processes
+# would compile SciPy, scikit-learn and pandas anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def settings(session: nox.Session) -> None:
