@@ -48,14 +48,14 @@ def test_the_error_of_an_accuracy_is_that_of_a_mean() -> None:
 
 
 def test_agreement_is_counted_where_something_was_expected() -> None:
-    one = {"expected": 0.5, "error": 0.03, "n_groups": 50.0, "held": 0.9}
+    one = {"expected": 0.5, "error": 0.03, "n_groups": 50.0, "share": 1.25, "held": 0.9}
     one |= {"realised": 0.6, "realised error": 0.04, "realised groups": 9.0}
     # Welch's degrees of freedom are 18.6, of which Student's quantile is 2.096
     far, nothing = {**one, "realised": 0.61}, {**one, "expected": np.nan, "held": np.nan}
-    assert Came([one, far, nothing]).row == ["0.50", "0.60", "1 of 2", "0.90"]
+    assert Came([one, far, nothing]).row == ["0.50", "0.60", "1 of 2", "2 of 2", "0.90"]
     few = {**far, "realised groups": 3.0}
     assert Came([few]).row[2] == "1 of 1"
-    assert Came([]).row == [None, None, None, None]
+    assert Came([]).row == [None] * 5
 
 
 def test_what_a_method_is_not_for_is_said() -> None:
@@ -74,5 +74,5 @@ def test_a_quick_run_computes_and_shows() -> None:
     assert [row[0] for row in by_task.rows] == ["cities that do not matter", "rows in no order"]
     told = {(row[0], row[1]): row[2:] for row in by_method.rows}
     assert 0.6 < float(str(told["new groups, made", "HistGB, told"][1])) < 0.95
-    assert told["later rows, made", "HistGB"][3] == "no intervals"
+    assert told["later rows, made", "HistGB"][4] == "no intervals"
     assert [list(row) for row in warned.rows] == [[2, 1, "wine"]]
