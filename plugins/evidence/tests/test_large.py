@@ -13,6 +13,7 @@ from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.copies import KnownRows, Line
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock, RowRoles
+from kernelweave.evidence.large.landmark_search import LandmarkSearch
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import (
@@ -283,6 +284,33 @@ def test_the_path_is_combined_by_the_rows_that_choose() -> None:
     assert 0.1 < learned.weights[0] < 0.9
     noise = sum(c * fit.scales.noise for c, fit in zip(learned.weights, learned.fits, strict=True))
     assert sum(each.noise for each in learned.predictor.scales) == pytest.approx(noise)
+
+
+def test_the_path_is_judged_by_all_pairs_of_rows_that_do_not_choose() -> None:
+    rows = friedman(400)
+    whole = source_of(cut(rows, 150))
+    seen = survey(whole, PLAN.sample_rows, 0)
+    work = LandmarkSearch(seen, seen.targets, RowRoles.of(seen, PLAN, False, whole), PLAN, whole)
+    own, choosing = seen.sample.take(work.roles.order[: work.roles.n_others]), work.choosing
+    path = [scales(6), replace(scales(6), noise=0.3)]
+    points = seen.views.points(choosing.numeric, choosing.codes)
+    for each, found in zip(path, work.path_errors(path), strict=True):
+        predicted = fit_mixture(seen.views, own, (each,), seen.targets).predict(points)
+        rest = (choosing.targets.T - predicted) / seen.targets.spread
+        assert found == pytest.approx(np.mean(rest**2), rel=1e-4)
+
+
+def test_a_strength_whose_rough_scales_are_hopeless_is_not_fitted_to_all_rows() -> None:
+    state = np.random.RandomState(0)
+    X = state.rand(600, 8)
+    rows = Rows(X, np.empty((600, 0), dtype=np.int64), np.sin(12.0 * X[:, :1].T))
+    path = PathPlan(precisions=(500.0, 50.0, 0.5, 0.05), max_iter=15, coarse=60)
+    learned = learn_large(rows, replace(PLAN, path=path, metric_rows=120), state)
+    assert [fit.precision for fit in learned.fits] == [50.0, 0.5, 0.05]
+    assert len(learned.weights) == len(learned.errors) == 3
+    # a path that nothing sets apart stays whole
+    noise = replace(rows, targets=state.randn(1, 600))
+    assert len(learn_large(noise, replace(PLAN, path=path, metric_rows=120), state).fits) == 4
 
 
 @pytest.mark.parametrize("all_rows", [0, 600])

@@ -240,6 +240,9 @@ class Closed:
         inverse[np.triu_indices_from(inverse, 1)] = inverse.T[np.triu_indices_from(inverse, 1)]
         return cls(inverse, mixture.dual, mixture.target, mixture.width)
 
+    def ask(self, rows: Index) -> None:
+        """Do nothing: what leaving rows out takes is known of all."""
+
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
         if len(rows) == 1:
@@ -270,6 +273,7 @@ def leave_groups_out(
     """Leave out each group, and each row with as many others drawn from anywhere."""
     rows = np.flatnonzero(groups >= 0)
     parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
+    closed.ask(rows)
     found = np.empty((1 + _DRAWS, len(rows), closed.dual.shape[1]))
     for k in range(1 + _DRAWS):
         drawn = parts if k == 0 else random_state.permutation(parts)
@@ -292,6 +296,7 @@ def leave_later_out(
     n, few = len(by), most is not None and len(by) > 2 * most
     cuts = _cuts(order[by], n - most if few and most is not None else 0)
     pool = random_state.permutation(by)[:most] if few else by
+    closed.ask(np.union1d(by[cuts[0] :], pool))
     found: list[tuple[Index, FloatArray, FloatArray]] = []
     for low, high in pairwise(cuts):
         own, usual = by[low:high], np.empty((1, high - low, closed.dual.shape[1]))

@@ -12,17 +12,17 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, row_slices
 from kernelweave.kernels_core.clock import Stopwatch
 
-from ..mixture import fit_mixture, path_weights, weighted
+from ..mixture import path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..scores import mean_with_error
-from ..terms import N_TERMS, Scales, Stopped
+from ..terms import JITTER, N_TERMS, Scales, Stopped
 from .batches import BLOCK
 from .features import Landmarks, level_of
 from .levels import whole_groups
 from .plan import LargePlan
-from .posterior import root_of
-from .row_equations import RowEquations
+from .posterior import factor_of, root_of, row_pairs
+from .row_equations import RowEquations, solved
 from .solution import LandmarkSolution, RidgeJudge, Trial
 from .source import BlockSource, Source
 from .sums import NormalEquations, Sums, block_sums, total_sums
@@ -112,7 +112,8 @@ class LandmarkSearch:
 
     def start(self, fits: Sequence[Fit]) -> None:
         """Weigh the path by the rows that choose, and try its sum with few landmarks."""
-        self.errors = self._path_errors(fits)
+        most = _FEW_ROWS if clock.expired() else _PATH_ROWS
+        self.errors = self.path_errors([fit.scales for fit in fits], most)
         self.weights = path_weights(self.errors)
         self.scales = weighted([fit.scales for fit in fits], self.weights)
         # a member that is nearly all of the sum is not tried beside it
@@ -121,24 +122,23 @@ class LandmarkSearch:
         self.best = self.first_trial(self.scales)
         self._note(self.best)
 
-    def _path_errors(self, fits: Sequence[Fit]) -> FloatArray:
+    def path_errors(self, path: Sequence[Scales], most: int = _PATH_ROWS) -> FloatArray:
         """Return the error of each λ on the rows that choose, by all pairs of some others.
 
-        Few landmarks would hide what the finer scales of a weaker λ are worth.
+        Few landmarks would hide what the finer scales of a weaker λ are worth. `most`: others.
         """
-        rows = self._others(_FEW_ROWS if clock.expired() else _PATH_ROWS)
-        views, choosing, loss = self.seen.views, self.choosing, self.plan.path.loss
-        points = views.points(choosing.numeric, choosing.codes)
-        share = choosing.mass / choosing.mass.sum()
-        errors = []
-        for fit in fits:
-            predicted = fit_mixture(views, rows, (fit.scales,), self.targets).predict(points)
-            if loss is not None:
-                errors.append(loss(choosing, predicted))
-                continue
-            rest = (choosing.targets.T - predicted) / self.seen.targets.spread
-            errors.append(float(share @ np.mean(rest**2, axis=1)))
-        return np.array(errors)
+        rows = self._others(most)
+        points = self.seen.views.points(rows.numeric, rows.codes)
+        right = self.targets.of_rows(rows).values.T
+
+        def error(scales: Scales) -> float:
+            landmarks = Landmarks(self.seen.views, points, (scales,), self.plan.dtype)
+            noise = scales.noise / rows.mass + JITTER
+            dual = solved(factor_of(row_pairs(landmarks, rows), noise), right)
+            latent = landmarks.products(self.choosing.numeric, self.choosing.codes, dual)
+            return self._judge(lambda _: latent)(scales.noise).loss
+
+        return np.array([error(scales) for scales in path])
 
     def first_trial(self, scales: Sequence[Scales]) -> Trial:
         """Return what few landmarks achieve; never cut short: a stopped fit returns it."""
@@ -216,7 +216,7 @@ class LandmarkSearch:
         trial, equations = self._all_rows(self.scales)
         if member is not None and self._is_sharper(member, trial):
             del equations
-            trial, equations = self._all_rows(self.scales)
+            trial, equations = member, self._equations(self.scales)[1]
         self._note(trial)
         if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
             held_out, places = self.roles.held_out, self.roles.held_at
@@ -227,12 +227,8 @@ class LandmarkSearch:
 
     def _all_rows(self, scales: Sequence[Scales]) -> tuple[Trial, RowEquations]:
         """Return what all rows as landmarks achieve."""
-        if clock.expired():
-            raise Stopped
-        rows, n_others = self.seen.sample.take(self.roles.order), self.roles.n_others
-        points = self.seen.views.points(rows.numeric, rows.codes)
-        landmarks = Landmarks(self.seen.views, points, tuple(scales), self.plan.dtype)
-        equations = RowEquations(landmarks, rows, self.targets.of_rows(rows).values)
+        landmarks, equations = self._equations(scales)
+        n_others = self.roles.n_others
         n_choosing = len(self.choosing)
 
         def latent(ridge: float) -> FloatArray | None:
@@ -245,6 +241,15 @@ class LandmarkSearch:
         noise = sum(each.noise for each in scales)
         choice = judge.choose((noise if self._grouped else self.best.choice.ridge,))
         return Trial(landmarks, choice, None, n_others), equations
+
+    def _equations(self, scales: Sequence[Scales]) -> tuple[Landmarks, RowEquations]:
+        """Return all rows of the sample as landmarks, and their equations."""
+        if clock.expired():
+            raise Stopped
+        rows = self.seen.sample.take(self.roles.order)
+        points = self.seen.views.points(rows.numeric, rows.codes)
+        landmarks = Landmarks(self.seen.views, points, tuple(scales), self.plan.dtype)
+        return landmarks, RowEquations(landmarks, rows, self.targets.of_rows(rows).values)
 
     def sum_all(self) -> None:
         """Sum over all rows, once, where the best has not seen them."""

@@ -14,12 +14,13 @@ from kernelweave.kernels_core.memory import require
 
 from ..candidates import coarse_starts
 from ..learn import has_skewed_columns, has_skewed_targets
+from ..mixture import path_weights
 from ..noise import of_landmarks_with_varying_noise
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
 from ..scores import mean_with_error
-from ..terms import Stopped
+from ..terms import Scales, Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
 from .landmark_search import LandmarkSearch, OnProgress, SearchStep, blocks_of
@@ -33,6 +34,12 @@ from .survey import Survey, survey
 
 # whether a power pays is seen before the scales have converged
 _ROUGH = 1e-4
+# steps that gain less of the evidence end a search on the rows of the metric: more of them moved
+# the errors of λ on the rows that choose by a tenth of their standard error
+_POLISH = 1e-3
+# of the largest weight by rough scales: a stronger λ with less is not fitted to more rows. So many
+# of the other rows predict those that choose.
+_HOPELESS, _ROUGH_ROWS = 0.25, 500
 # of the rows that choose: without those whose losses change most, a power must still gain
 _FAR = 0.01
 # rows that a predictor keeps, besides those that judge
@@ -288,9 +295,24 @@ def _fit_metric(
     fits: list[Fit] = []
     try:
         starts = coarse_starts(own, plan, random_state)
-        plan = replace(plan, tol=plan.polish_tol) if starts else plan
+        if starts:
+            plan = replace(plan, tol=max(plan.polish_tol, _POLISH))
+            path = [Scales.from_vector(each[0]) for each in starts[: len(plan.precisions)]]
+            first = _first_of_use(work.path_errors(path, _ROUGH_ROWS))
+            plan, starts = replace(plan, precisions=plan.precisions[first:]), starts[first:]
         fits.extend(fit_path(views, own, plan, starts))
     except Stopped:
         theta = start(views.n_dimensions, views.group is not None)
         return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0, Status.MAX_TIME)], False
     return fits, True
+
+
+def _first_of_use(errors: FloatArray) -> int:
+    """Return which λ is the strongest to go on with, from the errors of rough scales.
+
+    Those before it predict far worse than the best, and more rows let scales differ more. The one
+    before the best stays: two in a mixture do better than one.
+    """
+    weights = path_weights(errors)
+    first = int(np.argmax(weights > _HOPELESS * weights.max()))
+    return max(0, min(first, int(np.argmin(errors)) - 1))

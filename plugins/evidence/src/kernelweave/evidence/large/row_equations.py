@@ -112,7 +112,7 @@ class RowEquations:
         right = np.zeros_like(dual)
         right[which] = residuals
         moved = self._refined(ridge, right)
-        return dual - (_solved(self._factored[2], right) if moved is None else moved)
+        return dual - (solved(self._factored[2], right) if moved is None else moved)
 
     def _factor(self, ridge: float, n_used: int) -> bool:
         """Factor the equations of the first rows; return whether there is a factor."""
@@ -139,7 +139,7 @@ class RowEquations:
         noise = (ridge * self._share[:n])[:, None]
         rest, dual = right.copy(), np.zeros_like(right)
         least = _SMALL * np.sqrt(n)
-        step = z = _solved(factor, rest)
+        step = z = solved(factor, rest)
         size = np.einsum("it,it->t", rest, z)
         for _ in range(_STEPS):
             if clock.expired():
@@ -150,13 +150,13 @@ class RowEquations:
             rest -= length * bent
             if np.sqrt(np.max(np.einsum("it,it->t", rest, rest))) <= least:
                 return dual
-            z = _solved(factor, rest)
+            z = solved(factor, rest)
             size, before = np.einsum("it,it->t", rest, z), size
             step = z + size / np.maximum(before, 1e-300) * step
         return None
 
 
-def _solved(factor: RealArray, right: FloatArray) -> FloatArray:
+def solved(factor: RealArray, right: FloatArray) -> FloatArray:
     """Return (UᵀU)⁻¹ times columns, in the factor's precision."""
     # for a few columns ten times faster than LAPACK's potrs
     trsv = blas.strsv if factor.dtype == np.float32 else blas.dtrsv

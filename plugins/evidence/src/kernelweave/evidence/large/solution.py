@@ -309,10 +309,18 @@ class LandmarksLeaveOut:
         self.rows, self.places, self.at = rows, places, at
         self.dual, self.width = solution.dual, solution.width
         self.by_rows = isinstance(solution.posterior, PosteriorOfRows)
-        # columns and right sides of rows, and behind them of landmarks, that were asked for
+        # columns and right sides of rows, and behind them of landmarks, that were ever asked for;
+        # and the products of those that were asked for together
         self._column = np.full(len(rows) + len(self.dual), -1, dtype=np.intp)
         self._halves = np.empty((len(self.dual), 0))
         self._right = np.empty((0, self.dual.shape[1]))
+        self._among, self._inner = np.full_like(self._column, -1), np.empty((0, 0))
+
+    def ask(self, rows: Index) -> None:
+        """Work out what leaving any of some rows out takes: far faster than a few at a time."""
+        units = np.unique(self.at[rows])
+        which = len(self.rows) + units[units >= 0]
+        self._multiply(which if self.by_rows else np.concatenate([rows, which]))
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others."""
@@ -333,8 +341,7 @@ class LandmarksLeaveOut:
         Returns: residuals of shape (n_rows, n_outputs), and of shape (n_rows,) the variances that
         the function had where all but the row were learned from.
         """
-        # their columns are worked out together
-        self.residuals(rows)
+        self.ask(rows)
         residuals = np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
         own, ridge = self.rows.take(rows), self.solution.ridge
         if self.by_rows:
@@ -351,6 +358,19 @@ class LandmarksLeaveOut:
 
     def _equations(self, which: Index) -> tuple[FloatArray, FloatArray]:
         """Return the products of the columns of rows and landmarks, and their right sides."""
+        if (self._among[which] < 0).any():
+            self._multiply(which)
+        at = self._among[which]
+        inner = self._inner[np.ix_(at, at)]
+        if self.levels is not None and self.rows.groups is not None:
+            own = np.flatnonzero(which < len(self.rows))
+            groups = self.rows.groups[which[own]]
+            same = groups[:, None] == groups
+            inner[np.ix_(own, own)] += same * self._open(self.rows.take(which[own]))
+        return inner, self._right[self._column[which]]
+
+    def _multiply(self, which: Index) -> None:
+        """Work out the products of the columns of rows and landmarks."""
         new = np.unique(which[self._column[which] < 0])
         if len(new):
             features, right = self._asked(new)
@@ -358,13 +378,9 @@ class LandmarksLeaveOut:
             self._halves = np.hstack([self._halves, self.solution.posterior.halves(features)])
             self._right = np.vstack([self._right, right])
         half = self._halves[:, self._column[which]]
-        inner = half.T @ half
-        if self.levels is not None and self.rows.groups is not None:
-            own = np.flatnonzero(which < len(self.rows))
-            groups = self.rows.groups[which[own]]
-            same = groups[:, None] == groups
-            inner[np.ix_(own, own)] += same * self._open(self.rows.take(which[own]))
-        return inner, self._right[self._column[which]]
+        self._among[:] = -1
+        self._among[which] = np.arange(len(which))
+        self._inner = half.T @ half
 
     def _open(self, rows: Rows) -> FloatArray:
         """Return 1/(n + κ) of the group of each row; of a row without a name n is its weight."""
