@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..arrays import Points, RealArray, Rows, is_sparse
 LEAST = 1e-75
 
 
+@cache
 def _names(cls: type) -> tuple[str, ...]:
     if cls.__init__ is object.__init__:  # type: ignore[misc]
         return ()

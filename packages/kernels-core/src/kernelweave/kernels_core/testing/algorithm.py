@@ -25,7 +25,7 @@ from .intervals import (
     other_intervals,
     overlap,
     refutation_at_parameters,
-    refutation_nearby,
+    refutation_below,
     refute_pair,
     solve_without_warnings,
 )
@@ -170,10 +170,16 @@ def _check_claims(case: _Case, result: Result, tol: float) -> None:
     _check_history(case.where, result)
     interval = Interval(case.spec.name, result.lower_bound, result.upper_bound, result.parameters)
     at = evaluate(case.problem, result.parameters)
-    _check_interval(case, interval, at)
+    _check_at_parameters(case, interval, at)
     further = _further(case)
     ahead = evaluate(case.problem, further.parameters)
-    _check_interval(case, further, ahead)
+    _check_at_parameters(case, further, ahead)
+    # around the better of its two points, where values are least
+    best, seen = min(((further, ahead), (interval, at)), key=lambda pair: pair[1].upper)
+    least, near = better_point(case.problem, best.parameters, seen)
+    for claim in (interval, further):
+        reason = refutation_below(claim, least, near)
+        assert not reason, f"{case.where}: {reason}"
     check_overlap(f"{case.where}, solved further", interval, further)
     rests = result.status is Status.STATIONARY and result.gap > tol
     alone = case.label != PLAIN.label and relative_gap(ahead.bound, ahead.upper) <= _CLOSE
@@ -205,8 +211,8 @@ def _check_history(where: str, result: Result) -> None:
     assert (np.diff(upper) <= 0).all(), f"{where}: upper bounds in history must not rise"
 
 
-def _check_interval(case: _Case, claim: Interval, at: PointEvaluation) -> None:
-    reason = refutation_at_parameters(claim, at) or refutation_nearby(case.problem, claim, at)
+def _check_at_parameters(case: _Case, claim: Interval, at: PointEvaluation) -> None:
+    reason = refutation_at_parameters(claim, at)
     assert not reason, f"{case.where}: {reason}"
 
 

@@ -16,7 +16,6 @@ from ..formula.learner import Solution
 from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, algorithms
 from ..result import Result
-from .nearby import better_point
 from .problems import PLAIN
 from .referee import PointEvaluation, evaluate
 
@@ -146,9 +145,8 @@ def refutation_at_parameters(claim: Interval, at: PointEvaluation) -> str:
     return ""
 
 
-def refutation_nearby(problem: Problem, claim: Interval, at: PointEvaluation) -> str:
+def refutation_below(claim: Interval, least: float, where: str) -> str:
     """Return which other point of the set has a value below the claimed lower bound, or ""."""
-    least, where = better_point(problem, claim.parameters, at)
     if least < claim.lower_bound - SLACK * abs(claim.lower_bound):
         return (
             f"its claimed lower bound {claim.lower_bound} is refuted by another point of the set "

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..formula.problem import Problem
-from .referee import PointEvaluation, charge_of, evaluate, shares_outputs
+from .referee import PointEvaluation, charge_of, primal_value, shares_outputs
 
 # How far to go, as a share of the way or of the weights.
 _SHARES = (0.01, 0.1, 0.5)
@@ -21,15 +21,15 @@ def better_point(
 ) -> tuple[float, str]:
     """Return the least primal value of the points tried, and which one it was.
 
-    Every point is looked at by `evaluate`, and counts where it is in the set.
+    Every point is looked at by `primal_value`, and counts where it is in the set.
     """
     best, where = np.inf, ""
     for said, other in _points(problem, parameters, at):
         if same_support and np.any((np.asarray(other) > 0.0) & (np.asarray(parameters) <= 0.0)):
             continue
-        found = evaluate(problem, other)
-        if not found.outside and found.upper < best:
-            best, where = found.upper, said
+        value = primal_value(problem, other)
+        if value < best:
+            best, where = value, said
     return best, where
 
 

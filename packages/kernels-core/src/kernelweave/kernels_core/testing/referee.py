@@ -49,13 +49,26 @@ def evaluate(problem: Problem, parameters: Any) -> PointEvaluation:
         u, low, high = _separable(problem, parameters)
         bound = -np.inf
     else:
-        K = problem.family.gram(problem.X, parameters)
-        at = problem.learner.solve(
-            K, problem.targets, sample_weight=problem.sample_weight, tol=_TOL
-        )
+        at = _solved(problem, parameters)
         u, low, high = at.dual_coef, at.lower_bound, at.upper_bound
         bound = _dual_bound(problem, at)
     return PointEvaluation(low + charge, high + charge, bound, outside, u)
+
+
+def primal_value(problem: Problem, parameters: Any) -> float:
+    """Return the upper bound that `evaluate` gives, infinity outside the set."""
+    if membership(problem, parameters):
+        return np.inf
+    if shares_outputs(problem, parameters):
+        high = _separable(problem, parameters)[2]
+    else:
+        high = float(_solved(problem, parameters).upper_bound)
+    return high + charge_of(problem, parameters)
+
+
+def _solved(problem: Problem, parameters: Any) -> Any:
+    K = problem.family.gram(problem.X, parameters)
+    return problem.learner.solve(K, problem.targets, sample_weight=problem.sample_weight, tol=_TOL)
 
 
 def charge_of(problem: Problem, parameters: Any) -> float:
