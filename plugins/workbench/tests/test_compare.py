@@ -457,6 +457,13 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
     ("asked", "said"),
     [
         (["--cv", "1"], "--cv must be at least 2, group or time, got 1"),
+        (["--cv", "abc"], "--cv must be a whole number, group or time, got 'abc'"),
+        (["--cv", "2.5"], "--cv must be a whole number, group or time, got '2.5'"),
+        (["--cv", "1000"], "--cv must be at most the number of rows, "),
+        (["--max-time", "soon"], "--max-time must be a number, got 'soon'"),
+        (["--drop", "y"], "--drop 'y' is the target"),
+        (["--categorical", "B"], "--categorical: "),
+        (["--categorical", "y"], "'y' is the target: use --task to say what it is"),
         (["--cv", "group"], "--cv group needs --groups COLUMN"),
         (["--groups", "b", "--order", "a"], "--groups and --order exclude each other"),
         (["--groups", "b", "--cv", "time"], "--groups and --cv time exclude each other"),

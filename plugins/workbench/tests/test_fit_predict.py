@@ -356,6 +356,8 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
         (["--set", "k0=2"], f"--model tkl has no --set k0: {SPARSE}"),
         (["--model", "evidence", "--set", "C=1"], "--model evidence has no --set C"),
         (["--cv", "1"], "--cv must be at least 2"),
+        (["--model", "evidence", "--set", "probability=false"], "--set probability must be true"),
+        (["--metric", "roc_auc"], "did you mean 'roc_auc_ovr'"),
         (["--set", "n_landmarks=auto"], "--model tkl has no --set n_landmarks"),
         (["--out", "no/model"], "there is no folder no"),
     ],
@@ -363,6 +365,64 @@ def test_dropping_columns_and_counting_them(run: Callable, csv: Path, tmp_path: 
 def test_options_that_make_no_sense(run: Callable, options: list[str], said: str) -> None:
     model = [] if "--algorithm" in options or "--model" in options else ["--model", "tkl"]
     assert said in run("fit", "iris", *model, *options).error
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "said"),
+    [
+        (
+            {"y": 1e200},
+            [],
+            "column 'y', line 5: the value is 1e+200, too large: give at most 1e+50",
+        ),
+        ({"t": ""}, ["--order", "t"], "--order has a gap in line 5 of column 't': say when it was"),
+        ({"t": "?x"}, ["--order", "t"], "must hold numbers or dates, got '?x' in line 5"),
+        ({}, ["--groups", "g"], "--groups 'g' is 'one' in every row: at least two groups"),
+        ({}, ["--groups", "g", "--drop", "g"], "--groups 'g' is 'one' in every row"),
+        ({}, ["--weights", "w"], "the target 'y' is 9 in every row that counts"),
+        ({}, ["--out", "x" * 252], "File name too long"),
+    ],
+)
+def test_what_is_wrong_with_a_column_names_it(
+    run: Callable, tmp_path: Path, changed: dict, options: list[str], said: str
+) -> None:
+    """Cells that other rows or columns make right are called by their line, before any fit."""
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame(
+        {"a": np.arange(30.0) ** 0.5, "y": np.r_[np.arange(10), 20 * [9]], "g": "one"}
+    )
+    frame["t"] = pd.date_range("2024-01-01", periods=30).astype(str)
+    frame["w"] = np.r_[np.zeros(10), np.ones(20)]
+    frame = frame.astype(object)
+    for name, cell in changed.items():
+        frame.loc[3, name] = cell
+    frame.to_csv(path, index=False)
+    done = run("fit", path, "--target", "y", *options)
+    assert done.status == 2
+    assert said in done.err.splitlines()[-1]
+
+
+def test_ctrl_c_after_the_fit_keeps_the_model(
+    run: Callable, csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernelweave.workbench.fitting._importance", stop)
+    model = tmp_path / "model"
+    done = run("fit", csv, "--target", "species", *QUICK, "--no-compare", "--out", model)
+    assert done.status == 130
+    assert f"interrupted; the best model so far is in {model}" in done.err
+    assert run("report", model).status == 0
+
+
+def test_two_rows_have_one_baseline(run: Callable, tmp_path: Path) -> None:
+    """The last sentence names the score that the table of models shows."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n1,p\n2,q\n")
+    done = " ".join(run("fit", path, "--target", "y", *QUICK).out.split())
+    assert "most frequent class 0.000" in done
+    assert "no better than the most frequent class (0.000)" in done
 
 
 def test_an_existing_model_is_refused_before_the_work(

@@ -225,6 +225,31 @@ def test_forged_headers(content: bytes, header: bytes, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("held_out", {}),
+        ("held_out", {"rows": []}),
+        ("comparison", {}),
+        ("comparison", {"ours": "a", "rows": [{"name": "b"}]}),
+        ("importance", [{"name": 1}]),
+        ("new_rows", ["x"]),
+        ("n_samples", "x"),
+        ("source", None),
+    ],
+)
+def test_a_header_of_other_values_is_refused(
+    content: bytes, tmp_path: Path, name: str, value: object
+) -> None:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        header = json.loads(archive.read("header.json"))
+    if value == {"rows": []}:
+        value = {each: [] if isinstance(v, list) else v for each, v in header["held_out"].items()}
+    path = tmp_path / "model"
+    path.write_bytes(forged(content, header=json.dumps(header | {name: value}).encode()))
+    assert "is damaged" in attempt(path)[1]
+
+
 def rewritten(content: bytes, change: Callable[[str, bytes], bytes], pack: int) -> bytes:
     """Return a file whose inner archive was written again, with the checksums that belong to it."""
     stream = io.BytesIO()

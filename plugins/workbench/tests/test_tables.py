@@ -17,6 +17,21 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
+def test_lines_that_excel_adds_are_no_rows(tmp_path: Path) -> None:
+    """The separator in a first line, and lines of separators below the last row."""
+    path = write(tmp_path / "t.csv", "sep=;\r\na;b,c;y\r\n1;2;3\r\n4;;6\r\n;;\r\n;;\r\n")
+    with pytest.warns(UserWarning, match="from line 5 on all cells are empty") as said:
+        table = read_table(path)
+    assert len(said) == 1
+    assert table.columns == ["a", "b,c", "y"]
+    assert [table.where(row) for row in range(len(table.frame))] == ["line 3", "line 4"]
+
+
+def test_classes_that_differ_in_case_alone_are_said(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "a,y\n1,yes\n2,Yes \n3,no\n4,no\n")
+    assert "'yes' of the target 'y' differ in case" in read_target(read_table(path), "y").hint
+
+
 GOOD = "a,b,y\n1,2,0\n3.5,4,1\n-5e-1,6,0\n"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +14,11 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.estimators.classes import column_of
 from kernelweave.kernels_core.exceptions import Message
+from kernelweave.tables.columns import Dates, Numbers, Words
+from kernelweave.tables.dates import DateParts, date_as_written, read_dates
 from kernelweave.tables.errors import place_of
+from kernelweave.tables.frames import read_values
+from kernelweave.tables.plans import first_reading
 from sklearn.utils.validation import _num_samples
 
 from .classes import random_folds
@@ -138,7 +141,7 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
         new = f"later by {name}" if name else "later rows"
         said = f"rows that are later by {name!r}" if name else "later rows"
         argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
-        return Division(None, _moments(values), custom, Kind(new, said, argument), targets)
+        return Division(None, _moments(values, name), custom, Kind(new, said, argument), targets)
     kind = USUAL if custom is None else Kind("rows as held out", "rows as cv holds them out", "")
     return Division(None, None, custom, kind, targets)
 
@@ -176,22 +179,25 @@ def _codes(values: Labels) -> Index:
     return np.asarray(codes, dtype=np.intp)
 
 
-def _moments(values: Labels) -> FloatArray:
-    """Return numbers or dates as numbers that grow with time."""
-    import pandas as pd
-
-    gaps = np.asarray(pd.isna(values))
-    if gaps.any():
+def _moments(values: Labels, name: str) -> FloatArray:
+    """Return numbers or dates as numbers that grow with time; `name`: of their column."""
+    raw = read_values(values.astype(np.int8) if values.dtype.kind == "b" else values, name)
+    column = f" of column {name!r}" if name else ""
+    if raw.gaps.any():
         said = "{order} has a gap in {place}: say when it was, or leave the row out"
-        raise ValueError(Message(said, place=place_of(int(gaps.argmax()))))
-    if values.dtype.kind in "iufb":
-        return values.astype(np.float64)
-    encoder = ColumnEncoder()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KernelWeaveWarning)
-        with suppress(ValueError):  # no column can be used
-            numeric, _ = encoder.fit_transform(pd.DataFrame({"order": values}))
-            if encoder.dimensions_[-1].kind in ("number", "date part"):
-                return np.asarray(numeric[:, -1])
-    said = "{order} must hold numbers or dates, got {cell!r} in {place}"
-    raise ValueError(Message(said, cell=values[0], place=place_of(0)))
+        raise ValueError(Message(said, place=place_of(int(raw.gaps.argmax())) + column))
+    if isinstance(raw, Numbers):
+        return raw.values
+    found, _ = (read_dates(raw), "") if isinstance(raw, Dates) else first_reading(raw) or (None, "")
+    read = np.full(len(raw), np.nan)
+    if isinstance(found, DateParts):
+        read = found.transform(raw)[:, -1]
+    elif found is not None:
+        read = found.values_of(raw)
+    if (odd := np.isnan(read)).any():
+        said = "{order} must hold numbers or dates, got {cell!r} in {place}"
+        if found is None and isinstance(raw, Words) and date_as_written(raw.labels):
+            said += ": write all dates in one format, like 2024-05-31"
+        at = int(odd.argmax())
+        raise ValueError(Message(said, cell=values[at], place=place_of(at) + column))
+    return read

@@ -10,6 +10,7 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.checks import LARGEST
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.errors import place_of
 from numpy.typing import NDArray
 
@@ -65,8 +66,10 @@ def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> R
     counted = values if weight is None else values[:, weight > 0.0]
     for i, row in enumerate(counted):
         if (row == row[0]).all():
-            where = "y" if flat else f"output {i} of y"
-            raise ValueError(f"{where} is {row[0]:.6g} in every row: there is nothing to learn")
+            said = "{y}" if flat else "output {i} of {y}"
+            said += " is {value:.6g} in every row" + ("" if weight is None else " that counts")
+            said += ": there is nothing to learn"
+            raise ValueError(Message(said, i=i, value=row[0]))
     _warn_if_few(counted.shape[1])
     return RegressionTargets(values, flat)
 
@@ -90,13 +93,15 @@ def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> C
     counted = codes if weight is None else codes[weight > 0.0]
     present = np.unique(counted)
     if len(present) < 2:
-        raise ValueError(
-            f"y has one class only, {_shown(labels[present[0]])}: at least two classes are "
-            "needed, each with a positive weight"
+        said = (
+            "{y} has one class only, {label}: at least two classes are needed, each with a "
+            "positive weight"
         )
+        raise ValueError(Message(said, label=_shown(labels[present[0]])))
     if len(present) < len(labels):
         lost = labels[np.setdiff1d(np.arange(len(labels)), present)[0]]
-        raise ValueError(f"class {_shown(lost)} has no row of positive weight: drop it from y")
+        said = "class {label} has no row of positive weight: drop it from {y}"
+        raise ValueError(Message(said, label=_shown(lost)))
     _warn_if_few(len(counted))
     return Classes(labels, codes)
 

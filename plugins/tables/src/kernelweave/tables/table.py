@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core.checks import LARGEST
 
 from .columns import Words, are_codes, comma_of, is_missing
 from .errors import CellError, TableError, did_you_mean
@@ -115,7 +116,8 @@ class Table:
     def numbers(self, column: str) -> npt.NDArray[np.float64]:
         """Return a column as finite numbers, shape (n_rows,); raise at the first other cell."""
         values = as_numbers(self.frame[column])
-        bad = np.flatnonzero(~np.isfinite(values))
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
         if len(bad) == 0:
             return values
         row = int(bad[0])
@@ -125,7 +127,8 @@ class Table:
             written = f" ({str(cell)!r})" if str(cell).strip() else ""
             raise TableError(f"{place}: the value is missing{written}: {REMEDY}")
         if is_number(cell):
-            raise TableError(f"{place}: the value is {cell}, not a finite number: correct it")
+            what = "not a finite number" if np.isinf(values[row]) else "too large"
+            raise TableError(f"{place}: the value is {cell}, {what}: give at most {LARGEST:g}")
         raise TableError(f"{place}: {str(cell)!r} is not a number: correct it")
 
 

@@ -205,7 +205,8 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
             f"classes; {remedy}"
         )
     if text:
-        return Target(column, series.astype(str).to_numpy(str), task, reason, _gap_hint(series))
+        hint = "; ".join(filter(None, [_gap_hint(series), _case_hint(series)]))
+        return Target(column, series.astype(str).to_numpy(str), task, reason, hint)
     hint = (
         f"the target {column!r} is read as classes: if it is a quantity, such as a count or a "
         "rating, add --task regression"
@@ -246,6 +247,20 @@ def _gap_hint(series: pd.Series) -> str:
     return (
         f"{str(gaps[0])!r} is a class of its own in the target {str(series.name)!r}: if it means a "
         f"missing value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
+    )
+
+
+def _case_hint(series: pd.Series) -> str:
+    """Return what to say of classes that differ in nothing but case and blanks."""
+    alike: dict[str, list[str]] = {}
+    for cell in sorted(map(str, series.unique())):
+        alike.setdefault(" ".join(cell.casefold().split()), []).append(cell)
+    same = next((cells for cells in alike.values() if len(cells) > 1), [])
+    if not same:
+        return ""
+    return (
+        f"the classes {' and '.join(map(repr, same[:4]))} of the target {str(series.name)!r} "
+        "differ in case or blanks alone: if they are one, write them alike"
     )
 
 

@@ -34,6 +34,7 @@ from .written import is_written_number
 
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
+_TOLD = re.compile(r"sep=([;,|\t])\r?\n")
 _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
 _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
 # the comma last: where commas are decimal, it cuts all lines evenly too
@@ -63,7 +64,12 @@ def read_csv(
     text = decode(content, source, encoding)
     if not text.strip():
         raise TableError(f"{source} is empty")
-    separator = separator_of(text)
+    told = _TOLD.match(text)
+    separator = told[1] if told else separator_of(text)
+    if told:
+        # as Excel writes; a blank line keeps the numbers of those below
+        text = "\n" + text[told.end() :]
+    text = _without_empty_rows(text, source, separator)
     if separator == " ":
         text = _TRAILING_BLANKS.sub("", text)
     if header:
@@ -239,6 +245,20 @@ def _evenness(text: str, separator: str) -> float:
         widths = [text.partition("\n")[0].count(separator) + 1]
     width, often = Counter(widths).most_common(1)[0] if widths else (1, 1)
     return often / len(widths) if width > 1 else 0.0
+
+
+def _without_empty_rows(text: str, source: str, separator: str) -> str:
+    """Return a text without lines of separators alone below the last row, as Excel writes them."""
+    empty = re.search(rf"\n[\s{re.escape(separator)}]*\Z", text)
+    if empty is None or separator not in empty[0] or "\n" not in text[: empty.start()].strip():
+        return text
+    line = text.count("\n", 0, empty.start()) + 2
+    warnings.warn(
+        f"{source}: from line {line} on all cells are empty: these lines are passed over",
+        KernelWeaveWarning,
+        stacklevel=3,
+    )
+    return text[: empty.start() + 1]
 
 
 def _without_title(text: str, source: str, separator: str) -> str:

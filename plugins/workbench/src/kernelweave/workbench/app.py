@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import cyclopts
 from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
@@ -81,6 +82,14 @@ def _dispatch(tokens: list[str]) -> None:
         speak_of(options_of(specs[name]))
     try:
         app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
+    except cyclopts.CoercionError as error:
+        if not (error.token and error.argument) or get_origin(error.target_type) is Literal:
+            # which says the choices itself
+            raise
+        option, given = error.token.keyword or error.argument.name, error.token.value
+        *words, last = _in_words(error.target_type)
+        right = f"{', '.join(words)} or {last}" if words else last
+        raise CommandError(f"{option} must be {right}, got {given!r}") from error
     except cyclopts.UnusedCliTokensError as error:
         spare = (error.unused_tokens or [""])[0]
         takes_target = name in specs and "--target" in options_of(specs[name]).values()
@@ -89,6 +98,28 @@ def _dispatch(tokens: list[str]) -> None:
         raise CommandError(
             f"{spare!r} is one argument too many: {remedy}see `{command} --help`"
         ) from error
+
+
+def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> object:
+    """Return what an option says; a fraction is no whole number, and is not rounded to one."""
+    whole = int in (kind, *get_args(kind)) and float not in get_args(kind)
+    for token in tokens if whole else ():
+        with contextlib.suppress(ValueError):
+            if not float(token.value).is_integer():
+                if str in get_args(kind):
+                    return token.value
+                raise cyclopts.CoercionError(token=token, target_type=kind)
+    return cyclopts.convert(kind, tokens)
+
+
+def _in_words(kind: object) -> list[str]:
+    """Return what values of a type are called, each type of a union and each choice by itself."""
+    if get_origin(kind) is Literal:
+        return [str(each) for each in get_args(kind)]
+    if parts := get_args(kind):
+        return [words for part in parts for words in _in_words(part)]
+    known: dict[object, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+    return [] if kind is type(None) else [known.get(kind, getattr(kind, "__name__", str(kind)))]
 
 
 def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
@@ -120,7 +151,7 @@ def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
         version=__version__,
         result_action="return_value",
         suppress_keyboard_interrupt=False,
-        default_parameter=cyclopts.Parameter(negative=()),
+        default_parameter=cyclopts.Parameter(negative=(), converter=_converted),
     )
     for name, spec in specs.items():
         if name in wanted:

@@ -85,6 +85,11 @@ def speak_of(options: Mapping[str, str]) -> None:
     _options.set(options)
 
 
+def speak_of_target(column: str) -> None:
+    """Have whatever is said name the target by its column."""
+    _options.set({**_options.get(), "y": f"the target {column!r}"})
+
+
 def options_of(spec: CommandSpec) -> dict[str, str]:
     """Return the fields of a `Message` as a command says them: the option of each parameter.
 

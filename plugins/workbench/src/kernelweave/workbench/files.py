@@ -40,8 +40,10 @@ def check_output(path: Path, *read: str | Path | None, force: bool) -> None:
     if path.exists() and not force:
         said = "{path} exists: add {force} to overwrite it, or choose another name"
         raise CommandError(Message(said, path=path, force="force=True"))
-    if not os.access(folder, os.W_OK):
-        raise CommandError(f"cannot write {path}: the folder {folder} is not writable")
+    # of permissions alone, a name that is too long or a folder of the system tells nothing
+    handle, name = _temporary(path, path)
+    os.close(handle)
+    Path(name).unlink()
 
 
 def _is_special(path: Path) -> bool:
@@ -65,10 +67,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield stream
         return
     goal = Path(os.path.realpath(path))
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{goal.name}.", suffix=".part", dir=goal.parent)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+    handle, name = _temporary(path, goal)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -85,6 +84,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
                 "file was left)"
             ) from error
         raise
+
+
+def _temporary(path: Path, goal: Path) -> tuple[int, str]:
+    """Open a file beside the goal, which ``path`` leads to; return its handle and its name."""
+    try:
+        return tempfile.mkstemp(prefix=f".{goal.name}.", suffix=".part", dir=goal.parent)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _mode(path: Path) -> int:

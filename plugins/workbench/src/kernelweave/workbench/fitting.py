@@ -24,6 +24,7 @@ from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .model_catalog import fit_model, make_model, model_of_algorithm, model_title
 from .models import Model
+from .models.header import Comparison
 from .progress import fit_bar
 from .scoring.comparison import Row, cross_validate_models
 from .scoring.held_out import Folds, HeldOut, cross_predict, folds_by, held_out_by
@@ -86,9 +87,12 @@ class Choices:
         name = self.model or model_of_algorithm(settings.get("algorithm"), task)
         if name == "evidence" and self.n_folds is not None:
             settings["n_folds"] = self.n_folds
-        if name == "evidence" and task == "classification":
-            # it always has probabilities, calibrated by its own folds
-            settings.pop("probability", None)
+        always = name == "evidence" and task == "classification"
+        if always and settings.pop("probability", True) is not True:
+            raise CommandError(
+                "--set probability must be true, or left out: the evidence kernel always has "
+                "probabilities"
+            )
         made = make_model(name, task, settings, seed=self.seed)
         if self.metric is not None and "scoring" in made.get_params():
             # parameters are chosen by the metric of the score
@@ -181,9 +185,13 @@ def fit_table(
     rows: list[Row] = []
     if comparing and held_out is not None and not stopped:
         rows, stopped = _fit_other_models(held_out, X, y, folds, scoring, choices, on_note)
-    comparison = {"ours": model_title(name), "rows": [row.as_json() for row in rows]}
-    with fit_bar(f"importance of {len(columns)} columns"):
-        importance = tuple(_importance(estimator, on_note))
+    comparison = Comparison(ours=model_title(name), rows=[row.as_json() for row in rows])
+    importance: tuple[dict[str, Any], ...] = ()
+    try:
+        with fit_bar(f"importance of {len(columns)} columns"):
+            importance = tuple(_importance(estimator, on_note))
+    except KeyboardInterrupt:
+        stopped = True
     header = replace(
         model.header, comparison=comparison, importance=importance,
         new_rows=_expected_on_new_rows(estimator), doubt=next(iter(doubts), ""),
@@ -364,6 +372,8 @@ def read_division(
     """
     if isinstance(cv, int) and cv < 2:
         raise CommandError(f"--cv must be at least 2, group or time, got {cv}")
+    if isinstance(cv, int) and cv > len(table.frame):
+        raise CommandError(f"--cv must be at most the number of rows, {len(table.frame)}, got {cv}")
     if groups is not None and (order is not None or cv == "time"):
         other = "--cv time" if order is None else "--order"
         raise CommandError(f"--groups and {other} exclude each other: give one of them")
@@ -379,8 +389,12 @@ def read_division(
                 continue
             hint = did_you_mean(column, table.columns, what="columns")
             raise CommandError(f"--{option} {column!r}: {hint}")
-        known = column in columns
-        found[option] = column if known else table.inputs([column])[column].to_numpy()
+        values = table.inputs([column])[column].to_numpy()
+        if option == "groups" and len({*values.tolist()}) < 2:
+            raise CommandError(
+                f"--groups {column!r} is {values[0]!r} in every row: at least two groups are needed"
+            )
+        found[option] = column if column in columns else values
     return found
 
 
@@ -403,12 +417,16 @@ def feature_columns(
 ) -> list[str]:
     """Return the names of the features in the order of the table.
 
-    Raises CommandError if a column that is dropped, or of weights, does not exist, or no feature is
-    left.
+    Raises CommandError if a column that is dropped, or of weights, does not exist or is the target,
+    if the target is told its kind, or no feature is left.
     """
+    if target in table.kinds:
+        raise CommandError(f"{target!r} is the target: use --task to say what it is")
     aside = [("--drop", name) for name in drop]
     aside += [("--weights", weights)] if weights is not None else []
     for option, name in aside:
+        if name == target:
+            raise CommandError(f"{option} {name!r} is the target")
         if name not in table.columns:
             hint = did_you_mean(name, table.columns, what="columns")
             raise CommandError(f"{option}: {table.source} has no column {name!r}; {hint}")

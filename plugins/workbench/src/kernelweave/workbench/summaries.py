@@ -78,8 +78,8 @@ def summary(model: Model) -> dict[str, Any]:
         "n_iter": len(machine.descent_) - 1 if hasattr(machine, "descent_") else result.n_iter,
     }
     ranking = None if held_out is None else ranking_of(held_out)
-    rows = [Row(**row) for row in header.comparison.get("rows", [])]
-    found["verdict"] = verdict(header.comparison.get("ours", ""), rows, found["measure"], ranking)
+    rows = [Row(**row) for row in header.comparison["rows"]]
+    found["verdict"] = verdict(header.comparison["ours"], rows, found["measure"], ranking)
     if held_out is not None:
         found["held_out"] = _scored(held_out, Metric(header.metric), ranking, header)
         # the first line is of the very rows whose score is printed
@@ -222,11 +222,14 @@ def _known(found: Mapping[str, Any]) -> str:
     answer = "the mean" if found["task"] == "regression" else "the most frequent class"
     if _is_no_better(found):
         # beside other models the verdict has said it
-        compared = bool(found["comparison"].get("rows"))
+        rows = found["comparison"]["rows"]
+        compared, baseline = bool(rows), scored["baseline"]
+        for row in rows:
+            baseline = row["score"] if row["name"] == "baseline" else baseline
         why = "the columns may not be informative, or there may be too few rows"
         if ranking := scored["rare_ranking"]:
             return "" if compared else ranking
-        known = f"{_expected(found, scored)}, no better than {answer} ({scored['baseline']:z.3f})"
+        known = f"{_expected(found, scored)}, no better than {answer} ({baseline:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
     return f"{_expected(found, scored)}{found.get('doubt', '')}."
 
@@ -264,7 +267,7 @@ def _known_by_test(
 def _is_no_better(found: Mapping[str, Any]) -> bool:
     """Whether one answer for every row scores as high on the same rows, as the verdict says too."""
     known = [found["held_out"][name] for name in ("ahead", "ahead_error", "n_parts")]
-    for row in found["comparison"].get("rows", []):
+    for row in found["comparison"]["rows"]:
         if row["name"] == "baseline":
             known = [row[name] for name in ("behind", "behind_error", "n_parts")]
     ahead, error, n_parts = known

@@ -12,6 +12,8 @@ from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from .options import (
+    Categorical,
+    Date,
     Drop,
     Encoding,
     Groups,
@@ -19,11 +21,14 @@ from .options import (
     MemoryLimit,
     Metric,
     NoHeader,
+    Numeric,
     Order,
     Seed,
     Sheet,
     Task,
+    Text,
     Weights,
+    with_kinds,
 )
 
 
@@ -39,6 +44,10 @@ def compare_command(
     groups: Groups = None,
     order: Order = None,
     drop: Drop = None,
+    categorical: Categorical = None,
+    text: Text = None,
+    numeric: Numeric = None,
+    date: Date = None,
     weights: Weights = None,
     max_time: float | None = None,
     memory_limit: MemoryLimit = None,
@@ -75,7 +84,9 @@ def compare_command(
     from .fit import without_target
 
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    table = with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     column = choose_target(table, target)
+    console.speak_of_target(column)
     table, unknown = split_by_target(table, column)
     if unknown is not None:
         console.say("note", without_target(table, unknown, column))

@@ -6,20 +6,21 @@ import warnings
 from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from kernelweave.kernels_core import config_context
-from kernelweave.tables.errors import did_you_mean
 
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output, replacing
 from .options import (
+    Categorical,
+    Date,
     Drop,
     Encoding,
     Force,
@@ -28,11 +29,14 @@ from .options import (
     MemoryLimit,
     Metric,
     NoHeader,
+    Numeric,
     Order,
     Seed,
     Sheet,
     Task,
+    Text,
     Weights,
+    with_kinds,
 )
 
 if TYPE_CHECKING:
@@ -67,10 +71,10 @@ def fit_command(
     groups: Groups = None,
     order: Order = None,
     drop: Drop = None,
-    categorical: list[str] | None = None,
-    text: list[str] | None = None,
-    numeric: list[str] | None = None,
-    date: list[str] | None = None,
+    categorical: Categorical = None,
+    text: Text = None,
+    numeric: Numeric = None,
+    date: Date = None,
     weights: Weights = None,
     predictions: Path | None = None,
     encoding: Encoding = None,
@@ -114,14 +118,6 @@ def fit_command(
         are held out; time: later rows are held out, by the column --order or the order of the file.
         Above 2000 rows, the evidence kernel holds out this number of parts of the rows, the first
         of which selects its settings; the score is of the others.
-    categorical : str
-        Column whose numbers are categories, such as department codes; may be repeated.
-    text : str
-        Column of free text, encoded by the word parts that its rows share; may be repeated.
-    numeric : str
-        Column to read as numbers, whatever else it contains; may be repeated.
-    date : str
-        Column to read as dates; may be repeated.
     predictions : Path
         CSV file for predictions of the rows of DATA whose target is missing. These rows are never
         used for fitting.
@@ -162,7 +158,7 @@ def fit_command(
     choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
-    table = _with_kinds(table, category=categorical, text=text, number=numeric, date=date)
+    table = with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     with config_context(memory_limit=memory_limit):
         found = _fit(
             table, other, target, task, choices, drop or [], weights, compare, out, predictions,
@@ -189,27 +185,6 @@ def _settings(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _with_kinds(table: Table, **columns: list[str] | None) -> Table:
-    """Return a table that knows what the user says that its columns are."""
-    options = {
-        "category": "--categorical",
-        "text": "--text",
-        "number": "--numeric",
-        "date": "--date",
-    }
-    kinds: dict[str, Any] = {}
-    for kind, names in columns.items():
-        for name in names or []:
-            if name not in table.columns:
-                hint = did_you_mean(name, table.columns, what="columns")
-                raise CommandError(
-                    f"{options[kind]}: {table.source} has no column {name!r}; {hint}"
-                )
-            if kinds.setdefault(name, kind) != kind:
-                raise CommandError(f"column {name!r} cannot be a {kinds[name]} and a {kind}")
-    return replace(table, kinds=kinds)
-
-
 def _fit(
     table: Table,
     other: Table | None,
@@ -232,11 +207,7 @@ def _fit(
     from ..summaries import closing_sentences, summary
 
     column = choose_target(table, column)
-    if column in table.kinds:
-        raise CommandError(f"{column!r} is the target: use --task to say what it is")
-    for option, names in (("--drop", drop), ("--weights", [weights])):
-        if column in names:
-            raise CommandError(f"{option} {column!r} is the target")
+    console.speak_of_target(column)
     table, unknown = split_by_target(table, column)
     if unknown is not None:
         console.say("note", without_target(table, unknown, column, predictions, hint=_PREDICT))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from kernelweave.tables.errors import did_you_mean
+
+from ..errors import CommandError
+
+if TYPE_CHECKING:
+    from kernelweave.tables import Table
 
 
 def _help(text: str) -> Parameter:
@@ -39,6 +46,19 @@ Order = Annotated[
     _help("Column of times. Later rows are held out, so the score is for future rows."),
 ]
 Drop = Annotated[list[str] | None, _help("Column to leave out; may be repeated.")]
+Categorical = Annotated[
+    list[str] | None,
+    _help("Column whose numbers are categories, such as department codes; may be repeated."),
+]
+Text = Annotated[
+    list[str] | None,
+    _help("Column of free text, encoded by the word parts that its rows share; may be repeated."),
+]
+Numeric = Annotated[
+    list[str] | None,
+    _help("Column to read as numbers, whatever else it contains; may be repeated."),
+]
+Date = Annotated[list[str] | None, _help("Column to read as dates; may be repeated.")]
 Weights = Annotated[str | None, _help("Column of sample weights; it is not a feature.")]
 MemoryLimit = Annotated[
     float | None,
@@ -59,3 +79,24 @@ Sheet = Annotated[str | None, _help("Sheet of an Excel file. Default: the first 
 NoHeader = Annotated[bool, _help("The first line is data; columns are named 0, 1, ...")]
 Force = Annotated[bool, _help("Overwrite existing files.")]
 Json = Annotated[bool, _help("Print the result as JSON.")]
+
+
+def with_kinds(table: Table, **columns: list[str] | None) -> Table:
+    """Return a table that knows what the user says that its columns are."""
+    options = {
+        "category": "--categorical",
+        "text": "--text",
+        "number": "--numeric",
+        "date": "--date",
+    }
+    kinds: dict[str, Any] = {}
+    for kind, names in columns.items():
+        for name in names or []:
+            if name not in table.columns:
+                hint = did_you_mean(name, table.columns, what="columns")
+                raise CommandError(
+                    f"{options[kind]}: {table.source} has no column {name!r}; {hint}"
+                )
+            if kinds.setdefault(name, kind) != kind:
+                raise CommandError(f"column {name!r} cannot be a {kinds[name]} and a {kind}")
+    return replace(table, kinds=kinds)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from types import UnionType
+from typing import Any, TypedDict, get_args, get_origin, get_type_hints
 
 from ..errors import CommandError
+from ..scoring.comparison import Row
+from ..scoring.held_out import HeldOut
 
 # Of the model file; larger where an older program could not read it.
 FORMAT = 4
-COLUMN = ("name", "seen", "range", "gaps", "done", "sentence")
 _PACKAGES = (
     *("kernelweave-kernels-core", "kernelweave-evidence", "kernelweave-workbench"),
     *("scikit-learn", "numpy", "skops"),
@@ -28,6 +30,42 @@ def versions(module: str = "") -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[name] = "unknown"
     return found
+
+
+class Column(TypedDict):
+    """A column: what was ``seen`` in it, whether it is used (``done``), what is worth knowing."""
+
+    name: str
+    seen: str
+    range: str
+    gaps: int
+    done: str
+    sentence: str
+
+
+class Importance(TypedDict):
+    """What a column is worth."""
+
+    name: str
+    value: float
+    error: float
+
+
+class NewRows(TypedDict):
+    """What to expect of a kind of new rows."""
+
+    name: str
+    score: float
+    error: float
+    n_rows: int
+    n_groups: int
+
+
+class Comparison(TypedDict):
+    """The model's title, empty without others, and other models on the same rows."""
+
+    ours: str
+    rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -56,20 +94,18 @@ class Header:
         What it is called on the command line.
     certificate : dict
         ``lower_bound, upper_bound, gap, status, n_iter`` of the fit.
-    prepared : tuple of dict
-        Each column: its ``name``, what was ``seen`` in it, its ``range`` and ``gaps``, whether it
-        is used (``done``), and what is worth knowing (``sentence``).
+    prepared : tuple of Column
+        Each column.
     held_out : dict or None
         Predictions of rows that the fit did not see, see `scoring.HeldOut`.
-    comparison : dict
-        ``ours``, the model's title, and ``rows`` of other models on the same rows.
+    comparison : Comparison
+        Other models on the same rows.
     metric : str or None
         The scorer of scikit-learn that judged; ``None`` for R² or accuracy.
-    importance : tuple of dict
-        What each column is worth: ``name``, ``value`` and ``error``, the strongest first.
-    new_rows : tuple of dict
-        What to expect of each kind of new rows: ``name``, ``score``, ``error``, ``n_rows``,
-        ``n_groups``, the rows like those held out first.
+    importance : tuple of Importance
+        What each column is worth, the strongest first.
+    new_rows : tuple of NewRows
+        What to expect of each kind of new rows, the rows like those held out first.
     doubt : str
         What follows the expected score where another kind is surely predicted worse; else empty.
     notes : tuple of str
@@ -95,7 +131,7 @@ class Header:
     certificate: dict[str, object] = field(default_factory=dict)
     prepared: tuple[dict[str, Any], ...] = ()
     held_out: dict[str, object] | None = None
-    comparison: dict[str, Any] = field(default_factory=dict)
+    comparison: Comparison = field(default_factory=lambda: Comparison(ours="", rows=[]))
     metric: str | None = None
     importance: tuple[dict[str, Any], ...] = ()
     new_rows: tuple[dict[str, Any], ...] = ()
@@ -114,8 +150,8 @@ class Header:
     def from_json(cls, text: str) -> Header:
         """Return the header that a JSON object describes; unknown keys are passed over.
 
-        Raises CommandError if the layout is newer than this program; ValueError or TypeError if it
-        is no header.
+        Raises CommandError if the layout is newer than this program; ValueError, TypeError or
+        KeyError if it is no header.
         """
         raw = json.loads(text)
         if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
@@ -127,11 +163,41 @@ class Header:
             )
         known = {item.name for item in fields(cls)}
         values = {key: value for key, value in raw.items() if key in known}
-        values["columns"] = tuple(map(str, values["columns"]))
-        for name in ("classes", "prepared", "new_rows", "importance", "notes"):
+        parts = {"prepared": Column, "importance": Importance, "new_rows": NewRows}
+        rows = [(kind, row) for name, kind in parts.items() for row in values.get(name, ())]
+        rows += [(Row, row) for row in values.get("comparison", {"rows": ()})["rows"]]
+        if not (_is_of(cls, values) and all(_is_of(kind, row) for kind, row in rows)):
+            raise ValueError("the header has values of other types than it should have")
+        if values.get("held_out") is not None:
+            HeldOut.from_json(values["held_out"])
+        for name in ("columns", "classes", "prepared", "new_rows", "importance", "notes"):
             if values.get(name) is not None:
                 values[name] = tuple(values[name])
-        rows = values.get("prepared", ())
-        if not all(isinstance(row, dict) and set(row) == set(COLUMN) for row in rows):
-            raise ValueError(f"the header has columns that are not described by {COLUMN}")
         return cls(**values)
+
+
+def _is_of(kind: Any, value: Any) -> bool:
+    """Whether a value of JSON is of a type; of a class with named values, by its annotations."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in (Any, object):
+        return True
+    if origin is UnionType:
+        return any(_is_of(each, value) for each in inner)
+    if origin in (tuple, list):
+        return isinstance(value, tuple | list) and all(_is_of(inner[0], each) for each in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_is_of(inner[1], each) for each in value.values())
+    if is_dataclass(kind) or hasattr(kind, "__required_keys__"):
+        known = get_type_hints(kind)
+        may_lack = {
+            each.name
+            for each in (fields(kind) if is_dataclass(kind) else ())
+            if (each.default, each.default_factory) != (MISSING, MISSING)
+        }
+        return (
+            isinstance(value, dict)
+            and known.keys() - may_lack <= value.keys() <= known.keys()
+            and all(_is_of(known[name], each) for name, each in value.items())
+        )
+    numbers = (int, float) if kind is float else kind
+    return isinstance(value, numbers) and (kind is bool or not isinstance(value, bool))

@@ -81,11 +81,11 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
     """Return the model and those set beside it, the best first; empty without a score."""
     if about["held_out"] is None:
         return []
-    name = about["comparison"].get("ours") or about["estimator"]
+    name = about["comparison"]["ours"] or about["estimator"]
     ours = {**about["held_out"], "title": name, "away": "", "ours": True}
     others = [
         {**row, "ours": False, "away": Score(row["behind"], row["behind_error"]).formatted(3)}
-        for row in about["comparison"].get("rows", [])
+        for row in about["comparison"]["rows"]
     ]
     rows = sorted([ours, *others], key=lambda row: -row["score"])
     least = min(0.0, rows[-1]["score"])

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+_OPTIONAL = ("proba", "decision", "groups")
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Predictions of rows by fits that did not see them.
@@ -117,12 +120,28 @@ class HeldOut:
 
     @classmethod
     def from_json(cls, found: Mapping[str, object]) -> HeldOut:
-        """Return what `as_json` was made of."""
+        """Return what `as_json` was made of; raise ValueError or TypeError if it is nothing so."""
         arrays: dict[str, Any] = {
             name: np.asarray(value) if isinstance(value, list) else value
             for name, value in found.items()
         }
-        return cls(**arrays)
+        made = cls(**arrays)
+        kinds = {"rows": "i", "fold": "i", "groups": "i", "weight": "if", "proba": "f"}
+        kinds |= {"decision": "f"}
+        if made.task == "regression":
+            kinds |= {"truth": "if", "predicted": "if"}
+        for name, values in arrays.items():
+            if name in ("task", "labels") or (values is None and name in _OPTIONAL):
+                continue
+            wide = name in ("proba", "decision")
+            if not (
+                isinstance(values, np.ndarray)
+                and values.ndim == 1 + wide
+                and len(values) == len(made.rows) > 0
+                and values.dtype.kind in kinds.get(name, "iufbUO")
+            ):
+                raise ValueError(f"{name} of rows held out are no values of rows")
+        return made
 
     def __str__(self) -> str:
         n, rows = int(self.fold.max()) + 1, f"{len(self.truth)} rows"

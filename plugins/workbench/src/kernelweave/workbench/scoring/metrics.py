@@ -209,24 +209,40 @@ def check_metric(name: str | None, y: Labels, task: str) -> Metric:
     Raises CommandError if scikit-learn has no scorer of that name, or it is not for such targets.
     """
     metric = Metric(name)
-    n, ones = len(y), np.ones(len(y))
-    classes = task == "classification"
-    proba = None
-    if classes:
+    refused = _refusal(metric, y, task)
+    if refused is not None:
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        # of few rows, as each of some fifty is tried; those of clusters are for neither task
+        few = np.unique(y)[:_DRAWS]
+        modules = {each: get_scorer(each)._score_func.__module__ for each in get_scorer_names()}
+        tried = [each for each, module in modules.items() if "cluster" not in module]
+        known = [each for each in tried if _refusal(Metric(each), few, task) is None]
+        what = task if task == "regression" else f"{task}, {len(np.unique(y))} classes"
+        # what a scorer misses in our own values says nothing to anybody
+        reason = "" if isinstance(refused, AttributeError) else f": {one_line(refused)}"
+        hint = did_you_mean(str(name), known, what="metrics that suit it")
+        if f"{name}_macro" in known:
+            hint = f"{name}_macro suits classes of any name and number"
+        said = f"--metric {name} does not suit this target ({what}){reason}; {hint}"
+        raise CommandError(said) from refused
+    return metric
+
+
+def _refusal(metric: Metric, y: Labels, task: str) -> Exception | None:
+    """Return why a metric has no value for guesses at the targets, ``None`` if it has one."""
+    n, proba = len(y), None
+    if task == "classification":
         labels, codes = np.unique(y, return_inverse=True)
         proba = 0.5 * np.eye(len(labels))[codes] + 0.5 / len(labels)
-    try:
-        metric.value(HeldOut(np.arange(n), np.zeros(n, np.intp), y, y, ones, task, proba))
-    except (ValueError, TypeError, AttributeError) as error:
-        from sklearn.metrics import get_scorer_names
-
-        hint = ""
-        if classes and f"{name}_macro" in get_scorer_names():
-            hint = f"; {name}_macro suits classes of any name and number"
-        raise CommandError(
-            f"--metric {name} does not suit this target ({task}): {one_line(error)}{hint}"
-        ) from error
-    return metric
+    guess = HeldOut(np.arange(n), np.zeros(n, np.intp), y, y, np.ones(n), task, proba)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            metric.value(guess)
+        except (ValueError, TypeError, AttributeError) as error:
+            return error
+    return None
 
 
 # scorers by the short names of `also_scored`

@@ -95,6 +95,8 @@ class TunedRBF:
         from sklearn.model_selection import KFold, StratifiedKFold
 
         classes = self.task == "classification"
+        if len(Z) < FOLDS:
+            raise ValueError(f"{len(Z)} training rows are too few for {FOLDS} folds to tune it on")
         division = division_of(Z, y, groups, order, None)
         if not division.is_given:
             kind = StratifiedKFold if classes else KFold

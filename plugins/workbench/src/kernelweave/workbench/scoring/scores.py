@@ -104,7 +104,7 @@ class Score(NamedTuple):
         return f"{self.value:z.{digits}f} ({spanned})"
 
     def _digits(self, digits: int) -> int:
-        if 0.0 < self.error < 10.0**-digits:
+        if 10.0**-_MOST_DIGITS < self.error < 10.0**-digits:
             return min(_MOST_DIGITS, math.ceil(-math.log10(self.error)))
         return digits
 
@@ -266,8 +266,8 @@ class Coverage:
 
     @property
     def lowest(self) -> str:
-        """The lowest coverage in words, empty where there is none."""
-        if not self.where:
+        """The lowest coverage in words, empty where there is none below the level."""
+        if not self.worst < self.level:
             return ""
         return (
             f"{self.worst:.1%} of {self.n_rows} rows with {self.where} "
