@@ -129,7 +129,7 @@ def _crossed(
     held = np.concatenate([other for _, other in folds])
     score, error = judged(y[held], np.concatenate(found), parts[held], classes=task.classes)
     n_groups = len(np.unique(parts[held]))
-    share = len(held) / np.mean([len(one) for one, _ in folds])
+    share = len(held) / float(np.mean([len(one) for one, _ in folds]))
     return fit(X, y)._replace(expected=score, error=error, n_groups=n_groups, share=share)
 
 
@@ -298,7 +298,8 @@ class Came:
             for each in self.draws
             if np.isfinite(each["expected"])
         ])  # fmt: skip
-        counts = [f"{sum(own)} of {len(own)}" for own in agree.T] or [None, None]
+        counts: list[Value] = [f"{sum(own)} of {len(own)}" for own in agree.T]
+        counts = counts or [None, None]
         figures = [self.told(name) for name in ("expected", "realised")]
         held = self.told("held") or ("no intervals" if self.draws else None)
         return [*figures, *counts, held]
