@@ -48,6 +48,8 @@ _LOOKED_AT = 20_000
 _LOOSE, _NODE_ROUNDS, _FEW_SUPPORTS, _FEWER_SUPPORTS = 0.35, 40, 1_000, 100
 # Branches at most that another one is covered by.
 _MOST_PARTS = 100
+# Kernels that are tried in the place of one of the best.
+_SWAPPED = 3
 # A weight above this share of 1/k₀ is one that a support can hardly do without.
 _STRONG = 0.75
 
@@ -296,6 +298,8 @@ class SupportSearch:
         if lower >= self.threshold:
             self._closed, self._held = lower, np.inf
             return
+        if self.working.is_wide:
+            self._swaps()
         if self._is_loose:
             for _ in self._improves():
                 if expired():
@@ -303,6 +307,30 @@ class SupportSearch:
         penalty = self._screened(master.multipliers)
         heapq.heappush(self._open, _Node(lower, next(self._order), penalty, master.multipliers))
         self._held = np.inf
+
+    def _swaps(self) -> None:
+        """Put the kernels that the learner misses most without one of the best in its place.
+
+        As long as that is better: of many kernels the relaxation alone often finds some, not all.
+        """
+        assert self.best is not None
+        used = np.zeros(self._root.required.size, dtype=bool)
+        while (used != (self.best.weights > 0.0)).any():
+            weights = self.best.weights
+            used = weights > 0.0
+            for i in np.flatnonzero(used):
+                kept = np.where(np.arange(used.size) == i, 0.0, weights)
+                rest = kept if kept.any() else self._root.allowed * 1.0
+                forms = self.oracle.evaluate(rest / rest.sum(), 0.01 * abs(self.upper)).forms
+                others = np.where(self._root.allowed & ~used, forms, -np.inf)
+                for j in np.argsort(-others)[:_SWAPPED]:
+                    support = (kept > 0.0) | (np.arange(used.size) == j)
+                    if expired() or not self._root.is_met(support):
+                        continue
+                    self.visit(kept + weights[i] * (np.arange(used.size) == j))
+                    self.visit(self._master(self._root.on_support(support)).weights)
+                if (used != (self.best.weights > 0.0)).any():
+                    break
 
     def _screened(self, multipliers: FloatArray) -> WeightPenalty:
         """Exclude each kernel whose presence no optimum can afford, require the others' opposite.
@@ -381,9 +409,7 @@ class SupportSearch:
         Those are required in turn, without the ones before. Returns whether that was done.
         """
         required, excluded = node.penalty.required, node.penalty.excluded
-        if required.any():
-            if node.penalty.n_supports > _ENUMERABLE:
-                return False
+        if required.any() and node.penalty.n_supports <= _ENUMERABLE:
             self._sweep = Sweep(self, node.penalty, node.lower, node.multipliers)
             return True
         peeled = self.working.peel(node.penalty, self.threshold)
