@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from kernelweave.workbench.scoring.held_out import HeldOut
 from kernelweave.workbench.scoring.metrics import Metric
+from kernelweave.workbench.scoring.scores import Score
 
 FOLDS = 5
 
@@ -78,3 +79,9 @@ def test_a_perfect_score_has_an_error(name: str) -> None:
     if name == "accuracy":
         assert score.error == pytest.approx(1.5 / n)
         assert low == pytest.approx(1.0 / (1.0 + 1.5**2 * 2.0227**2 / n), rel=1e-4)
+
+
+def test_a_share_that_all_parts_agree_on_has_an_interval() -> None:
+    """Six blocks of time with two of five right each: their spread says nothing of the error."""
+    low, high = Score(0.4, 0.0).interval(6, is_share=True)
+    assert 0.0 < low < 0.4 < high < 1.0

@@ -77,8 +77,10 @@ class Score(NamedTuple):
             return least, best
         steps = margin_of_error((1.0, n_parts)) * math.sqrt(1.0 + held_out)
         if is_share:
-            # where all are right, or wrong, the error is 1.5 / n
-            n = value * (1.0 - value) / error**2 if 0.0 < value < 1.0 else 1.5 / error
+            # where all are right, or wrong, the error is 1.5 / n; parts that agree tell none
+            n = float(n_parts)
+            if error > 0.0:
+                n = value * (1.0 - value) / error**2 if 0.0 < value < 1.0 else 1.5 / error
             middle = (value + 0.5 * steps**2 / n) / (1.0 + steps**2 / n)
             half = math.sqrt(value * (1.0 - value) / n + 0.25 * steps**2 / n**2)
             half *= steps / (1.0 + steps**2 / n)
