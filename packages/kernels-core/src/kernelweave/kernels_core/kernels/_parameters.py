@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Self
 
@@ -16,12 +16,15 @@ from ..arrays import Points, RealArray, Rows, is_sparse
 LEAST = 1e-75
 
 
-@cache
 def _names(cls: type) -> tuple[str, ...]:
     if cls.__init__ is object.__init__:  # type: ignore[misc]
         return ()
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
-    return tuple(p.name for p in parameters)
+    return _parameters_of(cls.__init__)  # type: ignore[misc]
+
+
+@cache
+def _parameters_of(method: Callable[..., None]) -> tuple[str, ...]:
+    return tuple(inspect.signature(method).parameters)[1:]
 
 
 class Parameters:
