@@ -21,7 +21,7 @@ KERNELS = [RBF(gamma=1.0).on([0]), RBF(gamma=1.0).on([1]), RBF(gamma=0.3)]
 
 @pytest.fixture(scope="module")
 def data() -> tuple[Array, Array, Array]:
-    """Points, three targets, and weights per cell with gaps."""
+    """Points, three targets, and weights per cell, some missing."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 2))
     wave = np.sin(2 * X[:, 0])
@@ -66,7 +66,7 @@ def test_left_out_cells_are_those_of_fits_without_them(data: tuple[Array, Array,
 
 
 def fitted(X: Array, Y: Any, weight: Any = None, **params: Any) -> MatrixValuedKernelRegressor:
-    settings = {"lam": 1e-2, "tol": 1e-7, "gaps": "skip", **params}
+    settings = {"lam": 1e-2, "tol": 1e-7, "missing": "skip", **params}
     return MatrixValuedKernelRegressor(KERNELS, **settings).fit(X, Y, weight)
 
 
@@ -110,7 +110,7 @@ def test_a_weight_of_two_is_the_cell_twice_and_bounds_hold(
 def test_whole_rows_weigh_as_they_always_did(data: tuple[Array, Array, Array]) -> None:
     X, Y, _ = data
     rows = np.where(np.arange(40) < 30, 1.0, 2.0)
-    plain = fitted(X, Y, rows, gaps="raise")
+    plain = fitted(X, Y, rows, missing="raise")
     np.testing.assert_array_equal(
         fitted(X, Y, np.tile(rows[:, None], 3)).dual_coef_, plain.dual_coef_
     )
@@ -124,7 +124,7 @@ def test_lam_is_chosen_with_gaps(data: tuple[Array, Array, Array]) -> None:
     holes = np.where(weight > 0, Y, np.nan)
     model = fitted(X, holes, lam="loo", tol=1e-4)
     assert model.selection_ is not None
-    clean = fitted(X, Y, lam="loo", tol=1e-4, gaps="raise")
+    clean = fitted(X, Y, lam="loo", tol=1e-4, missing="raise")
     assert model.score(X, Y) > 0.9 * clean.score(X, Y)
     same = np.where(np.tile(weight[:, :1], 3) > 0, Y, np.nan)
     kept = weight[:, 0] > 0
@@ -136,9 +136,9 @@ def test_what_is_no_gap_is_refused(data: tuple[Array, Array, Array]) -> None:
     X, Y, weight = data
     holes = np.where(weight > 0, Y, np.nan)
     with pytest.raises(ValueError, match="NaN"):
-        fitted(X, holes, gaps="raise")
-    with pytest.raises(ValueError, match="gaps must be one of"):
-        fitted(X, holes, gaps="fill")
+        fitted(X, holes, missing="raise")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        fitted(X, holes, missing="fill")
     with pytest.raises(ValueError, match="output 1 of y has no value"):
         fitted(X, np.where(np.arange(3) == 1, np.nan, Y))
     with pytest.raises(ValueError, match=r"sample_weight must have shape \(40,\) or \(40, 3\)"):

@@ -235,7 +235,7 @@ def test_folds_that_choose_nothing_are_refused() -> None:
     holes = Y.copy()
     holes[3, 0] = np.nan
     with pytest.raises(ValueError, match="lam='cv' and groups need targets without missing values"):
-        MatrixValuedKernelRegressor(gaps="skip").fit(X, holes, groups=groups)
+        MatrixValuedKernelRegressor(missing="skip").fit(X, holes, groups=groups)
     labels = np.where(Y[:, 0] > 0.0, "yes", "no")
     asks = MatrixValuedKernelClassifier(lam="cv", scoring="neg_log_loss", probability=True)
     with pytest.raises(ValueError, match="scoring='neg_log_loss' asks for more than the values"):

@@ -171,7 +171,7 @@ def test_wrong_cells_are_named_by_their_row_in_the_whole_table() -> None:
         fit_of(frame)
     frame = table(600)
     frame.loc[577, "price"] = np.nan
-    with pytest.raises(ValueError, match=r"y has gaps \(NaN\) in 1 rows, the first is row 577"):
+    with pytest.raises(ValueError, match=r"y is missing \(NaN\) in 1 rows, the first is row 577"):
         fit_of(frame)
     frame = table(600).astype({"b": object})
     frame.loc[0, "b"] = [1]

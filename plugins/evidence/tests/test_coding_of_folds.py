@@ -87,7 +87,7 @@ def test_a_word_never_seen_is_a_rare_one() -> None:
     rare = model.predict(X.tail(1), return_std=True)
     unseen = model.predict(X.tail(1).assign(word="never"), return_std=True)
     np.testing.assert_array_equal(rare, unseen)
-    # a gap is none
+    # a missing value is none
     assert ColumnEncoder().fit(X).transform(X.head(1).assign(word=None)).codes[0, 0] == 3
 
 
@@ -99,7 +99,7 @@ def test_words_that_hardly_recur_are_no_levels() -> None:
     assert [each.name for each in encoder.dimensions_] == ["x"]
     X.loc[::3, "title"] = None
     encoder = ColumnEncoder().fit(X)
-    assert encoder.dimensions_[1].levels == ("(rare)", "(missing)")
+    assert encoder.dimensions_[1].categories == ("(rare)", "(missing)")
     assert "whether there is one is used" in encoder.report_[0].remark
 
 

@@ -56,18 +56,18 @@ def test_dimensions_say_what_each_column_of_the_result_is(table: pd.DataFrame) -
     assert rows.codes.dtype == np.int64
     assert not np.isnan(rows.numeric).any()
     kinds = [each.kind for each in encoder.dimensions_]
-    assert kinds == sorted(kinds, key="level".__eq__)
+    assert kinds == sorted(kinds, key="category".__eq__)
     assert len(kinds) == rows.numeric.shape[1] + rows.codes.shape[1]
     by_name = {each.name: each for each in encoder.dimensions_}
-    assert by_name["gappy missing"].kind == "gap"
+    assert by_name["gappy missing"].kind == "missing"
     assert by_name["gappy missing"].source == "gappy"
     assert by_name["when hour"].kind == "date part"
-    assert by_name["holed"].levels == ("down", "up", "(missing)")
-    for j, each in enumerate(each for each in encoder.dimensions_ if each.kind == "level"):
-        share = np.bincount(rows.codes[:, j], minlength=len(each.levels)) / N
+    assert by_name["holed"].categories == ("down", "up", "(missing)")
+    for j, each in enumerate(each for each in encoder.dimensions_ if each.kind == "category"):
+        share = np.bincount(rows.codes[:, j], minlength=len(each.categories)) / N
         np.testing.assert_allclose(each.frequencies, share)
         values = table[each.source].astype(object).where(table[each.source].notna(), "(missing)")
-        assert [each.levels[code] for code in rows.codes[:, j]] == list(map(str, values))
+        assert [each.categories[code] for code in rows.codes[:, j]] == list(map(str, values))
 
 
 def test_every_library_gives_the_same(table: pd.DataFrame) -> None:
@@ -137,7 +137,7 @@ def test_objects_that_are_numbers(values: list[Any], expected: list[float]) -> N
 
 def test_words_with_a_leading_zero_stay_words() -> None:
     encoder, _ = encoded(pd.DataFrame({"code": ["007", "010", "007", "010"]}))
-    assert encoder.dimensions_[0].levels == ("007", "010")
+    assert encoder.dimensions_[0].categories == ("007", "010")
     told = encoder.report_[0].remark
     assert "Codes that begin with 0, such as '007', are categories" in told
 
@@ -197,7 +197,7 @@ def test_dates_may_lie_beyond_nanoseconds() -> None:
 def test_numbers_among_words_are_words() -> None:
     X = np.array([[1, "one", 1.0, "1", True, "one"]], dtype=object).T
     encoder, rows = encoded(X)
-    assert encoder.dimensions_[0].levels == ("1", "one")
+    assert encoder.dimensions_[0].categories == ("1", "one")
     assert rows.codes[:, 0].tolist() == [0, 1, 0, 0, 0, 1]
 
 
@@ -248,7 +248,7 @@ class TestDates:
         assert parts["when missing"].tolist() == [0, 0, 1, 0]
         exact = (when[1] - pd.Timestamp(0)) / pd.Timedelta(days=1)
         assert parts["when days since 1970"][1] == exact
-        assert sum(each.kind == "gap" for each in encoder.dimensions_) == 1
+        assert sum(each.kind == "missing" for each in encoder.dimensions_) == 1
 
     @pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y-%m-%d", "%d/%m/%Y", "%Y-%m-%dT%H:%M:%S"])
     def test_words_that_are_dates_are_read(self, form: str) -> None:

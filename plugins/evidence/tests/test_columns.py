@@ -1,4 +1,4 @@
-"""Gaps, levels, what is left out and said, and what a later table may be."""
+"""Gaps, categories, what is left out and said, and what a later table may be."""
 
 from __future__ import annotations
 
@@ -78,26 +78,26 @@ class TestLevels:
     def test_rare_words_share_one(self) -> None:
         X = pd.DataFrame({"a": [*"aaabbb", "x", "y", "z"]})
         encoder = ColumnEncoder().fit(X)
-        assert encoder.dimensions_[0].levels == ("a", "b", "(rare)")
+        assert encoder.dimensions_[0].categories == ("a", "b", "(rare)")
         new = pd.DataFrame({"a": ["z", "x", "b", "q"]})
         assert encoder.transform(new).codes[:, 0].tolist() == [2, 2, 1, 2]
         assert "3 rare values are merged into one" in said(encoder)["a"]
 
     def test_one_rare_word_keeps_its_level(self) -> None:
         encoder = ColumnEncoder().fit(pd.DataFrame({"a": [*"aabb", "x"]}))
-        assert encoder.dimensions_[0].levels == ("a", "b", "x")
+        assert encoder.dimensions_[0].categories == ("a", "b", "x")
 
     def test_at_most_so_many_levels(self) -> None:
         X = pd.DataFrame({"a": list("aaaabbbccd") * 2})
-        levels = ColumnEncoder(max_categories=3).fit(X).dimensions_[0].levels
-        assert levels == ("a", "b", "(rare)")
-        assert ColumnEncoder(max_categories=4).fit(X).dimensions_[0].levels == tuple("abcd")
+        categories = ColumnEncoder(max_categories=3).fit(X).dimensions_[0].categories
+        assert categories == ("a", "b", "(rare)")
+        assert ColumnEncoder(max_categories=4).fit(X).dimensions_[0].categories == tuple("abcd")
 
     def test_a_share_of_the_rows(self) -> None:
         X = pd.DataFrame({"a": ["a"] * 90 + ["b"] * 6 + ["c"] * 4})
-        assert ColumnEncoder(min_frequency=0.05).fit(X).dimensions_[0].levels == ("a", "b", "c")
-        levels = ColumnEncoder(min_frequency=0.07).fit(X).dimensions_[0].levels
-        assert levels == ("a", "(rare)")
+        assert ColumnEncoder(min_frequency=0.05).fit(X).dimensions_[0].categories == ("a", "b", "c")
+        categories = ColumnEncoder(min_frequency=0.07).fit(X).dimensions_[0].categories
+        assert categories == ("a", "(rare)")
 
     def test_numbers_and_words_of_one_label_are_one_level(self) -> None:
         X = pd.DataFrame({"a": pd.Categorical([1, 2, 1, 2])})
@@ -113,7 +113,7 @@ class TestLevels:
         spread = [1.0 * i for i in range(len(train))]
         X = pd.DataFrame({"a": pd.Series(train, dtype=object), "b": spread})
         encoder = ColumnEncoder(min_frequency=1).fit(X)
-        level = [each for each in encoder.dimensions_ if each.kind == "level"]
+        level = [each for each in encoder.dimensions_ if each.kind == "category"]
         if not level:
             assert len({*train}) == 1
             return
@@ -122,9 +122,9 @@ class TestLevels:
         for word, code in zip(new, codes, strict=True):
             shown = "(missing)" if word is None else word
             if word in train:
-                assert level[0].levels[code] == shown
+                assert level[0].categories[code] == shown
             else:
-                assert code == len(level[0].levels)
+                assert code == len(level[0].categories)
 
 
 class TestLeftOut:
@@ -326,7 +326,7 @@ class TestStatistics:
             other = ColumnEncoder().fit(repeated)
         assert names(one) == names(other)
         for mine, theirs in zip(one.dimensions_, other.dimensions_, strict=True):
-            assert mine.levels == theirs.levels
+            assert mine.categories == theirs.categories
             np.testing.assert_allclose(mine.frequencies, theirs.frequencies)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWeaveWarning)

@@ -244,7 +244,7 @@ def test_what_cannot_be_obeyed_is_refused() -> None:
         model.fit(whole, groups="patiend")
     with pytest.raises(ValueError, match="must name columns"):
         model.fit(whole, groups=X["patient"].to_numpy())
-    with pytest.raises(ValueError, match="order has a gap in row 17"):
+    with pytest.raises(ValueError, match="order is missing in row 17"):
         model.fit(whole, order="when")
     with pytest.raises(ValueError, match="order must hold numbers or dates, got 'm0'"):
         model.fit(whole, order="patient")

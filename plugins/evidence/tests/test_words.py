@@ -21,7 +21,7 @@ def test_every_name_that_recurs_has_an_effect_of_its_own() -> None:
     new = np.arange(1200) >= 900
     known = X[~new], y[~new]
     model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=15, n_folds=2).fit(*known)
-    assert len(model.dimensions_[1].levels) == 300
+    assert len(model.dimensions_[1].categories) == 300
     rest = (y - X["x"])[~new]
     Z = np.eye(300)[name]
     V = Z[~new] @ Z[~new].T + 0.25 * np.eye(900)

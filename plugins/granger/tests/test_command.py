@@ -162,10 +162,10 @@ def test_gaps_are_refused_or_skipped(table: Path, capsys: pytest.CaptureFixture[
     table.write_text("\n".join(lines))
     with pytest.raises(
         ValueError,
-        match=r"column 'c', line 6: the value is missing; --gaps skip takes it for a gap",
+        match=r"column 'c', line 6: the value is missing; --missing skip leaves such rows out",
     ):
         granger_command(str(table), drop=["time", "run"], lam=0.1)
-    granger_command(str(table), drop=["time", "run"], lam=0.1, gaps="skip")
+    granger_command(str(table), drop=["time", "run"], lam=0.1, missing="skip")
     assert "a -> b" in capsys.readouterr().out
 
 
@@ -223,7 +223,7 @@ def test_a_table_shorter_than_its_lags_is_refused(
         (
             "a,b\n1,2\n1,NaN\n",
             {},
-            "column 'b', line 3: the value is missing .'NaN'.; --gaps skip .*--drop 'b'",
+            "column 'b', line 3: the value is missing .'NaN'.; --missing skip .*--drop 'b'",
         ),
         ("a,b\n1,2\n2,2\n", {}, "column b of .* is constant.*--drop 'b'"),
         ("a,b\n1,2\n", {"drop": ["b"]}, "at least two series, it has 1"),

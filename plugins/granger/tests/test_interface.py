@@ -135,7 +135,7 @@ def test_a_forbidden_link_leaves_the_model_that_never_saw_it(frame: pd.DataFrame
         ({"lags": [0, 1]}, "lags must be"),
         ({"lags": "cv"}, "lags='cv' needs cv"),
         ({"per_lag": True, "significance": "stability"}, "per_lag"),
-        ({"gaps": "fill"}, "gaps must be"),
+        ({"missing": "fill"}, "missing must be"),
     ],
 )
 def test_bad_roles_are_named(frame: pd.DataFrame, change: dict[str, Any], said: str) -> None:
@@ -162,14 +162,14 @@ def test_gaps_leave_their_samples_out(frame: pd.DataFrame) -> None:
     holes.iloc[40, 0] = holes.iloc[41, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         quick().fit(holes)
-    model = quick(gaps="skip").fit(holes)
+    model = quick(missing="skip").fit(holes)
     assert len(model.results_[0].solution.C) == 139 - 3
     forecast = model.forecast(holes)
     assert forecast.loc[[41, 42]].isna().all(axis=None)
     assert not forecast.drop([41, 42]).isna().any(axis=None)
     assert np.isfinite(model.score(holes))
     with pytest.raises(ValueError, match="every row of X has a missing value in it or in its lags"):
-        quick(gaps="skip", lags=2).fit(
+        quick(missing="skip", lags=2).fit(
             frame.where((np.arange(140) % 2 == 0)[:, None] & np.ones(4, dtype=bool))
         )
 
@@ -277,7 +277,7 @@ def test_times_must_rise_and_be_even(frame: pd.DataFrame) -> None:
     gap = frame[["a", "b"]].set_axis(days).drop(days[50:53])
     with pytest.warns(KernelWeaveWarning, match="steps of up to 4 times the usual one"):
         quick().fit(gap)
-    quick(gaps="skip").fit(gap.asfreq("D"))
+    quick(missing="skip").fit(gap.asfreq("D"))
 
 
 def test_other_programs_read_the_graph(frame: pd.DataFrame) -> None:

@@ -208,7 +208,7 @@ def test_dates_have_a_range_however_they_are_written(form: str | None) -> None:
         days = days.dt.strftime(form)
     days[3] = None
     found = profile(read_table(pd.DataFrame({"day": days, "b": range(30)})), "day")
-    assert found == {"range": "2024-02-27 to 2024-03-30", "gaps": 1}
+    assert found == {"range": "2024-02-27 to 2024-03-30", "missing": 1}
 
 
 def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:

@@ -93,13 +93,13 @@ def test_the_range_of_dates_is_read_by_the_format_that_was_found(
 ) -> None:
     days = pd.Series(pd.date_range("2021-02-27", periods=40, freq="17D")[::-1])
     cells = days.dt.strftime(form).tolist()
-    # one stray word among many dates is a gap
+    # one stray word among many dates is a missing value
     cells[5] = odd
     table = pd.DataFrame({"when": cells})
     (plan,), rows = plan_columns(table), read_columns(table)
     assert plan.kind == "date", plan
     found = extent(plan, rows.columns[0])
-    assert found == {"range": f"2021-02-27 to {days.max():%Y-%m-%d}", "gaps": 1}
+    assert found == {"range": f"2021-02-27 to {days.max():%Y-%m-%d}", "missing": 1}
 
 
 @pytest.mark.parametrize(("form", "is_told"), [("%d.%m.%Y", False), ("%m/%d/%Y", True)])

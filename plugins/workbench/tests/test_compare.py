@@ -34,7 +34,7 @@ from kernelweave.workbench.scoring.held_out import Folds, HeldOut, cross_predict
 from kernelweave.workbench.scoring.other_models import other_models
 from kernelweave.workbench.scoring.rbf import TunedRBF
 from kernelweave.workbench.scoring.scores import Score, lead, score
-from kernelweave.workbench.scoring.trees import with_gaps
+from kernelweave.workbench.scoring.trees import with_missing
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
@@ -270,7 +270,7 @@ def test_trees_see_gaps_and_unknown_words() -> None:
     X = pd.DataFrame({"a": [1.0, None, 3.0, 4.0], "b": ["u", "v", "u", "v"]})
     encoder = ColumnEncoder(min_frequency=1).fit(X)
     new = pd.DataFrame({"a": [None, 2.0], "b": ["w", "u"]})
-    numbers, codes = with_gaps(encoder, new)
+    numbers, codes = with_missing(encoder, new)
     np.testing.assert_array_equal(numbers, [[np.nan], [2.0]])
     np.testing.assert_array_equal(codes[:, 0], [np.nan, encoder.transform(new)[1][1, 0]])
 

@@ -137,7 +137,7 @@ def test_a_word_among_numbers_with_a_unit_is_a_gap(run: Callable, tmp_path: Path
     (weight,) = (row for row in header.prepared if row["name"] == "weight")
     assert f"1 of 60 rows holds text, such as '{odd}' in line 10" in weight["sentence"]
     least, most = np.delete(WEIGHT, 8).min(), np.delete(WEIGHT, 8).max()
-    assert (weight["range"], weight["gaps"]) == (f"{least:g} to {most:g} kg", 1)
+    assert (weight["range"], weight["missing"]) == (f"{least:g} to {most:g} kg", 1)
 
 
 def test_a_column_without_numbers_has_no_unit_to_compare(model: Path, tmp_path: Path) -> None:

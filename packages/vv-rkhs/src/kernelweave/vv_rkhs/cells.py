@@ -1,6 +1,6 @@
-"""Targets with gaps, or with a weight for each cell: what the loss, the C solve and λ's choice see.
+"""Missing targets, or a weight for each cell: what the loss, the C solve and λ's choice see.
 
-With weights s of shape (l, n), zero at a gap, C is zero at gaps too and elsewhere solves
+With weights s of shape (l, n), zero where a target is missing, C is zero there and elsewhere solves
 
     (K C L)ᵢⱼ + (λl/sᵢⱼ) Cᵢⱼ = Yᵢⱼ,   l = Σ s/n .
 
@@ -24,14 +24,15 @@ from .sylvester.direct import SylvesterSolution
 from .sylvester.iterative import conjugate_gradients
 
 _LIMIT = 2000  # conjugate-gradient iterations
-_LOOKED_AT = 6  # patterns of gaps that a choice of λ looks at
+_LOOKED_AT = 6  # patterns of missing targets that a choice of λ looks at
 
 
 @dataclass(frozen=True, eq=False)
 class CellLeastSquares(VectorLeastSquares):
     """min over f of (n/Σs) Σᵢⱼ sᵢⱼ (fⱼ(xᵢ) − yᵢⱼ)² + λ‖f‖², s a weight per cell.
 
-    `cell_weight` of shape (n_outputs, n_samples): s, 0 at a gap. Goes with ``vv-spg`` alone.
+    `cell_weight` of shape (n_outputs, n_samples): s, 0 where a target is missing.
+    Goes with ``vv-spg`` alone.
     """
 
     cell_weight: Matrix | None = None
@@ -81,8 +82,8 @@ def solve_cells(
 ) -> SylvesterSolution:
     """Solve for C: a Cholesky factorisation per pattern where L = ρI, else conjugate gradients.
 
-    ``root`` of shape (l, n) has √s, and Y is zero at gaps; ``C0`` is where iterations start, and
-    ``tol`` the relative residual that they reach.
+    ``root`` of shape (l, n) has √s, and Y is zero where missing; ``C0`` is where iterations start,
+    and ``tol`` the relative residual that they reach.
     """
     rho = float(L[0, 0])
     if np.array_equal(L, rho * np.eye(len(L))):
@@ -101,7 +102,7 @@ def solve_cells(
 
 
 def divided(C: Matrix, root: Matrix) -> Matrix:
-    """Return D with C = √s ∘ D, zero at gaps."""
+    """Return D with C = √s ∘ D, zero where a target is missing."""
     D: Matrix = np.divide(C, root, out=np.zeros_like(C), where=root > 0.0)
     return D
 
@@ -153,7 +154,7 @@ class CellLeaveOneOut:
         ]
 
     def errors(self, Y: Matrix, ridge: float) -> Matrix:
-        """Return errors times the roots of the weights; 0 at gaps, and where not looked at."""
+        """Return errors times the roots of the weights; 0 where missing or not looked at."""
         out = np.zeros_like(Y)
         for each, part in self.parts:
             at = np.ix_(each.rows, each.outputs)

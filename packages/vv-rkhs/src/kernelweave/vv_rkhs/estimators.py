@@ -68,7 +68,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
 
     lam: float | str = "loo"
     learn_output: bool = False
-    gaps: str = parameter(
+    missing: str = parameter(
         "What to do with NaN in y: raise an error, or leave these cells out of the loss. "
         'Missing cells that differ between outputs need ``algorithm="vv-spg"``; ``lam="loo"`` '
         "then uses the six most frequent patterns.",
@@ -116,7 +116,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
         X : array-like of shape (n_samples, n_features), or cross-Gram matrices
             Points.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; gaps are left out with ``gaps="skip"``.
+            Targets; missing ones are left out with ``missing="skip"``.
         sample_weight : array-like of shape (n_samples,), optional
             Weights.
 
@@ -128,7 +128,7 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
         from sklearn.metrics import r2_score
 
         found, known = self._values(X), np.asarray(y, dtype=np.float64)
-        if self.gaps != "skip" or not np.isnan(known).any():
+        if self.missing != "skip" or not np.isnan(known).any():
             return float(r2_score(known, self.predict(X), sample_weight=sample_weight))
         known = known.reshape(found.shape)
         weight = np.ones(len(known)) if sample_weight is None else np.asarray(sample_weight)

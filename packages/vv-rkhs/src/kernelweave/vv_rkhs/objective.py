@@ -6,7 +6,7 @@ With C solving K_η C L + λ l C = Y,
     ∂J/∂ηⱼ = −λ wⱼ,  wⱼ = ⟨Kⱼ, C L Cᵀ⟩        ∂J/∂L = −λ B,  B = Cᵀ K_η C
 
 Sample weights S enter by K ← S½ K S½, Y ← S½ Y, l ← Σ sᵢ: nothing else changes. Weights per cell,
-and gaps, enter as `cells` says.
+and missing targets, enter as `cells` says.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ class Objective:
     - `root_weight` of shape (n_samples,): roots of the sample weights
     - `method`: C solver, see `solve_sylvester`
     - `fixed_input`: whether η never changes: K_η is then formed and decomposed once
-    - `cell_root` of shape (n_samples, n_outputs): roots of weights per cell, zero at a gap, where Y
-      is zero too; instead of sample weights
+    - `cell_root` of shape (n_samples, n_outputs): roots of weights per cell, zero where a
+      target is missing, as Y is zero too; instead of sample weights
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class Training:
     - `family`: Gram matrices of the samples that count
     - `targets` of shape (n_outputs, n_used): their targets
     - `weight` of shape (n_used,): their weights; ``None`` where all are one
-    - `cells` of shape (n_outputs, n_used): weights per cell instead, 0 at a gap
+    - `cells` of shape (n_outputs, n_used): weights per cell instead, 0 where missing
     - `dictionary`: the kernels; ``None`` for precomputed ones
     - `X` of shape (n_used, n_features): the points; ``None`` for precomputed kernels
     - `owner` of shape (n_samples,): used sample of each sample given, −1 where its weight is zero
@@ -249,15 +249,15 @@ def read_regression(
 ) -> tuple[Data, bool]:
     """Return what a fit is given, checked, and whether y was one column.
 
-    Weights are (n_samples, n_outputs) where those of the outputs differ, 0 at a gap, else
-    (n_samples,). What NaN in y means the estimator says by ``gaps``. Raises TypeError if y is
+    Weights are (n_samples, n_outputs) where those of the outputs differ, 0 where missing, else
+    (n_samples,). What NaN in y means the estimator says by ``missing``. Raises TypeError if y is
     sparse.
     """
     if issparse(y):
         raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")
-    gaps, grams = "allow-nan" if estimator.gaps == "skip" else True, None
+    finite, grams = "allow-nan" if estimator.missing == "skip" else True, None
     if is_precomputed(estimator):
-        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=gaps)
+        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite)
         grams = PrecomputedGrams.of(X)
         if grams.shape[0] != grams.shape[1]:
             raise ValueError(f"X has Gram matrices of shape {grams.shape}: they must be square")
@@ -265,11 +265,11 @@ def read_regression(
         points = np.arange(grams.shape[1], dtype=np.float64)[:, None]
     else:
         rules = {"dtype": np.float64}
-        own = {"ensure_2d": False, "dtype": None, "ensure_all_finite": gaps}
+        own = {"ensure_2d": False, "dtype": None, "ensure_all_finite": finite}
         points, y = validate_data(estimator, X, y, validate_separately=(rules, own))
     check_consistent_length(points, y)
     y = np.asarray(y, dtype=np.float64)
-    assert_all_finite(y, input_name="y", allow_nan=estimator.gaps == "skip")
+    assert_all_finite(y, input_name="y", allow_nan=estimator.missing == "skip")
     single = y.ndim == 1
     Y = y[:, None] if single else y
     weight = _weights(sample_weight, Y, several=not single)

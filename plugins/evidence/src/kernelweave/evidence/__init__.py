@@ -1,4 +1,4 @@
-"""Kernels chosen by the evidence, for tables as they are: words, dates and gaps included.
+"""Kernels chosen by the evidence, for tables of numbers, categories, text and dates.
 
 The stub beside this file lists the public names; each is loaded on first use.
 """

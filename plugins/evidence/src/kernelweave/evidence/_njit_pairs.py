@@ -18,8 +18,8 @@ def _pair_row(left, right, a, width, metric, strength, d2, linear, product):
     """Fill d², Σ ℓ²·xy and Π (1 + sκ)/(1 + s) of row a of ``left`` with ``right[:width]``.
 
     ``left`` and ``right`` are (X, U, H, C): first view (p, n), ranks (p, n), the one-point part
-    of κ (p + q, n), codes of levels (q, n). ``metric`` is ℓ² (p + q,); ``strength`` (3, p + q)
-    holds s/(1 + s), 1/(1 + s) and the match weight: what κ gains where two levels agree.
+    of κ (p + q, n), codes of categories (q, n). ``metric`` is ℓ² (p + q,); ``strength`` (3, p + q)
+    holds s/(1 + s), 1/(1 + s) and the match weight: what κ gains where two categories agree.
     """
     X, U, H, C = left
     XR, UR, HR, CR = right

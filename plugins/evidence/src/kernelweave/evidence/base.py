@@ -250,10 +250,10 @@ class EvidenceModel(Explained, Estimator):
         return self.encoder_.transform(X, estimator=self)
 
     def encode(self, X: Table) -> FloatArray:
-        """Return the rows that `kernel_` takes: numbers, then codes of levels.
+        """Return the rows that `kernel_` takes: numbers, then codes of categories.
 
         `X` of shape (n_samples, n_columns). Returns shape (n_samples, n_dimensions): equal to X
-        where every column is numbers without gaps.
+        where every column is numbers without missing values.
         """
         encoded = self._encoded(X)
         return np.hstack([encoded.numeric, encoded.codes.astype(np.float64)])

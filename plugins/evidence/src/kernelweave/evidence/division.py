@@ -170,12 +170,12 @@ def _name_of(given: object) -> str:
 
 
 def _codes(values: Labels) -> Index:
-    """Return a number for each group; a gap is a group of its own."""
+    """Return a number for each group; a missing value is a group of its own."""
     import pandas as pd
 
     codes = pd.factorize(values)[0]
-    gaps = codes < 0
-    codes[gaps] = codes.max(initial=-1) + 1 + np.arange(gaps.sum())
+    missing = codes < 0
+    codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
     return np.asarray(codes, dtype=np.intp)
 
 
@@ -183,9 +183,9 @@ def _moments(values: Labels, name: str) -> FloatArray:
     """Return numbers or dates as numbers that grow with time; `name`: of their column."""
     raw = read_values(values.astype(np.int8) if values.dtype.kind == "b" else values, name)
     column = f" of column {name!r}" if name else ""
-    if raw.gaps.any():
-        said = "{order} has a gap in {place}: say when it was, or leave the row out"
-        raise ValueError(Message(said, place=place_of(int(raw.gaps.argmax())) + column))
+    if raw.missing.any():
+        said = "{order} is missing in {place}: say when it was, or leave the row out"
+        raise ValueError(Message(said, place=place_of(int(raw.missing.argmax())) + column))
     if isinstance(raw, Numbers):
         return raw.values
     found, _ = (read_dates(raw), "") if isinstance(raw, Dates) else first_reading(raw) or (None, "")

@@ -28,8 +28,9 @@ class EvidenceKernel(Kernel):
     """Σ w₁ exp(−d²/2) + w₂ exp(−d) + w₃ Σ ℓ²xy + w₄ Π (1 + sκ)/(1 + s) + w₅ exp(−d²/200).
 
     d² = Σ ℓᵢ²(xᵢ − yᵢ)² of softly capped standard scores; κ is the centred tessellated kernel of
-    degree 0 of their ranks. A level counts as one dimension: d² gains ℓ² where two levels differ,
-    κ is their centred overlap. Where `groups` named a column, two rows of one group have w₆ more.
+    degree 0 of their ranks. A column of categories counts as one dimension: d² gains ℓ² where
+    they differ, κ is their centred overlap. Where `groups` named a column, two rows of
+    one group have w₆ more.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class EvidenceKernel(Kernel):
 
     Notes
     -----
-    Rows are numbers followed by codes of levels, one column each. Every Gram matrix is positive
+    Rows are numbers followed by codes of categories, one column each. Every Gram matrix is positive
     semidefinite: each term is, and so are sums and products with nonnegative weights.
     """
 
@@ -64,7 +65,7 @@ class EvidenceKernel(Kernel):
         if X.shape[1] != n:
             raise ValueError(
                 f"X has {X.shape[1]} columns, but the kernel was learned on {n}: {n_numbers} "
-                f"numbers and {n - n_numbers} levels"
+                f"numbers and {n - n_numbers} categories"
             )
         X = np.asarray(X, dtype=np.float64)
         return self.views.points(

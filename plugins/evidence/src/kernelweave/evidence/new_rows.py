@@ -129,9 +129,11 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
     """
     kinds, n_numbers = [], rows.numeric.shape[1]
     for j, each in enumerate(dimensions):
-        if each.kind == "level":
+        if each.kind == "category":
             codes = rows.codes[:, j - n_numbers]
-            own = [k for k, label in enumerate(each.levels) if label not in ("(rare)", "(missing)")]
+            own = [
+                k for k, label in enumerate(each.categories) if label not in ("(rare)", "(missing)")
+            ]
             kinds += _new(each.source, np.where(np.isin(codes, own), codes, -1))
         elif each.name.endswith("days since 1970"):
             days = np.floor(rows.numeric[:, j])

@@ -161,7 +161,7 @@ def of_landmarks_with_varying_noise(
 
 
 def _frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return codes of levels, those of few rows one: residuals of a pair are of one size."""
+    """Return codes of categories, those of few rows one: residuals of a pair are of one size."""
     out = codes.copy()
     for column in out.T:
         rare = np.bincount(column)[column] < _FEWEST_ROWS

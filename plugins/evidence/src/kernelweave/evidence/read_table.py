@@ -29,7 +29,7 @@ from .tasks import Task
 
 # more rows than these are learned by landmarks: all pairs would take minutes
 EXACT_ROWS = 2000
-# of a table in batches, what tells the encoder its levels and medians
+# of a table in batches, what tells the encoder its categories and medians
 DRAWN_ROWS = 20_000
 # of a table: read, encoded, without the rows of no weight, and those of a part
 _COPIES = 4
@@ -112,7 +112,7 @@ def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> Gro
     columns = [
         (each.name != division.column, GroupColumn.of(place, encoder.coding))
         for place, each in enumerate(encoder.dimensions_)
-        if each.kind in ("number", "level")
+        if each.kind in ("number", "category")
     ]
     by_name = sorted(columns, key=lambda pair: pair[0])
     return next((each for _, each in by_name if rows.divided_by(each)), None)

@@ -1,4 +1,4 @@
-"""Training rows: numbers, codes of levels, targets, weights."""
+"""Training rows: numbers, codes of categories, targets, weights."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ class Rows:
     def views(self, *, apart: bool = False) -> Views:
         """Return what the kernel needs to know of these rows.
 
-        `apart`: whether they are a part of those that were encoded, and medians and levels are to
-        be their own.
+        `apart`: whether they are a part of those that were encoded, and medians and categories are
+        to be their own.
         """
         coding = self.coding if apart else None
         return Views.of(

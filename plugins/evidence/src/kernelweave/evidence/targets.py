@@ -54,7 +54,7 @@ def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> R
 
     `y` of shape (n_rows,) or (n_rows, n_outputs): numbers, or objects that are numbers; `n_rows`:
     what X has; `weight` of shape (n_rows,): what `check_weight` returned: rows of weight 0 do not
-    count. The targets, one row an output. Raises ValueError if a target is a gap, infinite or no
+    count. The targets, one row an output. Raises ValueError if a target is missing, infinite or no
     number, an output is constant, or rows are missing.
     """
     array = _array(y)
@@ -79,8 +79,8 @@ def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> C
 
     `y` of shape (n_rows,): labels of any kind, at least two different ones; `n_rows`: what X has;
     `weight` of shape (n_rows,): what `check_weight` returned: each class needs a row that counts.
-    The classes and which of them each row has. Raises ValueError if a label is a gap or a fraction,
-    there is one class only, or rows are missing.
+    The classes and which of them each row has. Raises ValueError if a label is missing or a
+    fraction, there is one class only, or rows are missing.
     """
     from sklearn.utils import column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
@@ -107,11 +107,11 @@ def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> C
 
 
 def check_labels(labels: Labels, first: int = 0) -> None:
-    """Raise where a label is a gap or infinite, or words and numbers are mixed.
+    """Raise where a label is missing or infinite, or words and numbers are mixed.
 
     `labels` of shape (n_rows,); `first`: where the first row stands in the user's table.
     """
-    refuse_gaps(labels, first=first)
+    refuse_missing(labels, first=first)
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         row = first + int(np.argmax(np.isinf(labels)))
         raise ValueError(f"y is infinite (infinity) in {place_of(row)}")
@@ -176,12 +176,12 @@ def finite_numbers(column: Labels, name: str = "y", first: int = 0) -> FloatArra
     """Return a column as finite numbers.
 
     `column` of shape (n_rows,); `name`: for messages; `first`: where its first row stands in the
-    user's table. Raises ValueError if a value is a gap, infinite, too large or no number, naming
+    user's table. Raises ValueError if a value is missing, infinite, too large or no number, naming
     its row.
     """
     if column.dtype.kind in "mM":
         raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
-    refuse_gaps(column, name, first)
+    refuse_missing(column, name, first)
     try:
         values = column.astype(np.float64)
     except (TypeError, ValueError):
@@ -198,15 +198,15 @@ def finite_numbers(column: Labels, name: str = "y", first: int = 0) -> FloatArra
     return values
 
 
-def refuse_gaps(column: Labels, name: str = "y", first: int = 0) -> None:
-    """Raise where a column has gaps; see `finite_numbers`."""
+def refuse_missing(column: Labels, name: str = "y", first: int = 0) -> None:
+    """Raise where a column has missing values; see `finite_numbers`."""
     import pandas as pd
 
     missing = np.asarray(pd.isna(column))
     if missing.any():
         rows = int(missing.sum())
         many = f"{rows} rows, the first is {place_of(first + int(np.argmax(missing)))}"
-        raise ValueError(f"{name} has gaps (NaN) in {many}: drop these rows")
+        raise ValueError(f"{name} is missing (NaN) in {many}: drop these rows")
 
 
 def _refuse_no_number(column: Labels, name: str, first: int) -> NoReturn:

@@ -118,7 +118,7 @@ class Points(NamedTuple):
     - `X` of shape (p, n): first view of the p numbers
     - `U` of shape (p, n): their ranks in [0, 1]
     - `H` of shape (p + q, n): what one point contributes to κ
-    - `C` of shape (q, n): codes of the q levels
+    - `C` of shape (q, n): codes of the q columns of categories
     - `G` of shape (1, n): what names the group of each row, NaN where nothing does; (0, n) where
       groups have no term of their own
     """
@@ -138,8 +138,8 @@ class Points(NamedTuple):
         """Return the rows as some of the dimensions see them, ascending."""
         p = len(self.X)
         numbers = kept[kept < p]
-        levels = self.C[kept[kept >= p] - p]
-        return Points(self.X[numbers], self.U[numbers], self.H[kept], levels, self.G)
+        codes = self.C[kept[kept >= p] - p]
+        return Points(self.X[numbers], self.U[numbers], self.H[kept], codes, self.G)
 
     def same_group(self, other: Points, rows: slice = slice(None)) -> NDArray[np.bool_]:
         """Return whether some of the rows share a group with others, shape (n_rows, n_others).
@@ -158,7 +158,7 @@ class Views:
     """What the views need to know of the training rows.
 
     `mean`, `scale` of shape (p,): of numbers under their warps; `knots`, `ranks`: distinct values
-    of a number and their mid-ranks; `shares`: share of the rows in each level; `warps`: the power
+    of a number and their mid-ranks; `shares`: share of rows in each category; `warps`: the power
     of each number, ``None`` where it is taken as it is; empty where all are; `fills`, `pools`: how
     a part of the rows codes others, see `Coding`; empty where all rows were learned from;
     `group`: the column that names groups, where these have a term of their own.
@@ -175,7 +175,7 @@ class Views:
     group: GroupColumn | None = None
 
     def __repr__(self) -> str:
-        return f"Views({len(self.knots)} numbers, {len(self.shares)} levels)"
+        return f"Views({len(self.knots)} numbers, {len(self.shares)} categories)"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Views):
@@ -196,17 +196,17 @@ class Views:
 
     @property
     def n_dimensions(self) -> int:
-        """Numbers and levels together."""
+        """Numbers and categories together."""
         return len(self.knots) + len(self.shares)
 
     @property
     def match_weight(self) -> FloatArray:
-        """What κ gains where two rows have the same level, 0 for numbers, shape (p + q,).
+        """What κ gains where two rows have the same category, 0 for numbers, shape (p + q,).
 
-        It is larger for columns whose levels rarely agree by chance.
+        It is larger for columns whose categories rarely agree by chance.
         """
-        levels = [1.0 / max(1.0 - np.sum(share**2), 1e-6) for share in self.shares]
-        return np.concatenate([np.zeros(len(self.knots)), levels])
+        gains = [1.0 / max(1.0 - np.sum(share**2), 1e-6) for share in self.shares]
+        return np.concatenate([np.zeros(len(self.knots)), gains])
 
     @classmethod
     def of(
@@ -224,7 +224,7 @@ class Views:
         `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
         counts a row twice; `group`: the column that names groups where these have a term;
         `transform_columns`: whether a power makes skewed columns nearly normal;
-        `coding`: of rows that are a part of those encoded, whose medians and levels are to be
+        `coding`: of rows that are a part of those encoded, whose medians and categories are to be
         their own.
         """
         w = np.ones(len(numeric)) if weight is None else weight

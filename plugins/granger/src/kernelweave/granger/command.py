@@ -31,7 +31,7 @@ def granger_command(
     forbid: list[str] | None = None,
     per_lag: bool = False,
     pairs: bool | None = None,
-    gaps: Literal["raise", "skip"] = "raise",
+    missing: Literal["raise", "skip"] = "raise",
     lam: float | None = None,
     lams: list[float] | None = None,
     tol: float = 1e-3,
@@ -79,7 +79,7 @@ def granger_command(
     pairs : bool
         Include products of the histories of two series. Default: included, unless --significance
         or --per-lag is given. --pairs=False needs less memory.
-    gaps : str
+    missing : str
         Missing values: raise an error, or skip the rows and lags that contain them.
     lam : float
         Regularization parameter λ. Default: chosen by cross-validation.
@@ -127,7 +127,7 @@ def granger_command(
     from .page import graph_page
     from .series import lag_list
 
-    table = read_series(data, replicate, list(drop or []), gaps=gaps == "skip")
+    table = read_series(data, replicate, list(drop or []), allow_missing=missing == "skip")
     data = "standard input" if data in _STDIN else data
     needed = (1 if asked == "cv" else max(lag_list(asked))) + (2 if lam is not None else 5)
     if len(table.frame) < needed:
@@ -143,7 +143,7 @@ def granger_command(
         forbidden=links or None,
         per_lag=per_lag,
         pairs=pairs,
-        gaps=gaps,
+        missing=missing,
         tol=tol,
         max_iter=max_iter,
         memory_limit=memory_limit,

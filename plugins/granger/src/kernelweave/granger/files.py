@@ -29,11 +29,11 @@ class SeriesTable:
 
 
 def read_series(
-    path: str, replicate: str | None, drop: list[str], *, gaps: bool = False
+    path: str, replicate: str | None, drop: list[str], *, allow_missing: bool = False
 ) -> SeriesTable:
     """Read a table with one row per point in time, of any kind that `read_table` reads.
 
-    `drop`: columns that are no nodes; `gaps`: whether cells that are missing are gaps, and no
+    `drop`: columns that are no nodes; `allow_missing`: whether missing cells are NaN, and no
     error. The first column of dates is the time, by which rows are sorted, with a warning, where
     they are not. Raises ValueError if the file cannot be read, if a column asked for is missing,
     or, naming it, for the first cell that is not a finite number and the first column that is
@@ -52,7 +52,9 @@ def read_series(
         names.remove(str(times.name))
     if len(names) < 2:
         raise TableError(f"{path} needs at least two series, it has {len(names)}")
-    frame = pd.DataFrame({name: _numbers(table, name, gaps=gaps) for name in names})
+    frame = pd.DataFrame(
+        {name: _numbers(table, name, allow_missing=allow_missing) for name in names}
+    )
     flat = frame.columns[frame.nunique() < 2]
     if len(frame) > 1 and len(flat):
         name = flat[0]
@@ -90,17 +92,17 @@ def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
     return None
 
 
-def _numbers(table: Table, name: str, *, gaps: bool) -> npt.NDArray[np.float64]:
-    """Return a column as numbers, NaN where there is a gap."""
+def _numbers(table: Table, name: str, *, allow_missing: bool) -> npt.NDArray[np.float64]:
+    """Return a column as numbers, NaN where one is missing."""
     rest = f"--drop {name!r} leaves the column out"
     try:
-        if not gaps:
+        if not allow_missing:
             return table.numbers(name)
         known = ~gaps_of(table.frame[name])
         numbers = table.take(np.flatnonzero(known)).numbers(name)
     except TableError as error:
         missing = "the value is missing" in str(error)
-        remedy = f"--gaps skip takes it for a gap, {rest}" if missing else rest
+        remedy = f"--missing skip leaves such rows out, {rest}" if missing else rest
         raise TableError(f"{str(error).partition(': fill it in')[0]}; {remedy}") from error
     values = np.full(len(table.frame), np.nan)
     values[known] = numbers

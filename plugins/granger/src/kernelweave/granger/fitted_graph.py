@@ -86,8 +86,8 @@ class FittedGraph(GraphParameters):
         -------
         ndarray or DataFrame of shape (n_times - longest lag + 1, n_columns)
             Row k predicts row ``longest lag + k`` of X; the last one lies beyond it. NaN where a
-            gap is in the history, and for columns without a model. A DataFrame, with names and
-            times, where X is one.
+            value is missing in the history, and for columns without a model. A DataFrame, with
+            names and times, where X is one.
         """
         rows = self._read(X)
         values = self._predict((rows - self._mean) / self._scale) * self._scale + self._mean
@@ -112,7 +112,7 @@ class FittedGraph(GraphParameters):
         Parameters
         ----------
         X : array-like of shape (n_times, n_columns)
-            Rows in order of time, at least as many as the longest lag, the last ones without gap.
+            Rows in order of time, at least as many as the longest lag, the last ones complete.
         steps : int, default=1
             How far.
         future : array-like of shape (steps, n_columns), optional
@@ -135,7 +135,9 @@ class FittedGraph(GraphParameters):
         number(above=0.0, below=1.0).check("level", level)
         past = rows[-max(self.lags_) :]
         if np.isnan(past).any():
-            raise ValueError("the last rows of X must have no gap: a forecast starts from them")
+            raise ValueError(
+                "the last rows of X must have no missing value: a forecast starts from them"
+            )
         paths = draw_paths(
             (past - self._mean) / self._scale,
             self.lags_,
@@ -235,7 +237,7 @@ class FittedGraph(GraphParameters):
             dtype=np.float64,
             reset=reset,
             ensure_min_samples=least,
-            ensure_all_finite="allow-nan" if self.gaps == "skip" else True,
+            ensure_all_finite="allow-nan" if self.missing == "skip" else True,
         )
         check_magnitude("X", np.nan_to_num(read))
         return read

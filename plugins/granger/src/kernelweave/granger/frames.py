@@ -75,7 +75,7 @@ def warn_of_times(X: object, replicate: Index) -> None:
             Message(
                 "the times in the index of X are uneven, with steps of up to "
                 f"{steps.max() / usual:.3g} times the usual one, and lags count rows: where rows "
-                "are missing, add them as NaN (asfreq) and set {gaps}='skip'"
+                "are missing, add them as NaN (asfreq) and set {missing}='skip'"
             ),
             KernelWeaveWarning,
             stacklevel=4,
@@ -115,7 +115,7 @@ def is_frame(X: object) -> TypeGuard[pd.DataFrame]:
 def future_rows(future: Any, names: list[str], given: Index, steps: int) -> Matrix:
     """Return the coming rows, shape (steps, n_columns), of a table or a DataFrame by name.
 
-    Raises ValueError if one of the columns that are read, `given`, is absent or has a gap, or if
+    Raises ValueError if one of the columns that are read, `given`, is absent or lacks a value, or
     the shape is another.
     """
     needed = [names[j] for j in given]
@@ -129,8 +129,8 @@ def future_rows(future: Any, names: list[str], given: Index, steps: int) -> Matr
         rows = np.asarray(future, dtype=np.float64)
     if rows.shape != (steps, len(names)) or np.isnan(rows[:, given]).any():
         raise ValueError(
-            f"future must have shape {(steps, len(names))} and no gap in {', '.join(needed)}, "
-            f"which have no model, got shape {rows.shape}"
+            f"future must have shape {(steps, len(names))} and no missing value in "
+            f"{', '.join(needed)}, which have no model, got shape {rows.shape}"
         )
     return rows
 

@@ -127,7 +127,9 @@ class GrangerGraph(FittedGraph):
     def _samples(
         self, scaled: Matrix, lags: tuple[int, ...], replicates: object, first: int = 0
     ) -> LaggedSamples:
-        return lagged_samples(scaled, lags, replicates, gaps=self.gaps == "skip", first=first)
+        return lagged_samples(
+            scaled, lags, replicates, allow_missing=self.missing == "skip", first=first
+        )
 
     def _choose_lags(self, scaled: Matrix, roles: Roles, replicates: object) -> None:
         """Set ``lags_``, by held-out errors of the same rows where they are to be chosen."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LAMS = tuple(np.logspace(1, -2, 7).tolist())
-# Lags that "cv" tries, as far as the series are long: gaps widen, since the sixth lag beside five
+# Lags that "cv" tries, as far as the series are long: steps widen, since the sixth lag beside five
 # says little that is new, and each length is a fit in every fold.
 LENGTHS = (1, 2, 3, 5, 8)
 _LAGS = Rule(
@@ -123,7 +123,7 @@ class GraphParameters(Estimator):
         default=False,
         rule=FLAG,
     )
-    gaps: str = parameter(
+    missing: str = parameter(
         "Treatment of NaN: raise an error, or skip the rows that have one in them or in their "
         "history.",
         default="raise",

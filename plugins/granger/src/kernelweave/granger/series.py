@@ -70,8 +70,8 @@ class LaggedSamples:
     times: Index
 
 
-def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
-    """Return a series as float64 of shape (n_times, n_nodes); NaN is an error unless ``gaps``.
+def checked_series(X: Rows, *, allow_missing: bool = False) -> Matrix:
+    """Return a series as float64 of shape (n_times, n_nodes); NaN may be allowed.
 
     Raises ValueError if it is not a table of finite real numbers whose squares are finite.
     """
@@ -88,7 +88,7 @@ def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
         )
     if series.shape[1] == 0:
         raise ValueError(f"X must have at least one node, got shape {series.shape}")
-    bad = np.argwhere(np.isinf(series) if gaps else ~np.isfinite(series))
+    bad = np.argwhere(np.isinf(series) if allow_missing else ~np.isfinite(series))
     if len(bad):
         t, j = bad[0]
         raise ValueError(
@@ -100,7 +100,12 @@ def checked_series(X: Rows, *, gaps: bool = False) -> Matrix:
 
 
 def lagged_samples(
-    X: npt.ArrayLike, lags: Lags, replicates: object = None, *, gaps: bool = False, first: int = 0
+    X: npt.ArrayLike,
+    lags: Lags,
+    replicates: object = None,
+    *,
+    allow_missing: bool = False,
+    first: int = 0,
 ) -> LaggedSamples:
     """Return x_{t−1}, …, x_{t−lags} beside x_t for every t that has so many predecessors.
 
@@ -115,7 +120,7 @@ def lagged_samples(
     replicates : array-like of shape (n_times,), optional
         Label of the replicate of each row; no history crosses from one to another. The rows of a
         replicate must be neighbours.
-    gaps : bool, default=False
+    allow_missing : bool, default=False
         Whether X may have NaN; samples with one are left out then.
     first : int, default=0
         Index of the first row of each replicate that may be a target.
@@ -137,7 +142,7 @@ def lagged_samples(
     >>> lagged_samples([[1.0], [2.0], [3.0], [8.0], [9.0]], 1, [0, 0, 0, 1, 1]).history.ravel()
     array([1., 2., 8.])
     """
-    series, listed = checked_series(X, gaps=gaps), lag_list(lags)
+    series, listed = checked_series(X, allow_missing=allow_missing), lag_list(lags)
     code, far = replicate_codes(replicates, len(series)), max(*listed, first)
     times = np.flatnonzero(code[far:] == code[: max(0, len(code) - far)]) + far
     if len(times) == 0:

@@ -32,7 +32,7 @@ _SPANS = (datetime.timedelta, np.timedelta64)
 
 @dataclass(frozen=True, eq=False)
 class ValueColumn:
-    """Values of rows, NaN or NaT where there is a gap."""
+    """Values of rows, NaN or NaT where they are missing."""
 
     values: Any
 
@@ -40,7 +40,7 @@ class ValueColumn:
         return len(self.values)
 
     @property
-    def gaps(self) -> NDArray[np.bool_]:
+    def missing(self) -> NDArray[np.bool_]:
         """Where there is no value."""
         import pandas as pd
 
@@ -74,7 +74,7 @@ class Dates(ValueColumn):
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Codes of labels, −1 where there is a gap."""
+    """Codes of labels, −1 where they are missing."""
 
     codes: Codes
     labels: tuple[str, ...]
@@ -84,7 +84,7 @@ class Words:
         return len(self.codes)
 
     @property
-    def gaps(self) -> NDArray[np.bool_]:
+    def missing(self) -> NDArray[np.bool_]:
         """Where there is no value."""
         return self.codes < 0
 
@@ -96,9 +96,9 @@ class Words:
     def take(self, rows: NDArray[np.intp]) -> Words:
         """Return some of the rows, with the labels that they have."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
-        has_gap = bool(len(used)) and used[0] < 0
-        labels = tuple(self.labels[code] for code in used[int(has_gap) :])
-        return replace(self, codes=codes.astype(np.int64) - has_gap, labels=labels)
+        has_missing = bool(len(used)) and used[0] < 0
+        labels = tuple(self.labels[code] for code in used[int(has_missing) :])
+        return replace(self, codes=codes.astype(np.int64) - has_missing, labels=labels)
 
 
 Raw: TypeAlias = Numbers | Words | Dates
@@ -174,8 +174,8 @@ def label(value: object) -> str:
 def read_objects(values: Any, name: str) -> Raw:
     """Return a column of objects as numbers, words or dates; words where they are mixed.
 
-    None, NaN, NaT and words for nothing, such as NA and ?, are gaps, and times of day words, as
-    12:30. Raises TypeError if a value is none of these, naming the column and the row.
+    None, NaN, NaT and words for nothing, such as NA and ?, are missing values, times of day are
+    words. Raises TypeError if a value is none of these, naming the column and the row.
     """
     import pandas as pd
 
@@ -211,9 +211,9 @@ def read_objects(values: Any, name: str) -> Raw:
 def read_labels(codes: Labels, values: Iterable[object], seen: str) -> Words:
     """Return codes of values as codes of their labels; values of one label are one.
 
-    `codes` of shape (n_rows,): −1 where there is a gap; `values`: what the codes stand for; empty
-    texts become gaps, and so do words for nothing in a text: a category says what it is; `seen`:
-    what the column is, for the report.
+    `codes` of shape (n_rows,): −1 where they are missing; `values`: what the codes stand for; empty
+    texts become missing values, and so do words for nothing in a text: a category says what it is;
+    `seen`: what the column is, for the report.
     """
     import pandas as pd
 
@@ -229,5 +229,5 @@ def _refuse(value: object, name: str, row: int) -> NoReturn:
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     raise TypeError(
         f"column {name!r} has {shown} ({type(value).__name__}) in {place_of(row)}: a value must be "
-        "a number, a string, a boolean, a date or a gap"
+        "a number, a string, a boolean, a date or missing"
     )

@@ -35,9 +35,9 @@ def check_data(
     """Return what a person would ask about a table, a sentence each.
 
     A last row that sums the others, numbers in several units, codes such as -999 that may stand for
-    gaps, days written as numbers, columns that give the target away, rows that occur more than
-    once, rows in the order of time, and a target that hangs on a few rows. `later`: whether later
-    rows are held out, so that their order needs no sentence.
+    missing values, days written as numbers, columns that give the target away, rows that occur more
+    than once, rows in the order of time, and a target that hangs on a few rows. `later`: whether
+    later rows are held out, so that their order needs no sentence.
     """
     X, y = table.frame[list(columns)], target.values
     if len(X) < _FEWEST_ROWS:
@@ -47,8 +47,8 @@ def check_data(
     found = [*_sums(table, X)]
     for name, raw in raws:
         if isinstance(raw, Numbers):
-            values = raw.values[~raw.gaps]
-            found += [*_codes_of_gaps(name, values), *_days_as_numbers(name, np.unique(values))]
+            values = raw.values[~raw.missing]
+            found += [*_codes_of_missing(name, values), *_days_as_numbers(name, np.unique(values))]
         elif isinstance(raw, Words):
             found += _units(name, raw)
     found += [*_copies(X, y, target.task), *_repeated(X, y)]
@@ -86,7 +86,7 @@ def _units(name: str, words: Words) -> Iterator[str]:
         )
 
 
-def _codes_of_gaps(name: str, values: FloatArray) -> Iterator[str]:
+def _codes_of_missing(name: str, values: FloatArray) -> Iterator[str]:
     for code in (values.min(initial=0.0), values.max(initial=0.0)):
         rest = values[values != code]
         count = len(values) - len(rest)

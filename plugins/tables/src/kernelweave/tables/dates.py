@@ -52,7 +52,7 @@ class DateParts:
     names: tuple[str, ...]
 
     def transform(self, column: Dates | Words) -> FloatArray:
-        """Return the parts, shape (n_rows, n_parts), NaN for gaps and words that are no dates."""
+        """Return the parts, shape (n_rows, n_parts), NaN where they are missing or no dates."""
         moments = self.read(column)
         # Monday is day 1 of a week
         parts = [
@@ -65,7 +65,7 @@ class DateParts:
         return found
 
     def moments(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
-        """Return the moment of each row, NaT for gaps and words that are no dates."""
+        """Return the moment of each row, NaT for missing values and words that are no dates."""
         moments = self.read(column)
         if isinstance(column, Words):
             moments = moments.reindex(column.codes).reset_index(drop=True)
@@ -97,7 +97,7 @@ class DateParts:
 def read_dates(column: Dates | Words) -> DateParts | None:
     """Return how to read a column of dates, ``None`` for words that are none.
 
-    One or two words among many dates, such as "unknown", stand for gaps.
+    One or two words among many dates, such as "unknown", stand for missing values.
     """
     import pandas as pd
     from skrub import ToDatetime

@@ -208,9 +208,9 @@ def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[Co
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = reading.values_of(words)
     said = f"Numbers in {reading.unit}." if reading.unit else "Numbers stored as text."
-    if (odd := np.isnan(values) & ~words.gaps).any():
+    if (odd := np.isnan(values) & ~words.missing).any():
         said = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
-    whole = not words.gaps.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
+    whole = not words.missing.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
     plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (said, remark))))
     return plan, Numbers(values, whole, unit=reading.unit)
 
@@ -257,7 +257,7 @@ def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnP
 def numbers_of(
     raw: Raw, reading: WrittenNumbers | None, name: str, first: int = 0, comma: str = ""
 ) -> FloatArray:
-    """Return a column as the numbers that it was in training; other words become gaps, warned of.
+    """Return a column as the numbers that it was in training; other words are missing, warned of.
 
     `first`: where the first row stands in the user's table. Raises ValueError if it holds dates,
     words of which none is a number, or numbers in another unit.
@@ -266,7 +266,7 @@ def numbers_of(
     if isinstance(raw, Dates):
         _not_as_in_training(name, "numbers", f"{raw.seen} now")
     if isinstance(raw, Numbers):
-        if not (raw.unit or raw.gaps.all()):
+        if not (raw.unit or raw.missing.all()):
             check_unit(name, "", reading.unit)
         return raw.values
     now = unit_of_most(raw.labels, raw.counts.tolist())
@@ -274,7 +274,7 @@ def numbers_of(
         check_unit(name, now, "")
         reading = replace(reading, unit=now)
     values = reading.values_of(raw, comma)
-    odd = np.isnan(values) & ~raw.gaps
+    odd = np.isnan(values) & ~raw.missing
     if odd.any() and np.isnan(values).all():
         if now:
             check_unit(name, now, reading.unit)
@@ -311,19 +311,19 @@ def check_unit(name: str, now: str, then: str, source: str = "") -> None:
 
 
 def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArray:
-    """Return the parts of a column of dates, as in training; other words become gaps, warned of.
+    """Return the parts of a column of dates, as in training; other words become missing, warned of.
 
     `first`: as in `numbers_of`. Raises ValueError if it holds numbers, or no dates of the format
     of training.
     """
     if isinstance(raw, Numbers):
-        if not raw.gaps.all():
+        if not raw.missing.all():
             _not_as_in_training(name, "dates", f"{raw.seen} now")
         raw = Words(np.full(len(raw), -1, dtype=np.int64), ())
     values = parts.transform(raw)
-    odd = np.isnan(values[:, -1]) & ~raw.gaps
+    odd = np.isnan(values[:, -1]) & ~raw.missing
     if isinstance(raw, Words) and odd.any():
-        if odd.sum() == (~raw.gaps).sum():
+        if odd.sum() == (~raw.missing).sum():
             then = f"dates of the format {parts.format}" if parts.format else "dates"
             shown = raw.labels[raw.codes[int(np.argmax(odd))]]
             _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
@@ -347,23 +347,23 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
     """Return the range of a column's cells and how many are missing, as a profile shows them.
 
     `raw`: its training cells. Returns ``range``: the least and the greatest number or date, or how
-    many words there are and the most frequent; ``gaps``: rows without a value.
+    many words there are and the most frequent; ``missing``: rows without a value.
     """
     if isinstance(plan.reading, DateParts) and not isinstance(raw, Numbers):
         moments = plan.reading.moments(raw)
         span = f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}"
-        return {"range": span, "gaps": int(moments.isna().sum())}
+        return {"range": span, "missing": int(moments.isna().sum())}
     if isinstance(raw, Words) and plan.kind == "number":
         reading = plan.reading if isinstance(plan.reading, WrittenNumbers) else WrittenNumbers()
         raw = Numbers(reading.values_of(raw, comma))
     if isinstance(raw, Numbers) and plan.kind != "category":
-        known = raw.values[~raw.gaps]
+        known = raw.values[~raw.missing]
         span = f"{known.min():g} to {known.max():g} {plan.unit}".rstrip() if len(known) else "0: "
-        return {"range": span, "gaps": int(raw.gaps.sum())}
+        return {"range": span, "missing": int(raw.missing.sum())}
     words = as_words(raw)
     most = np.argsort(-words.counts, kind="stable")[:3]
     few = ", ".join(words.labels[code] for code in most) + (", …" if len(words.labels) > 3 else "")
-    return {"range": f"{len(words.labels)}: {few}", "gaps": int(words.gaps.sum())}
+    return {"range": f"{len(words.labels)}: {few}", "missing": int(words.missing.sum())}
 
 
 def _warn_of_texts(

@@ -175,7 +175,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
         if reading.unit:
             units[name] = reading.unit
         values = reading.values_of(raw, comma)
-        odd = np.isnan(values) & ~raw.gaps
+        odd = np.isnan(values) & ~raw.missing
         read = pd.Series(values, frame.index, name=name)
         frame[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
     return replace(table, frame=frame, units=units, refused=refused)

@@ -240,13 +240,13 @@ def _are_whole(values: npt.NDArray[np.float64]) -> bool:
 
 
 def _gap_hint(series: pd.Series) -> str:
-    gaps = [cell for cell in series.unique() if is_missing(cell)]
-    if not gaps:
+    empty = [cell for cell in series.unique() if is_missing(cell)]
+    if not empty:
         return ""
-    n_rows = int((series == gaps[0]).sum())
+    n_rows = int((series == empty[0]).sum())
     return (
-        f"{str(gaps[0])!r} is a class of its own in the target {str(series.name)!r}: if it means a "
-        f"missing value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
+        f"{str(empty[0])!r} is a class of its own in the target {str(series.name)!r}: if it means "
+        f"a missing value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
     )
 
 

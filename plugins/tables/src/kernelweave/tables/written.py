@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .columns import Words
 
-# one or two words among so many different numbers or dates each are typing errors or gaps
+# one or two words among so many different numbers or dates each are typing errors or missing values
 MOST_ODD = 2
 WORDS_AN_ODD = 10
 # So many cells tell of nearly all columns of words that they are no numbers.

@@ -38,9 +38,9 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return rows as numbers, shape (n_rows, n_dimensions), without missing values."""
         numeric, codes = self.encoder_.transform(X, estimator=self)
-        levels = [each.levels for each in self.encoder_.dimensions_ if each.kind == "level"]
+        known = [each.categories for each in self.encoder_.dimensions_ if each.kind == "category"]
         parts = [
-            _indicators(column, len(each)) for column, each in zip(codes.T, levels, strict=True)
+            _indicators(column, len(each)) for column, each in zip(codes.T, known, strict=True)
         ]
         matrix: npt.NDArray[np.float64] = np.hstack([numeric, *parts])
         return matrix
@@ -50,16 +50,16 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seen: Counter[str] = Counter()
         names = []
         for each in self.encoder_.dimensions_:
-            n_levels = len(each.levels) if each.kind == "level" else 1
-            for _ in range(n_levels if n_levels > 2 else 1):
+            n_categories = len(each.categories) if each.kind == "category" else 1
+            for _ in range(n_categories if n_categories > 2 else 1):
                 names.append(f"{each.source}.{seen[each.source]}")
                 seen[each.source] += 1
         return np.array(names, dtype=object)
 
 
-def _indicators(codes: npt.NDArray[np.int64], n_levels: int) -> npt.NDArray[np.float64]:
-    shown = np.equal.outer(codes, np.arange(n_levels)).astype(np.float64)
-    if n_levels > 2:
+def _indicators(codes: npt.NDArray[np.int64], n_categories: int) -> npt.NDArray[np.float64]:
+    shown = np.equal.outer(codes, np.arange(n_categories)).astype(np.float64)
+    if n_categories > 2:
         return shown
-    half = 0.5 * (codes >= n_levels)
+    half = 0.5 * (codes >= n_categories)
     return shown[:, 1:] + half[:, None]

@@ -227,10 +227,10 @@ def group_codes(groups: object, X: object, n_samples: int) -> npt.NDArray[np.int
     if groups is None:
         return None
     values = column_of(X, groups, "groups", n_samples)
-    gaps = np.array([each is None or (each == each) is not True for each in values.tolist()])
+    missing = np.array([each is None or (each == each) is not True for each in values.tolist()])
     codes = np.empty(n_samples, dtype=np.intp)
-    known_groups, codes[~gaps] = np.unique(values[~gaps], return_inverse=True)
-    codes[gaps] = len(known_groups) + np.arange(np.count_nonzero(gaps))
+    known_groups, codes[~missing] = np.unique(values[~missing], return_inverse=True)
+    codes[missing] = len(known_groups) + np.arange(np.count_nonzero(missing))
     return codes
 
 

@@ -54,7 +54,7 @@ def warn_if_underfit(
     - `X`: the training rows as ``predict`` takes them, or a `PrecomputedGrams` of them
     - `truth` of shape (n_samples,) or (n_samples, n_outputs): targets, or places in ``classes_``
     - `weight` of shape (n_samples,): sample weights, those of the classes included; of numbers also
-      of shape (n_samples, n_outputs), 0 at a gap
+      of shape (n_samples, n_outputs), 0 where missing
     """
     results = model.result_ if isinstance(model.result_, list) else [model.result_]
     if any(result.status is Status.INTERRUPTED for result in results):

@@ -1,4 +1,4 @@
-"""Tables as they are: from columns of any kind to numbers and codes of levels."""
+"""Tables as they are: from columns of any kind to numbers and codes of categories."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What a table becomes: numbers without gaps, codes of levels, and what each dimension is."""
+"""What a table becomes: numbers and codes of categories, and what each dimension is."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 Flags: TypeAlias = NDArray[np.bool_]
-# a number, the indicator of its gaps, what fills them
+# a number, the indicator of its missing values, what fills them
 Fills: TypeAlias = tuple[tuple[int, int, float], ...]
-DimensionKind = Literal["number", "gap", "level", "date part", "text"]
+DimensionKind = Literal["number", "missing", "category", "date part", "text"]
 
 
 @dataclass(frozen=True)
 class NumberBlock:
     """What all columns of numbers need to know of the training rows.
 
-    - `medians` of shape (n_columns,): what fills a gap
-    - `gaps` of shape (n_columns,): which columns had gaps
+    - `medians` of shape (n_columns,): what fills a missing value
+    - `has_missing` of shape (n_columns,): which columns had missing values
     - `kept`: columns that are used: neither constant nor a repetition
-    - `indicators`: columns whose gaps become a dimension
-    - `gap_of` of shape (n_kept,): which column of the result tells where each kept column has gaps,
-      −1 where it had none
+    - `indicators`: columns whose missing values become a dimension
+    - `indicator_of` of shape (n_kept,): which column of the result is the indicator of missing
+      values of each kept column, −1 where it had none
     - `low`, `high` of shape (n_kept,): range of the kept columns
     """
 
     medians: FloatArray
-    gaps: Flags
+    has_missing: Flags
     kept: NDArray[np.intp]
     indicators: NDArray[np.intp]
-    gap_of: NDArray[np.intp]
+    indicator_of: NDArray[np.intp]
     low: FloatArray
     high: FloatArray
 
@@ -42,25 +42,27 @@ class NumberBlock:
     ) -> NumberBlock:
         """Learn from training rows.
 
-        `values` of shape (n_rows, n_columns): NaN where there is a gap; no column of gaps only;
-        `owners` of shape (n_columns,): columns of one owner, such as the parts of a date, share
-        their gaps; `weight` of shape (n_rows,): positive; 2 counts a row twice.
+        `values` of shape (n_rows, n_columns): NaN where it is missing; no column of missing values
+        only; `owners` of shape (n_columns,): columns of one owner, such as the parts of a date,
+        miss the same rows; `weight` of shape (n_rows,): positive; 2 counts a row twice.
         """
         missing = np.isnan(values)
-        gaps: Flags = np.asarray(missing.any(axis=0))
-        medians = _medians(values, missing, gaps, weight)
+        has_missing: Flags = np.asarray(missing.any(axis=0))
+        medians = _medians(values, missing, has_missing, weight)
         with np.errstate(invalid="ignore"):
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
         varied = low < high
         kept = first_ones(values, np.flatnonzero(varied))
         first = np.unique(owners, return_index=True)[1]
-        indicators = first_ones(missing.view(np.uint8), first[gaps[first]])
+        indicators = first_ones(missing.view(np.uint8), first[has_missing[first]])
         places = {missing[:, j].tobytes(): len(kept) + i for i, j in enumerate(indicators)}
-        gap_of = np.array([places.get(missing[:, j].tobytes(), -1) for j in kept], dtype=np.intp)
-        return cls(medians, gaps, kept, indicators, gap_of, low[kept], high[kept])
+        indicator_of = np.array(
+            [places.get(missing[:, j].tobytes(), -1) for j in kept], dtype=np.intp
+        )
+        return cls(medians, has_missing, kept, indicators, indicator_of, low[kept], high[kept])
 
     def transform(self, values: FloatArray) -> FloatArray:
-        """Return kept columns with their gaps filled, then indicators, C-contiguous."""
+        """Return kept columns with missing values filled, then indicators, C-contiguous."""
         missing = np.isnan(values)
         out = np.empty((len(values), len(self.kept) + len(self.indicators)))
         out[:, : len(self.kept)] = np.where(missing, self.medians, values)[:, self.kept]
@@ -70,7 +72,7 @@ class NumberBlock:
     def unseen_missing(self, values: FloatArray) -> NDArray[np.intp]:
         """Return the kept columns with missing values here and none in training."""
         now = np.isnan(values[:, self.kept]).any(axis=0)
-        return np.flatnonzero(now & ~self.gaps[self.kept])
+        return np.flatnonzero(now & ~self.has_missing[self.kept])
 
 
 def first_ones(values: NDArray[np.generic], columns: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -95,11 +97,11 @@ def _fingerprint(column: NDArray[np.generic]) -> bytes:
 
 
 def _medians(
-    values: FloatArray, missing: Flags, gaps: Flags, weight: FloatArray | None
+    values: FloatArray, missing: Flags, has_missing: Flags, weight: FloatArray | None
 ) -> FloatArray:
     if weight is None:
         medians: FloatArray = np.median(values, axis=0)
-        medians[gaps] = np.nanmedian(values[:, gaps], axis=0)
+        medians[has_missing] = np.nanmedian(values[:, has_missing], axis=0)
         return medians
     return np.array(
         [
@@ -130,7 +132,7 @@ class Encoded(NamedTuple):
     ----------
     numeric : ndarray of shape (n_rows, n_numeric)
         Numbers, date parts and indicators of missing values; C-contiguous.
-    codes : ndarray of shape (n_rows, n_levels_columns)
+    codes : ndarray of shape (n_rows, n_category_columns)
         The category of each row, from 0; a category that was not in the training rows has the
         number of categories as its code.
 
@@ -151,23 +153,23 @@ class Encoded(NamedTuple):
 class Coding:
     """How a part of some encoded rows codes others, which it has not seen.
 
-    - `gap_of` of shape (n_numeric,): which number tells where each number has a gap, −1 where none
-      does
-    - `sizes`, `rare`, `gaps`: of each column of codes the number of levels, the code of rare words
-      and that of gaps
-    - `least`: how many rows a word must be in, or as a float which share of them, to be no rare one
+    - `indicator_of` of shape (n_numeric,): which number is the indicator of missing values of each
+      number, −1 where none is
+    - `sizes`, `rare`, `missing`: of each column of codes the number of categories, the code of the
+      rare ones and that of missing values
+    - `least`: how many rows a category must have, or as a float which share of them, not to be rare
     """
 
-    gap_of: NDArray[np.intp]
+    indicator_of: NDArray[np.intp]
     sizes: tuple[int, ...]
     rare: tuple[int, ...]
-    gaps: tuple[int, ...]
+    missing: tuple[int, ...]
     least: float
 
     def fills(self, numeric: NDArray[np.float64], share: NDArray[np.float64]) -> Fills:
-        """Return the medians of training rows that fill gaps: number, its indicator, median."""
+        """Return what fills missing values: number, its indicator, median of training rows."""
         found = []
-        for j, indicator in enumerate(self.gap_of):
+        for j, indicator in enumerate(self.indicator_of):
             known = numeric[:, indicator] == 0.0
             if indicator >= 0 and known.any():
                 found.append((j, int(indicator), weighted_median(numeric[known, j], share[known])))
@@ -177,22 +179,27 @@ class Coding:
         self, codes: NDArray[np.int64], share: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], ...]:
         """Return for each column what each code becomes: rare and unseen ones are one."""
-        known = zip(codes.T, self.sizes, self.rare, self.gaps, strict=True)
+        known = zip(codes.T, self.sizes, self.rare, self.missing, strict=True)
         return tuple(self._pool(column, share, *each) for column, *each in known)
 
     def _pool(
-        self, column: NDArray[np.int64], share: NDArray[np.float64], size: int, rare: int, gap: int
+        self,
+        column: NDArray[np.int64],
+        share: NDArray[np.float64],
+        size: int,
+        rare: int,
+        missing: int,
     ) -> NDArray[np.int64]:
         mass = np.bincount(column, weights=share, minlength=size + 1)
         if not isinstance(self.least, float):
             # of weighted rows, whichever counts more
             rows = np.bincount(column, minlength=size + 1)
             mass = np.maximum(rows, mass / mass.sum() * len(column))
-        words = np.setdiff1d(np.arange(size), [rare, gap])
-        few = words[(mass[words] > 0.0) & (mass[words] < self.least)]
-        absent = words[mass[words] == 0.0]
+        own = np.setdiff1d(np.arange(size), [rare, missing])
+        few = own[(mass[own] > 0.0) & (mass[own] < self.least)]
+        absent = own[mass[own] == 0.0]
         out = np.arange(size + 1)
-        # as in training, a single rare word stays what it is
+        # as in training, a single rare category stays what it is
         if mass[rare] > 0.0 or len(few) > 1:
             out[few] = out[absent] = out[size] = rare
         else:
@@ -205,21 +212,21 @@ class GroupColumn:
     """Which encoded column names the group of a row.
 
     - `place`: among numbers and then codes
-    - `gap`: which number tells where a number has a gap, −1 where none does
-    - `shared`: codes that rows of several groups have: those of rare words, gaps and unseen words
+    - `indicator`: which number is the indicator of missing values of a number, −1 where none is
+    - `shared`: codes that rows of several groups have: those of rare, missing and new categories
     """
 
     place: int
-    gap: int = -1
+    indicator: int = -1
     shared: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, place: int, coding: Coding) -> GroupColumn:
         """Return what a dimension tells of groups."""
-        n_numbers, j = len(coding.gap_of), place - len(coding.gap_of)
+        n_numbers, j = len(coding.indicator_of), place - len(coding.indicator_of)
         if place < n_numbers:
-            return cls(place, int(coding.gap_of[place]))
-        return cls(place, -1, (coding.rare[j], coding.gaps[j], coding.sizes[j]))
+            return cls(place, int(coding.indicator_of[place]))
+        return cls(place, -1, (coding.rare[j], coding.missing[j], coding.sizes[j]))
 
     def names(self, numeric: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return a number for the group of each row, NaN where the column names none, (n,)."""
@@ -227,7 +234,7 @@ class GroupColumn:
         if j >= 0:
             return np.where(np.isin(codes[:, j], self.shared), np.nan, codes[:, j])
         names = numeric[:, self.place]
-        return names if self.gap < 0 else np.where(numeric[:, self.gap] != 0.0, np.nan, names)
+        return names if self.indicator < 0 else np.where(numeric[:, self.indicator], np.nan, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,23 +247,23 @@ class Dimension:
         Name of the dimension: that of its column, with the part of a date or "missing" behind it.
     source : str
         Name of the column in the user's table.
-    kind : {"number", "gap", "level", "date part", "text"}
-        "level" has codes of categories, "gap" is 1 if the value is missing and 0 otherwise, "text"
-        is a component of a column of texts.
-    levels : tuple of str, default=()
-        Labels of the categories, in the order of their codes; empty for numbers.
-    frequencies : ndarray of shape (n_levels,), default=empty
+    kind : {"number", "missing", "category", "date part", "text"}
+        "category" has codes of categories, "missing" is 1 if the value is missing and 0 otherwise,
+        "text" is a component of a column of texts.
+    categories : tuple of str, default=()
+        The categories, in the order of their codes; empty for numbers.
+    frequencies : ndarray of shape (n_categories,), default=empty
         Share of the training rows in each category; empty for numbers.
 
     Examples
     --------
     >>> from kernelweave.evidence import Dimension
-    >>> Dimension("height", "height", "number").levels
+    >>> Dimension("height", "height", "number").categories
     ()
     """
 
     name: str
     source: str
     kind: DimensionKind
-    levels: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     frequencies: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))

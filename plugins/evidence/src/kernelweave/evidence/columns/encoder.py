@@ -19,7 +19,7 @@ from kernelweave.tables.plans import KINDS, ColumnPlan, dates_of, numbers_of
 from numpy.typing import NDArray
 
 from .encoded import Coding, Encoded
-from .training import ColumnKinds, ColumnRemarks, NumberColumn, fit_levels, fit_numbers
+from .training import ColumnKinds, ColumnRemarks, NumberColumn, fit_categories, fit_numbers
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -129,9 +129,9 @@ class ColumnEncoder:
         Parameters
         ----------
         X : pandas, polars or pyarrow table, array-like or sparse matrix, shape (n_rows, n_columns)
-            Rows with the columns of training. A word that training had not seen gets the code of
-            rare words, or the number of levels where training had none; a gap where training had
-            none is filled and warned of.
+            Rows with the columns of training. A category that training had not gets the code of
+            the rare ones, or the number of categories where training had none; a missing value
+            where training had none is filled and warned of.
         estimator : scikit-learn estimator, optional
             As in `fit`.
         first : int, default=0
@@ -153,10 +153,10 @@ class ColumnEncoder:
         table = self._read(X, estimator, reset=False)
         raws = [table.columns[each.position] for each in self._numbers]
         values = stack(self._numbers, raws, first + np.arange(len(table)), table.comma)
-        self._warn_of_new_gaps(values)
-        codes = np.empty((len(table), len(self._levels)), dtype=np.int64)
-        for j, column in enumerate(self._levels):
-            codes[:, j] = column.levels.transform(as_words(table.columns[column.position]))
+        self._warn_of_new_missing(values)
+        codes = np.empty((len(table), len(self._categories)), dtype=np.int64)
+        for j, column in enumerate(self._categories):
+            codes[:, j] = column.categories.transform(as_words(table.columns[column.position]))
         texts = [each.transform(as_words(table.columns[each.position])) for each in self._texts]
         numeric = np.hstack([self._block.transform(values), *texts])
         return Encoded(numeric, codes)
@@ -182,25 +182,25 @@ class ColumnEncoder:
         Returns
         -------
         ndarray of bool, shape (n_rows, n_dimensions)
-            In the order of ``dimensions_``: numbers beyond the range, words never seen where
+            In the order of ``dimensions_``: numbers beyond the range, new categories where
             training had no rare ones.
         """
         block = self._block
         values = rows.numeric[:, : len(block.kept)]
         beyond = np.zeros(rows.numeric.shape, dtype=np.bool_)
         beyond[:, : len(block.kept)] = (values < block.low) | (values > block.high)
-        unseen = rows.codes >= np.array([len(each.levels.labels) for each in self._levels])
+        unseen = rows.codes >= np.array([len(each.categories.labels) for each in self._categories])
         return np.hstack([beyond, unseen])
 
     @property
     def coding(self) -> Coding:
         """How a part of the encoded rows codes others by itself."""
-        levels = [column.levels for column in self._levels]
-        n_others = len(self.dimensions_) - len(levels) - len(self._block.kept)
-        gap_of = np.append(self._block.gap_of, np.full(n_others, -1))
-        rare, gaps = tuple(each.rare for each in levels), tuple(each.gap for each in levels)
-        sizes = tuple(len(each.labels) for each in levels)
-        return Coding(gap_of, sizes, rare, gaps, self.min_frequency)
+        known = [column.categories for column in self._categories]
+        n_others = len(self.dimensions_) - len(known) - len(self._block.kept)
+        indicator_of = np.append(self._block.indicator_of, np.full(n_others, -1))
+        rare, missing = tuple(each.rare for each in known), tuple(each.missing for each in known)
+        sizes = tuple(len(each.labels) for each in known)
+        return Coding(indicator_of, sizes, rare, missing, self.min_frequency)
 
     def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> RawTable:
         import pandas as pd
@@ -244,7 +244,7 @@ class ColumnEncoder:
         self._numbers = [column for column, _ in columns.numbers]
         values = stack(self._numbers, [raw for _, raw in columns.numbers], rows, table.comma)
         self._block, dimensions = fit_numbers(self._numbers, values, weight, remarks)
-        self._levels = fit_levels(
+        self._categories = fit_categories(
             columns.words,
             weight,
             remarks,
@@ -254,15 +254,15 @@ class ColumnEncoder:
         )
         self._texts = columns.texts
         of_texts = [each for column in self._texts for each in column.dimensions()]
-        levels = [column.dimension() for column in self._levels]
-        self.dimensions_ = [*dimensions, *of_texts, *levels]
+        of_categories = [column.dimension() for column in self._categories]
+        self.dimensions_ = [*dimensions, *of_texts, *of_categories]
         self.report_: list[ColumnPlan] = remarks.with_remarks(columns.plans)
         if not self.dimensions_:
             first = self.report_[0]
             said = "no column can be used; {column!r}, for instance: {remark}"
             raise ValueError(Message(said, column=first.column, remark=first.remark))
 
-    def _warn_of_new_gaps(self, values: FloatArray) -> None:
+    def _warn_of_new_missing(self, values: FloatArray) -> None:
         unseen_missing = self._block.unseen_missing(values)
         names = list(dict.fromkeys(self.dimensions_[j].source for j in unseen_missing))
         if names:
@@ -308,7 +308,7 @@ def stack(
     rows: NDArray[np.intp],
     comma: str = "",
 ) -> FloatArray:
-    """Return the numbers of columns side by side, NaN where there is a gap.
+    """Return the numbers of columns side by side, NaN where it is missing.
 
     `columns`: what they were in training; `raws`: what they are; `rows` of shape (n_rows,): where
     each row stands in the user's table, for messages; `comma`: as in `RawTable`. Raises ValueError
@@ -336,7 +336,7 @@ def _check_size(values: FloatArray, name: str, rows: NDArray[np.intp]) -> None:
         return
     at = int(np.argmax(large))
     if np.isinf(values[at]):
-        what = "the value is infinite (infinity): put a finite number or a gap there"
+        what = "the value is infinite (infinity): put a finite number there or leave it empty"
     else:
         what = (
             f"the value {values[at]:.3g} is too large, products of such numbers overflow: scale "

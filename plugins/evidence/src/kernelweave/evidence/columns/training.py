@@ -17,8 +17,8 @@ from kernelweave.tables.errors import ColumnWarning
 from kernelweave.tables.plans import FEWEST_ROWS, ColumnPlan, is_identifier, plan_column
 from kernelweave.tables.written import WrittenNumbers
 
+from .categories import RARE, Categories, partition
 from .encoded import Dimension, NumberBlock, repeated
-from .levels import RARE, Levels, partition
 
 if TYPE_CHECKING:
     from skrub import StringEncoder
@@ -140,16 +140,18 @@ class NumberColumn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LevelColumn:
-    """A column that becomes codes of levels."""
+class CategoryColumn:
+    """A column that becomes codes of categories."""
 
     position: int
     name: str
-    levels: Levels
+    categories: Categories
 
     def dimension(self) -> Dimension:
         """Return what its codes are."""
-        return Dimension(self.name, self.name, "level", self.levels.labels, self.levels.frequencies)
+        return Dimension(
+            self.name, self.name, "category", self.categories.labels, self.categories.frequencies
+        )
 
 
 class ColumnKinds:
@@ -169,7 +171,7 @@ class ColumnKinds:
         seen: dict[tuple[tuple[str, ...], bytes], str] = {}
         for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
             wanted = kinds.get(name)
-            if raw.gaps.all() and wanted != "ignore":
+            if raw.missing.all() and wanted != "ignore":
                 self.plans.append(ColumnPlan(name, "ignore", "no values"))
                 remarks.leave_out(name, "no values")
                 continue
@@ -184,7 +186,7 @@ class ColumnKinds:
                 self.numbers.append((NumberColumn(position, name, plan.reading), read))
             elif isinstance(read, Words) and plan.kind == "text":
                 first = seen.setdefault((read.labels, read.codes.tobytes()), name)
-                if len(read.labels) == 1 and not read.gaps.any():
+                if len(read.labels) == 1 and not read.missing.any():
                     remarks.leave_out(name, f"constant ({read.labels[0]!r})")
                 elif first != name:
                     remarks.leave_out(name, f"duplicate of {first!r}")
@@ -215,16 +217,16 @@ def fit_numbers(
     owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     block = NumberBlock.fit(values, owners, weight)
     indicated = [dimensions[j].source for j in block.indicators]
-    with_gaps = set(indicated)
+    with_missing = set(indicated)
     used: dict[str, list[str]] = {column.name: [] for column in columns}
     for j in block.kept:
         used[dimensions[j].source].append(dimensions[j].name)
     ends = np.cumsum([len(group) for group in groups]) - 1
     for column, end in zip(columns, ends, strict=True):
-        name, own = column.name, column.name in with_gaps
+        name, own = column.name, column.name in with_missing
         if column.parts is not None:
             remarks.add(name, _date_remark(column, column.parts, used[name]))
-        if block.gaps[end]:
+        if block.has_missing[end]:
             remarks.add(name, _missing_remark(values[:, end], column, block.medians[end], own))
         if not used[name]:
             why = _why_unused(values, int(end), block, dimensions)
@@ -232,11 +234,11 @@ def fit_numbers(
                 remarks.add(name, f"Only missing values are used: {why}.")
             else:
                 remarks.leave_out(name, why)
-    gaps = [Dimension(f"{name} missing", name, "gap") for name in indicated]
-    return block, [*(dimensions[j] for j in block.kept), *gaps]
+    indicators = [Dimension(f"{name} missing", name, "missing") for name in indicated]
+    return block, [*(dimensions[j] for j in block.kept), *indicators]
 
 
-def fit_levels(
+def fit_categories(
     words: list[tuple[int, str, Words]],
     weight: FloatArray | None,
     remarks: ColumnRemarks,
@@ -244,31 +246,31 @@ def fit_levels(
     max_categories: int,
     min_frequency: float,
     asked: Collection[str] = (),
-) -> list[LevelColumn]:
+) -> list[CategoryColumn]:
     """Fit the categories of each column, and drop constant and duplicate columns.
 
     `asked`: columns that the user made categories; they stay even if most values are unique.
     """
-    kept: list[LevelColumn] = []
+    kept: list[CategoryColumn] = []
     seen: dict[bytes, str] = {}
     for position, name, column in words:
-        fit = partial(Levels.fit, column, max_categories=max_categories, weight=weight)
-        levels = fit(min_frequency=min_frequency)
-        by_chance = len(column) < FEWEST_ROWS and RARE not in levels.labels
-        if levels.recurring <= _RECURRING and not by_chance and name not in asked:
-            levels = fit(min_frequency=np.inf)
-        if levels.labels == (RARE,):
+        fit = partial(Categories.fit, column, max_categories=max_categories, weight=weight)
+        categories = fit(min_frequency=min_frequency)
+        by_chance = len(column) < FEWEST_ROWS and RARE not in categories.labels
+        if categories.recurring <= _RECURRING and not by_chance and name not in asked:
+            categories = fit(min_frequency=np.inf)
+        if categories.labels == (RARE,):
             _leave_out(name, _WORDS, remarks)
             continue
-        if len(levels.labels) == 1:
-            remarks.leave_out(name, f"constant ({levels.labels[0]!r})")
+        if len(categories.labels) == 1:
+            remarks.leave_out(name, f"constant ({categories.labels[0]!r})")
             continue
-        first = seen.setdefault(partition(levels.transform(column)), name)
+        first = seen.setdefault(partition(categories.transform(column)), name)
         if first != name:
             remarks.leave_out(name, f"same groups of rows as {first!r}")
             continue
-        remarks.add(name, _category_remark(levels, len(column), int(column.gaps.sum())))
-        kept.append(LevelColumn(position, name, levels))
+        remarks.add(name, _category_remark(categories, len(column), int(column.missing.sum())))
+        kept.append(CategoryColumn(position, name, categories))
     return kept
 
 
@@ -290,8 +292,8 @@ def _date_remark(column: NumberColumn, parts: DateParts, used: list[str]) -> str
 def _missing_remark(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:
     filled = "the median" if column.parts else f"the median {median:.6g}"
     shown = "an indicator" if own else "the indicator of another column"
-    n_gaps = int(np.isnan(values).sum())
-    return f"{n_gaps} of {len(values)} values missing: replaced by {filled}, with {shown}."
+    n_missing = int(np.isnan(values).sum())
+    return f"{n_missing} of {len(values)} values missing: replaced by {filled}, with {shown}."
 
 
 def _why_unused(
@@ -306,12 +308,12 @@ def _why_unused(
     return f"constant ({least:.6g})"
 
 
-def _category_remark(levels: Levels, n_rows: int, n_gaps: int) -> str:
-    parts = [f"{len(levels.labels)} categories."]
-    if levels.n_rare and levels.recurring == 0.0:
+def _category_remark(categories: Categories, n_rows: int, n_missing: int) -> str:
+    parts = [f"{len(categories.labels)} categories."]
+    if categories.n_rare and categories.recurring == 0.0:
         parts = ["Nearly every value is different: only whether there is one is used."]
-    elif levels.n_rare:
-        parts.append(f"{levels.n_rare} rare values are merged into one.")
-    if n_gaps:
-        parts.append(f"{n_gaps} of {n_rows} values missing: a category of their own.")
+    elif categories.n_rare:
+        parts.append(f"{categories.n_rare} rare values are merged into one.")
+    if n_missing:
+        parts.append(f"{n_missing} of {n_rows} values missing: a category of their own.")
     return " ".join(parts)

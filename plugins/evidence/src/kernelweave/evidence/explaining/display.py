@@ -205,7 +205,7 @@ def _strongest(
     order = [
         int(j)
         for j in np.argsort(-strengths, kind="stable")
-        if finder.dimensions[j].kind not in ("gap", "text")
+        if finder.dimensions[j].kind not in ("missing", "text")
     ]
     pairs = finder.strongest_pairs(n_pairs, order) if n_pairs > 0 else []
     return order[:n_columns], pairs
@@ -244,7 +244,7 @@ def _new_axes(count: int) -> list[Axes]:
 
 
 def _draw_column(effect: ColumnEffect, ax: Axes) -> None:
-    if effect.is_level:
+    if effect.is_category:
         places = np.arange(len(effect.grid))
         reach = np.abs(np.array([effect.effect - effect.low, effect.high - effect.effect]))
         ax.bar(places, effect.effect, yerr=reach, color=_LEVEL, ecolor=_LINE, capsize=2)
@@ -280,8 +280,10 @@ def _draw_pair(pair: PairEffect, ax: Axes) -> None:
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=7)
     ax.tick_params(labelsize=8)
-    for axis, grid, is_level in zip((ax.xaxis, ax.yaxis), pair.grids, pair.are_levels, strict=True):
-        if is_level:
+    for axis, grid, is_category in zip(
+        (ax.xaxis, ax.yaxis), pair.grids, pair.are_categories, strict=True
+    ):
+        if is_category:
             _name_ticks(axis, grid, 0.5)
         else:
             places = np.unique(np.linspace(0, len(grid) - 1, _TICKS).round().astype(int))

@@ -40,7 +40,7 @@ class ColumnEffect(NamedTuple):
         Mean prediction where all rows have that value, less the mean prediction.
     low, high : ndarray of shape (n_grid,)
         The same two standard deviations of the posterior below and above.
-    is_level : bool
+    is_category : bool
         Whether the column holds words.
     """
 
@@ -49,7 +49,7 @@ class ColumnEffect(NamedTuple):
     effect: FloatArray
     low: FloatArray
     high: FloatArray
-    is_level: bool
+    is_category: bool
 
 
 class PairEffect(NamedTuple):
@@ -62,14 +62,14 @@ class PairEffect(NamedTuple):
         Values of each.
     effect : ndarray of shape (n_first, n_second)
         Mean prediction where all rows have both values, less both effects and the mean.
-    are_levels : tuple of two bool
+    are_categories : tuple of two bool
         Whether each holds words.
     """
 
     columns: tuple[str, str]
     grids: tuple[NDArray[Any], NDArray[Any]]
     effect: FloatArray
-    are_levels: tuple[bool, bool]
+    are_categories: tuple[bool, bool]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class EffectFinder:
         low, high = np.sort(np.array(ends), axis=1).T
         return ColumnEffect(
             self.dimensions[j].name, self._shown(j, grid), np.array(effect), low, high,
-            self._is_level(j),
+            self._is_category(j),
         )  # fmt: skip
 
     def pair(self, i: int, j: int, n_grid: int = _PAIR_GRID) -> PairEffect:
@@ -145,7 +145,7 @@ class EffectFinder:
             (self.dimensions[i].name, self.dimensions[j].name),
             (self._shown(i, first), self._shown(j, second)),
             effect,
-            (self._is_level(i), self._is_level(j)),
+            (self._is_category(i), self._is_category(j)),
         )
 
     def strongest_pairs(self, n_pairs: int, among: Sequence[int]) -> list[tuple[int, int]]:
@@ -186,12 +186,14 @@ class EffectFinder:
     def _mean(self, *settings: tuple[int, float]) -> float:
         return float(np.mean(self._response(self._with(*settings))))
 
-    def _is_level(self, j: int) -> bool:
+    def _is_category(self, j: int) -> bool:
         return bool(j >= self.rows.numeric.shape[1])
 
     def _values(self, j: int) -> NDArray[Any]:
         n_numbers = self.rows.numeric.shape[1]
-        return self.rows.codes[:, j - n_numbers] if self._is_level(j) else self.rows.numeric[:, j]
+        return (
+            self.rows.codes[:, j - n_numbers] if self._is_category(j) else self.rows.numeric[:, j]
+        )
 
     def _with(self, *settings: tuple[int, FloatArray | float]) -> Rows:
         """Return the rows with some dimensions set; a number that is set is not missing."""
@@ -211,12 +213,12 @@ class EffectFinder:
         return [
             i
             for i, each in enumerate(self.dimensions)
-            if each.kind == "gap" and each.source == source
+            if each.kind == "missing" and each.source == source
         ]
 
     def _grid(self, j: int, most: int) -> NDArray[Any]:
-        """Return values of a dimension: levels by their share, numbers evenly by rank."""
-        if self._is_level(j):
+        """Return values of a dimension: categories by their share, numbers evenly by rank."""
+        if self._is_category(j):
             shares = self.dimensions[j].frequencies
             return np.sort(np.argsort(-shares, kind="stable")[: min(most, _MOST_LEVELS)])
         values = np.unique(self._values(j))
@@ -225,7 +227,7 @@ class EffectFinder:
         return np.unique(np.quantile(self._values(j), np.linspace(0.0, 1.0, most)))
 
     def _shown(self, j: int, grid: NDArray[Any]) -> NDArray[Any]:
-        labels = self.dimensions[j].levels
+        labels = self.dimensions[j].categories
         return np.array([labels[int(code)] for code in grid]) if labels else grid
 
 

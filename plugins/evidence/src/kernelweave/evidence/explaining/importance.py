@@ -114,8 +114,8 @@ def _shuffled(
     """Return numbers and codes with the given dimensions in another order of the rows."""
     n_numbers = rows.numeric.shape[1]
     numbers = [j for j in dimensions if j < n_numbers]
-    levels = [j - n_numbers for j in dimensions if j >= n_numbers]
+    categories = [j - n_numbers for j in dimensions if j >= n_numbers]
     numeric, codes = rows.numeric.copy(), rows.codes.copy()
     numeric[:, numbers] = rows.numeric[order][:, numbers]
-    codes[:, levels] = rows.codes[order][:, levels]
+    codes[:, categories] = rows.codes[order][:, categories]
     return numeric, codes

@@ -13,7 +13,7 @@ from kernelweave.kernels_core.checks import integer
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from ..columns.levels import GAP
+from ..columns.categories import MISSING
 
 if TYPE_CHECKING:
     from kernelweave.tables import ColumnPlan
@@ -159,8 +159,8 @@ def cells_of_encoded(
     for k, plan in enumerate(plans):
         own = [(j, each) for j, each in enumerate(dimensions) if each.source == plan.column]
         for j, each in own:
-            if each.kind == "level":
-                words = [None if word == GAP else word for word in (*each.levels, GAP)]
+            if each.kind == "category":
+                words = [None if word == MISSING else word for word in (*each.categories, MISSING)]
                 out[:, k] = np.array(words, dtype=object)[rows.codes[:, j - p]]
             elif each.kind == "number":
                 out[:, k] = rows.numeric[:, j]
@@ -173,7 +173,7 @@ def cells_of_encoded(
             cells = [[f"{name} {row[j]:g}" for j, name in parts] for row in rows.numeric]
             out[:, k] = [", ".join(each) for each in cells]
         for j, each in own:
-            if each.kind == "gap":
+            if each.kind == "missing":
                 out[rows.numeric[:, j] != 0.0, k] = None
     return out
 

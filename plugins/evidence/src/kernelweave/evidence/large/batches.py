@@ -302,7 +302,7 @@ def _kind(column: pd.Series) -> set[str]:
 
 
 def _refuse_half_a_row(path: Path, encoding: str, separator: str) -> None:
-    """Raise where the last row has fewer fields than the header: pandas would fill it with gaps."""
+    """Raise where the last row has fewer fields than the header: pandas would fill it up."""
     with path.open("rb") as file:
         header = file.read(_TAIL).decode(encoding, errors="replace").partition("\n")[0]
         file.seek(max(0, path.stat().st_size // 2 * 2 - _TAIL))

@@ -85,7 +85,7 @@ class Draw:
     """Rows of a table, in its order.
 
     - `batch`: each row as likely as any other; behind them, for a column that has one value or no
-      gap among them, a row that has another or a gap, if there is one anywhere
+      missing one among them, a row that has another or lacks it, if there is one anywhere
     - `index`: where each row stands in the whole table
     - `n_rows`: of the whole table, or of what was read of it
     - `complete`: whether all rows were read
@@ -112,7 +112,7 @@ class Draw:
 
 @dataclass
 class _Shown:
-    """For each column the first row with a gap, with a value, and with another value."""
+    """For each column the first row with a missing value, with a value, and with another value."""
 
     rows: dict[tuple[Hashable, str], tuple[int, Batch]] = field(default_factory=dict)
 
@@ -121,11 +121,11 @@ class _Shown:
         """Return what a batch shows."""
         seen = cls()
         for name, column in pd.DataFrame(batch.X).items():
-            gaps = column.isna().to_numpy()
-            seen._note((name, "gap"), gaps, batch, begin)
-            if not gaps.all():
-                seen._note((name, "first"), ~gaps, batch, begin)
-                first = column.iloc[int(np.argmin(gaps))]
+            missing = column.isna().to_numpy()
+            seen._note((name, "missing"), missing, batch, begin)
+            if not missing.all():
+                seen._note((name, "first"), ~missing, batch, begin)
+                first = column.iloc[int(np.argmin(missing))]
                 seen._note((name, "value"), _others(column, first), batch, begin)
         return seen
 
@@ -141,7 +141,7 @@ class _Shown:
         for (name, what), own in other.rows.items():
             if what != "value":
                 self.rows.setdefault((name, what), own)
-            if what != "gap":
+            if what != "missing":
                 self._note_other(name, own)
 
     def _note_other(self, name: Hashable, own: tuple[int, Batch]) -> None:
@@ -157,7 +157,7 @@ class _Shown:
         for (name, what), (place, row) in self.rows.items():
             values = table[name].dropna()
             one_value = not len(values) or not _others(values, values.iloc[0]).any()
-            if one_value if what != "gap" else len(values) == len(table):
+            if one_value if what != "missing" else len(values) == len(table):
                 wanted[place] = row
         return wanted
 

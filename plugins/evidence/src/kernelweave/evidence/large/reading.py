@@ -158,7 +158,7 @@ def checked_batch(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Ta
 class Reader:
     """How a batch becomes rows.
 
-    - `encoder`: fitted. Words that it has not seen, and gaps, become what they are in a small table
+    - `encoder`: fitted. New categories and missing values become what they are in a small table
     - `targets`: have looked at all batches
     - `groups`, `order`: names of columns that say which rows are held out together, or after which;
       empty without
@@ -193,11 +193,11 @@ class Reader:
 
     def _times(self, column: pd.Series, numeric: FloatArray, first: int) -> FloatArray:
         """Return numbers that grow with time."""
-        gaps = column.isna().to_numpy()
-        if gaps.any():
+        missing = column.isna().to_numpy()
+        if missing.any():
             raise ValueError(
-                f"order has a gap in row {first + int(gaps.argmax())}: say when it was, or leave "
-                "the row out"
+                f"order is missing in row {first + int(missing.argmax())}: say when it was, or "
+                "leave the row out"
             )
         if column.dtype.kind in "iufb":
             return column.to_numpy(dtype=np.float64)
@@ -209,13 +209,15 @@ class Reader:
 
 
 def _hashed(column: pd.Series, first: int) -> Index:
-    """Return a number for each group, the same in every batch; a gap is a group of its own."""
-    gaps = column.isna().to_numpy()
+    """Return a number for each group, the same in all batches; a missing one is its own group."""
+    missing = column.isna().to_numpy()
     numbers = column.dtype.kind in "iufb"
     values = column.to_numpy(dtype=np.float64) if numbers else column.astype(str).to_numpy(object)
     out = pd.util.hash_array(values)
-    alone = pd.util.hash_array(np.array([f"gap {first + k}" for k in np.flatnonzero(gaps)], object))
-    out[gaps] = alone
+    alone = pd.util.hash_array(
+        np.array([f"missing {first + k}" for k in np.flatnonzero(missing)], object)
+    )
+    out[missing] = alone
     return out.view(np.int64).astype(np.intp)
 
 

@@ -38,7 +38,7 @@ class Column(TypedDict):
     name: str
     seen: str
     range: str
-    gaps: int
+    missing: int
     done: str
     sentence: str
 

@@ -260,4 +260,4 @@ def _extent(
         return extent(plan, raw, comma)
     except Exception as error:  # noqa: BLE001
         on_note(f"the range of column {plan.column!r} is not known: {one_line(error)}")
-        return {"range": "", "gaps": 0}
+        return {"range": "", "missing": 0}

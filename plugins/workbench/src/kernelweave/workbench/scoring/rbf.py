@@ -13,7 +13,7 @@ from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from sklearn.utils.metaestimators import available_if
 
-from .trees import MOST_CATEGORIES, target_encoder, with_gaps
+from .trees import MOST_CATEGORIES, target_encoder, with_missing
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -64,7 +64,7 @@ class TunedRBF:
     ) -> TunedRBF:
         """Tune, by folds of whole groups or of later rows where they are given, and learn."""
         self._encoder = ColumnEncoder(max_categories=MOST_CATEGORIES).fit(X, weight)
-        numbers, codes = with_gaps(self._encoder, X)
+        numbers, codes = with_missing(self._encoder, X)
         self._columns = _prepared(numbers.shape[1], codes, self.task, self.seed)
         Z = self._columns.fit_transform(np.hstack([numbers, codes]), y)
         weight = np.ones(len(y)) if weight is None else weight
@@ -143,7 +143,7 @@ class TunedRBF:
         return np.asarray(self._machine.decision_function(self._rows(X)))
 
     def _rows(self, X: Rows) -> FloatArray:
-        return np.asarray(self._columns.transform(np.hstack(with_gaps(self._encoder, X))))
+        return np.asarray(self._columns.transform(np.hstack(with_missing(self._encoder, X))))
 
 
 def _prepared(n_numbers: int, codes: FloatArray, task: str, seed: int) -> BaseEstimator:

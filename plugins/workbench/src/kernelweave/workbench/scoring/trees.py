@@ -49,7 +49,9 @@ class BoostedTrees:
         if self.task == "classification":
             # not every library takes text as labels
             self.classes_, y = np.unique(y, return_inverse=True)
-        counts = [len(each.levels) for each in self._encoder.dimensions_ if each.kind == "level"]
+        counts = [
+            len(each.categories) for each in self._encoder.dimensions_ if each.kind == "category"
+        ]
         limit = _MOST_BINS if self.kind == "boosting" else MOST_CATEGORIES
         self._many = np.array(counts, dtype=int) > limit
         self._by_target = target_encoder(self.task, self.seed)
@@ -76,7 +78,7 @@ class BoostedTrees:
         self, X: Rows, mean_of: Callable[[FloatArray], FloatArray]
     ) -> tuple[FloatArray | pd.DataFrame, list[int]]:
         """Return rows as the library takes them, and which columns hold categories."""
-        numbers, codes = with_gaps(self._encoder, X)
+        numbers, codes = with_missing(self._encoder, X)
         if self._many.any():
             numbers = np.hstack([numbers, mean_of(codes[:, self._many])])
             codes = codes[:, ~self._many]
@@ -88,8 +90,8 @@ class BoostedTrees:
             if self.kind == "catboost":
                 frame[j] = frame[j].fillna(-1).astype(int)
             else:
-                levels = self._encoder.dimensions_[j - len(self._encoder.dimensions_)].levels
-                frame[j] = pd.Categorical(frame[j], categories=np.arange(float(len(levels))))
+                known = self._encoder.dimensions_[j - len(self._encoder.dimensions_)].categories
+                frame[j] = pd.Categorical(frame[j], categories=np.arange(float(len(known))))
         frame.columns = pd.Index([f"x{j}" for j in frame.columns])
         return frame, words
 
@@ -108,22 +110,22 @@ def target_encoder(task: str, seed: int) -> BaseEstimator:
     return TargetEncoder(target_type=kind, **given)
 
 
-def with_gaps(
+def with_missing(
     encoder: ColumnEncoder, X: Rows
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return numbers with NaN for gaps, and codes of levels, a column each, NaN for unknown words.
+    """Return numbers with NaN for missing values, and codes of categories, NaN for new ones.
 
-    Numbers have no indicators beside them: a gap speaks for itself.
+    Numbers have no indicators: trees take a missing value as it is.
     """
     numeric, codes = encoder.transform(X)
     kinds = encoder.dimensions_[: numeric.shape[1]]
     numbers = numeric.copy()
-    for j, gap in enumerate(kinds):
-        if gap.kind == "gap":
-            own = [k for k, each in enumerate(kinds) if each.source == gap.source and k != j]
+    for j, each in enumerate(kinds):
+        if each.kind == "missing":
+            own = [k for k, other in enumerate(kinds) if other.source == each.source and k != j]
             numbers[np.ix_(np.flatnonzero(numeric[:, j] > 0), np.array(own))] = np.nan
-    kept = [j for j, each in enumerate(kinds) if each.kind != "gap"]
-    counts = np.array([len(each.levels) for each in encoder.dimensions_[numeric.shape[1] :]])
+    kept = [j for j, each in enumerate(kinds) if each.kind != "missing"]
+    counts = np.array([len(each.categories) for each in encoder.dimensions_[numeric.shape[1] :]])
     return numbers[:, kept], np.where(codes < counts, codes, np.nan)
 
 

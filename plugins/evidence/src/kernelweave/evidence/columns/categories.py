@@ -1,4 +1,4 @@
-"""Columns of words: which of them are levels of their own, and the codes of new ones."""
+"""Columns of categories: which are kept apart, which are merged, and the codes of new ones."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from kernelweave.tables.columns import Codes, Words
 from numpy.typing import NDArray
 
 RARE = "(rare)"
-GAP = "(missing)"
+MISSING = "(missing)"
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """The levels of one column.
+class Categories:
+    """The categories of one column.
 
-    - `labels`: words in alphabetical order, then the level of rare ones, then the one of gaps
-    - `frequencies` of shape (n_levels,): share of the training rows that has each
-    - `lookup`: code of each word of the training rows
-    - `gap`: code of a gap; ``n_levels`` where training had none
-    - `n_rare`: how many words share a level
-    - `recurring`: share of the rows with a word that another row has too, and a level of its own
+    - `labels`: texts in alphabetical order, then the merged rare ones, then missing values
+    - `frequencies` of shape (n_categories,): share of the training rows that has each
+    - `lookup`: code of each text of the training rows
+    - `missing`: code of a missing value; ``n_categories`` where training had none
+    - `n_rare`: how many texts are merged into the rare category
+    - `recurring`: share of the rows in a category of its own that another row has too
     """
 
     labels: tuple[str, ...]
     frequencies: FloatArray
     lookup: dict[str, int]
-    gap: int
+    missing: int
     n_rare: int
     recurring: float
 
     @property
     def rare(self) -> int:
-        """Code of rare words; ``n_levels`` where none share a level."""
-        n_levels = len(self.labels)
-        return n_levels - 1 - (self.gap < n_levels) if self.n_rare else n_levels
+        """Code of the rare ones; ``n_categories`` where none are merged."""
+        n_categories = len(self.labels)
+        return n_categories - 1 - (self.missing < n_categories) if self.n_rare else n_categories
 
     @classmethod
     def fit(
@@ -47,20 +47,20 @@ class Levels:
         max_categories: int,
         min_frequency: float,
         weight: FloatArray | None = None,
-    ) -> Levels:
-        """Learn the levels from training rows.
+    ) -> Categories:
+        """Learn the categories from training rows.
 
         - `words`: the column
-        - `max_categories`: words beyond the most frequent ones share a level
-        - `min_frequency`: how often a word must be seen, or in which share of the rows, to be no
-          rare one
+        - `max_categories`: texts beyond the most frequent ones are merged
+        - `min_frequency`: how often a text must occur, or in which share of the rows, not to be
+          merged
         - `weight` of shape (n_rows,): 2 counts a row twice
         """
         w = np.ones(len(words)) if weight is None else weight
         mass: FloatArray = np.bincount(
             words.codes + 1, weights=w, minlength=len(words.labels) + 1
         ).astype(np.float64)
-        of_gap, counts = mass[0], mass[1:]
+        n_missing, counts = mass[0], mass[1:]
         least = min_frequency * mass.sum() if isinstance(min_frequency, float) else min_frequency
         own, rare = _split(words.labels, counts, least, max_categories - 1)
         labels = [words.labels[i] for i in own]
@@ -69,18 +69,18 @@ class Levels:
         if rare:
             lookup |= {words.labels[i]: len(labels) for i in rare}
             labels, shares = [*labels, RARE], [*shares, counts[rare].sum()]
-        if of_gap > 0.0:
-            labels, shares = [*labels, GAP], [*shares, of_gap]
-        gap = len(labels) - (of_gap > 0.0)
+        if n_missing > 0.0:
+            labels, shares = [*labels, MISSING], [*shares, n_missing]
+        missing = len(labels) - (n_missing > 0.0)
         rows = np.bincount(words.codes + 1, minlength=len(words.labels) + 1)[1:]
         several = [counts[i] for i in own if max(rows[i], counts[i]) > 1.0]
         frequencies, recurring = np.array(shares) / mass.sum(), float(sum(several) / mass.sum())
-        return cls(tuple(labels), frequencies, lookup, int(gap), len(rare), recurring)
+        return cls(tuple(labels), frequencies, lookup, int(missing), len(rare), recurring)
 
     def transform(self, words: Words) -> Codes:
-        """Return the codes of rows; a word never seen is a rare one.
+        """Return the codes of rows; a new text is a rare one.
 
-        Its code is the number of levels where training had no rare words. Where training had
+        Its code is the number of categories where training had no rare ones. Where training had
         booleans, 1 and TRUE are True.
         """
         lookup, labels = self.lookup, words.labels
@@ -90,7 +90,7 @@ class Levels:
         if truths.keys() == {True, False}:
             labels = tuple(truths.get(_TRUTHS.get(each.casefold()), each) for each in labels)
         known = [lookup.get(label, self.rare) for label in labels]
-        return np.array([*known, self.gap], dtype=np.int64)[words.codes]
+        return np.array([*known, self.missing], dtype=np.int64)[words.codes]
 
 
 def partition(codes: NDArray[np.int64]) -> bytes:
@@ -104,11 +104,11 @@ def partition(codes: NDArray[np.int64]) -> bytes:
 def _split(
     labels: tuple[str, ...], counts: FloatArray, least: float, most: int
 ) -> tuple[list[int], list[int]]:
-    """Return the words with a level of their own in alphabetical order, and the rare ones."""
+    """Return the texts that are kept apart in alphabetical order, and the rare ones."""
     seen = [int(i) for i in np.flatnonzero(counts > 0.0)]
     ranked = sorted(seen, key=lambda i: (-counts[i], labels[i]))
     frequent = [i for i in ranked if counts[i] >= least]
-    # max_categories counts the shared level only where there is one
+    # max_categories counts the merged one only where there is one
     if len(frequent) < len(ranked) or len(frequent) > most + 1:
         frequent = frequent[:most]
     rare = sorted(set(ranked) - set(frequent))
