@@ -204,6 +204,8 @@ def test_ctrl_c_amid_a_long_solve(subject: Subject) -> None:
         thread, sent = pressed_after(1.5)
         try:
             model.fit(X, y)
+            # solved before the signal, which comes here then
+            thread.join()
         except SolveInterrupted:
             assert model.result_.status.name == "INTERRUPTED"
             assert np.isfinite(model.result_.upper_bound)
@@ -214,9 +216,7 @@ def test_ctrl_c_amid_a_long_solve(subject: Subject) -> None:
                 assert model.result_.status.name != "INTERRUPTED"
                 assert len(model.predict(X[:3])) == 3
         else:
-            # solved before the signal
-            with pytest.raises(KeyboardInterrupt):
-                thread.join()
+            pytest.fail("the signal did not come")
         # of this thread: neither other processes nor a solver that is left to end count
         work = time.thread_time() - sent[0]
     assert work <= 2.0
