@@ -74,7 +74,7 @@ def product_term():
 def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatch) -> None:
     expansion, rows = product_term
     dimensions = [Dimension(name, name, "number") for name in "ab"]
-    dimensions.append(Dimension("c", "c", "level", tuple("uvw"), np.array([0.4, 0.3, 0.3])))
+    dimensions.append(Dimension("c", "c", "category", tuple("uvw"), np.array([0.4, 0.3, 0.3])))
     finder = EffectFinder(expansion, rows, dimensions, lambda latent: latent[:, 0], 0)
     asked, mean = [], EffectFinder._mean
 

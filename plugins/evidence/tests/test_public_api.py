@@ -12,8 +12,11 @@ import numpy as np
 def test_dimensions_and_rows_have_public_names() -> None:
     from kernelweave.evidence import Dimension, Encoded
 
-    words = Dimension("colour", "colour", "level", ("blue", "red"), np.array([0.25, 0.75]))
-    assert dict(zip(words.categories, words.frequencies, strict=True)) == {"blue": 0.25, "red": 0.75}
+    words = Dimension("colour", "colour", "category", ("blue", "red"), np.array([0.25, 0.75]))
+    assert dict(zip(words.categories, words.frequencies, strict=True)) == {
+        "blue": 0.25,
+        "red": 0.75,
+    }
     numeric, codes = Encoded(np.ones((2, 1)), np.ones((2, 1), dtype=np.int64))
     assert numeric.shape == codes.shape
 

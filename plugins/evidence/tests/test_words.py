@@ -89,6 +89,13 @@ def test_what_holds_texts_and_what_the_user_says() -> None:
     assert encoder.transform(X.assign(note=None)).numeric.shape == (30, len(encoder.dimensions_))
 
 
+@pytest.mark.parametrize(("n", "few"), [(60, True), (400, False)])
+def test_few_texts_are_said_to_make_scores_too_good(n: int, few: bool) -> None:
+    encoder = ColumnEncoder().fit(notes(n)[0])
+    remark = next(plan.remark for plan in encoder.report_ if plan.column == "note")
+    assert ("validation score may be too high" in remark) == few
+
+
 def test_texts_that_are_all_one_or_repeat_another_column_are_left_out() -> None:
     X = notes(60)[0]
     X = X.assign(same="the machine was old", again=X["note"], gaps="the machine was old")

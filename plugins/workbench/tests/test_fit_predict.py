@@ -375,7 +375,11 @@ def test_options_that_make_no_sense(run: Callable, options: list[str], said: str
             [],
             "column 'y', line 5: the value is 1e+200, too large: give at most 1e+50",
         ),
-        ({"t": ""}, ["--order", "t"], "--order is missing in line 5 of column 't': say when it was"),
+        (
+            {"t": ""},
+            ["--order", "t"],
+            "--order is missing in line 5 of column 't': say when it was",
+        ),
         ({"t": "?x"}, ["--order", "t"], "must hold numbers or dates, got '?x' in line 5"),
         ({}, ["--groups", "g"], "--groups 'g' is 'one' in every row: at least two groups"),
         ({}, ["--groups", "g", "--drop", "g"], "--groups 'g' is 'one' in every row"),

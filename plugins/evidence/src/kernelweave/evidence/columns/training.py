@@ -29,6 +29,13 @@ _IDENTIFIER = (
     "looks like a row ID",
     Message("to use it, {as_number}", as_number="set its kind to 'number'"),
 )
+# With fewer texts for a component, new ones are further from those of training than these are from
+# each other. Folds share the components, so that their scores do not show it.
+_FEW_TEXTS = 10
+_FEW = (
+    "So few different texts that the validation score may be too high: compare it with that of a "
+    "fit without this column."
+)
 # a category that is not rare must cover this share of the rows, or the column only identifies them
 _RECURRING = 0.1
 _WORDS = (
@@ -193,6 +200,8 @@ class ColumnKinds:
                 else:
                     self.texts.append(TextColumn.fit(position, name, read))
                     remarks.add(name, self.texts[-1].remark)
+                    if len(read.labels) < _FEW_TEXTS * self.texts[-1].n_components:
+                        remarks.add(name, _FEW)
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
 

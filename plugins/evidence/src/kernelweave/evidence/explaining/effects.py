@@ -205,10 +205,10 @@ class EffectFinder:
                 continue
             numeric[:, j] = value
             if self.dimensions[j].kind == "number" and np.ndim(value) == 0:
-                numeric[:, self._gap_of(j)] = 0.0
+                numeric[:, self._indicators_of(j)] = 0.0
         return replace(self.rows, numeric=numeric, codes=codes)
 
-    def _gap_of(self, j: int) -> list[int]:
+    def _indicators_of(self, j: int) -> list[int]:
         source = self.dimensions[j].source
         return [
             i
