@@ -130,7 +130,7 @@ def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_random_walk_is_told_from_a_table_in_no_order(seed: int) -> None:
-    X, y = walk(seed)
+    X, y = walk(seed, 200)
     with pytest.warns(HeldOutWarning, match=r"that come later in the table.*order=np.arange"):
         model = EvidenceKernelRegressor(**QUICK).fit(X, y)
     assert model.held_out_score_ - model.held_out_.score["later in the file"] > 0.1
@@ -153,9 +153,9 @@ def test_there_is_no_alarm_where_nothing_depends_on_groups_or_order() -> None:
     lines = 0
     for seed in range(24):
         X, y = exchangeable(seed)
-        model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=20, warp=False)
+        model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=10, warp=False)
         if seed % 3 == 0:
-            y, model = y > 0, EvidenceKernelClassifier(precisions=(5.0,), max_iter=20)
+            y, model = y > 0, EvidenceKernelClassifier(precisions=(5.0,), max_iter=10)
         with warnings.catch_warnings():
             warnings.simplefilter("error", HeldOutWarning)
             model.fit(X, y)

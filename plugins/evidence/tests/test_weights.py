@@ -65,21 +65,21 @@ def test_nor_that_of_weights_of_kernels(model: Any, weighted: bool) -> None:
 
 def test_nor_that_of_many_rows() -> None:
     X, y, weight = table(2100)
-    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=500)
+    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=200)
     # a power of two rounds nothing: an error in the last bit of a weight grows to 5e-6 here
     check(model, X, y, weight, X[:50], factors=[2.0**-40])
 
 
 def test_nor_that_of_rows_in_batches() -> None:
     X, y, weight = table(2100)
-    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=500)
+    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=200)
     frame = X.assign(y=y, w=weight)
     plain = told(model.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
     frame["w"] *= 2.0**30  # a power of two, as above
     scaled = told(model.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
     for one, other in zip(plain, scaled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
-    classes = EvidenceKernelClassifier(precisions=(50.0,), max_iter=3, n_landmarks=500)
+    classes = EvidenceKernelClassifier(precisions=(50.0,), max_iter=3, n_landmarks=200)
     frame["y"] = np.where(frame["y"] > 14, "high", "low")
     scaled = told(classes.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
     frame["w"] *= 2.0**-30
