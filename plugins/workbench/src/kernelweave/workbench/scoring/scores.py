@@ -106,7 +106,7 @@ class Score(NamedTuple):
         return f"{self.value:z.{digits}f} ({spanned})"
 
     def _digits(self, digits: int) -> int:
-        if 10.0**-_MOST_DIGITS < self.error < 10.0**-digits:
+        if 0.0 < self.error < 10.0**-digits:
             return min(_MOST_DIGITS, math.ceil(-math.log10(self.error)))
         return digits
 
