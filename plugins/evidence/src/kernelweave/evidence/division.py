@@ -192,7 +192,7 @@ def _moments(values: Labels, name: str) -> FloatArray:
     read = np.full(len(raw), np.nan)
     if isinstance(found, DateParts):
         read = found.transform(raw)[:, -1]
-    elif found is not None:
+    elif found is not None and isinstance(raw, Words):
         read = found.values_of(raw)
     if (odd := np.isnan(read)).any():
         said = "{order} must hold numbers or dates, got {cell!r} in {place}"

@@ -260,7 +260,8 @@ class LowRankStack(Stack):
                 f"shape {self._factors.shape}"
             )
         self._diagonals = np.empty((len(self), self.n_samples))
-        for rows in row_blocks(*self._factors.shape, _FOR_BLAS):
+        n_rows, n_columns = self._factors.shape
+        for rows in row_blocks(n_rows, n_columns, _FOR_BLAS):
             self._diagonals[:, rows] = self._squares(self._factors[rows], self._all).T
 
     def __len__(self) -> int:
@@ -328,7 +329,7 @@ class LowRankStack(Stack):
         """Return the columns of some kernels, one after the other."""
         sizes = np.diff(self._ends)[kernels]
         shifts = self._ends[:-1][kernels] - (np.cumsum(sizes) - sizes)
-        return np.arange(sizes.sum()) + np.repeat(shifts, sizes)
+        return np.asarray(np.arange(sizes.sum()) + np.repeat(shifts, sizes), dtype=np.intp)
 
     def _squares(self, values: FloatArray, kernels: Index) -> FloatArray:
         """Return sums of squares over the columns of each kernel, (b, k), of values (b, r)."""

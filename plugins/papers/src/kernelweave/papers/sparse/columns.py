@@ -203,9 +203,11 @@ def _sheet(results: Results, sizes: tuple[tuple[int, int], ...]) -> Sheet:
                 start: list[Value] = [design, n_rows, n_columns, name]
                 reason = _reason_not_run(name, n_columns)
                 rows.append([*start, *([reason, *["not run"] * 4] if reason else _figures(found))])
-    columns = ("design", "rows", "columns", "method", "found, of 3", "kept")
-    columns += ("score (%)", "proved", "CPU seconds, median")
-    return Sheet("The best three columns", columns, rows, _NOTES)
+    heads = (
+        *("design", "rows", "columns", "method", "found, of 3", "kept"),
+        *("score (%)", "proved", "CPU seconds, median"),
+    )
+    return Sheet("The best three columns", heads, rows, _NOTES)
 
 
 def _figures(found: list[Any]) -> list[Value]:
