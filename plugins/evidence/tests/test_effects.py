@@ -91,7 +91,7 @@ def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatc
 def test_a_curve_is_the_partial_dependence_of_the_model(table, model, display) -> None:
     X, _ = table
     number, words = display.effects
-    assert not number.is_level
+    assert not number.is_category
     assert list(words.grid) == ["north", "south", "west"]
     for effect in display.effects:
         expected = [model.predict(X.assign(**{effect.column: g})).mean() for g in effect.grid]

@@ -63,7 +63,8 @@ def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, s
 def known(task: str, score: float, ahead: float, **more: Any) -> str:
     """Return the closing sentences of an evidence model with a score ± 0.01 on rows held out."""
     found = {
-        "algorithm": "evidence", "task": task, "comparison": {}, "status": "stationary",
+        "algorithm": "evidence", "task": task, "comparison": {"ours": "", "rows": []},
+        "status": "stationary",
         "measure": {"regression": "R²", "classification": "accuracy"}[task],
         "held_out": {
             "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01, "n_parts": 200,
@@ -114,11 +115,15 @@ def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> 
 
 def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:
     """A paired difference from the dummy's row of 0.038 ± 0.014 is better, whatever else says."""
-    row = {"name": "baseline", "behind": 0.038, "behind_error": 0.014, "n_parts": 200}
+    behind = {"behind": 0.038, "behind_error": 0.014, "n_parts": 200}
+    row = {"name": "baseline", "score": 0.66, **behind}
     compared = {"comparison": {"rows": [row]}}
     assert "no better" not in known("classification", 0.7, 0.0, **compared)
     row["behind"] = 0.02
-    assert "no better" in known("classification", 0.7, 0.1, **compared)
+    # beside the score that is in the table
+    assert "no better than the most frequent class (0.660)" in known(
+        "classification", 0.7, 0.1, **compared
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk"])
