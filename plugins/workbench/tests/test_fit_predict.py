@@ -653,10 +653,10 @@ def test_blocks_of_time_are_not_called_groups() -> None:
         for name, n in names.items()
     ]
     told = other_rows({"held_out": None, "new_rows": rows})
-    assert [text.partition(" rows")[2] for text in told.values()] == [
-        "",
-        " of 12 groups",
-        " of 6 blocks of time",
+    assert list(told.values()) == [
+        "0.500 ± 0.100, on 60 rows",
+        "at most 0.500 ± 0.100, on 60 rows of 12 groups",
+        "at most 0.500 ± 0.100, on 60 rows of 6 blocks of time",
     ]
 
 

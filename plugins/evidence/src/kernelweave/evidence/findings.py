@@ -287,8 +287,8 @@ def _doubt_new_rows(task: Task, lines: Sequence[Expectation]) -> list[Warning]:
     what = f"{'an' if task.scoring is None else 'a'} {score_name(task)}"
     more = f"; {{held_out_}} has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
     finding = (
-        f"expect {what} of {worst.score:.2f} on {worst.kind.said}, not the {first.score:.2f} of "
-        f"{first.kind.said}"
+        f"expect {what} of at most {worst.score:.2f} on {worst.kind.said}, not the "
+        f"{first.score:.2f} of {first.kind.said}"
     )
     remedy = Message(
         "fit with {how}, so that they are held out and learned for" + more, how=worst.kind.argument

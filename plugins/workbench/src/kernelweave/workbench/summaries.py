@@ -241,7 +241,9 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
         parts = "blocks of time" if row["name"].startswith("later") else "groups"
         of = f" of {row['n_groups']} {parts}" if row["n_groups"] < row["n_rows"] else ""
         scored = Score(row["score"], row["error"]).formatted(3)
-        lines[row["name"]] = f"{scored}, on {row['n_rows']} rows{of}"
+        # of groups and times that the fit was not told of, whose rows the kernel was learned from
+        most = "at most " if lines and row["name"] != "rows like these" else ""
+        lines[row["name"]] = f"{most}{scored}, on {row['n_rows']} rows{of}"
     return lines if len(lines) > 1 else {}
 
 
