@@ -68,7 +68,7 @@ def with_data(chosen: Sequence[Chosen], folder: Path | None) -> list[Chosen]:
         lost = [cell for cell in each.plan.cells if cell.missing_files()]
         if lost:
             missing = where_from(files_missing([each]), folder)
-            plan = Plan(there, partial(_with_gaps, each.plan.present, _names(there), _names(lost)))
+            plan = Plan(there, partial(_lacking, each.plan.present, _names(there), _names(lost)))
             each = replace(each, plan=plan, missing=missing, n_missing=len(lost))
         found.append(each)
     if found and all(each.missing and not each.plan.cells for each in found):
@@ -87,7 +87,7 @@ def _names(cells: Sequence[Cell]) -> set[str]:
     return {name for cell in cells for name in cell.key.split("/")}
 
 
-def _with_gaps(
+def _lacking(
     present: Callable[[Results], Sequence[Sheet | Drawing]],
     there: Set[str],
     lost: Set[str],
