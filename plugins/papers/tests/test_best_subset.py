@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
-from kernelweave.papers.sparse.columns import DESIGNS, METHODS, made, measure, price
+from kernelweave.papers.sparse.best_subset import DESIGNS, METHODS, made, measure, price
 
 
 @pytest.mark.parametrize("design", DESIGNS)

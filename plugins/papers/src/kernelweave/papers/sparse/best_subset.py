@@ -27,7 +27,14 @@ _MOST_COLUMNS = 2000
 DESIGNS = {"equicorrelated": 0.5, "Toeplitz": 0.9}
 _SIZES = ((300, 100), (300, 1000), (1000, 1000), (300, 10_000))
 _NOTES = notes(
-    "sparse.columns", k0=_K0, C=_C, lam=_LAM, ridge=_RIDGE, epsilon=_EPSILON, limit=_LIMIT, tol=_TOL
+    "sparse.best_subset",
+    k0=_K0,
+    C=_C,
+    lam=_LAM,
+    ridge=_RIDGE,
+    epsilon=_EPSILON,
+    limit=_LIMIT,
+    tol=_TOL,
 )
 
 
