@@ -24,7 +24,6 @@ THIRD_PARTY = (
     "pyarrow",
     "cvxpy",
     "clarabel",
-    "libsvm-official",
     "mosek",
 )
 
