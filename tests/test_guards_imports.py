@@ -43,7 +43,7 @@ ALLOWED = {
         *("baselines", "ridge-mkl", "granger", "evidence", "tables", "workbench"),
     },
 }
-HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "skops")
+HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "libsvm", "skops")
 # import name -> distribution, where no installed distribution says so
 UNINSTALLED = {
     "mosek": "mosek",

@@ -1,14 +1,16 @@
-"""SMO and the interior point, the choice between them, and LIBSVM as scikit-learn has it."""
+"""LIBSVM, the interior point, and the choice between them."""
 
 from __future__ import annotations
 
+import builtins
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from kernelweave.kernels_core import NotPSDError, SolveStatus
 from kernelweave.kernels_core.config import config_context
-from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning, MemoryBudgetError
 from kernelweave.qp_smo import (
     SVC,
     SquaredHingeSVC,
@@ -16,38 +18,84 @@ from kernelweave.qp_smo import (
     solve_svc,
     solve_svr,
 )
-from sklearn.svm import SVC as SklearnSVC
-from sklearn.svm import SVR as SklearnSVR
 from svm_problems import rbf, real_targets, two_classes
 
 
-def test_svc_agrees_with_libsvm_for_weights_and_both_signs():
+def test_libsvm_svc_agrees_for_both_first_labels():
     X, y = two_classes(n=80)
     K = rbf(X, 0.5)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=80)
     for labels in (y, -y):
-        ours = solve_svc(K, labels, C=3.0, sample_weight=weight, tol=1e-5)
-        machine = SklearnSVC(C=3.0, kernel="precomputed", tol=1e-6)
-        theirs = _dual_of(machine.fit(K, labels, sample_weight=weight))
-        value = np.abs(theirs).sum() - 0.5 * theirs @ K @ theirs
-        assert value == pytest.approx(ours.objective, rel=1e-8)
-        np.testing.assert_allclose(theirs, ours.dual_coef, atol=1e-3)
+        ours = solve_svc(K, labels, C=3.0, tol=1e-5)
+        theirs = solve_svc(K, labels, C=3.0, tol=1e-5, backend="libsvm")
+        assert theirs.backend == "libsvm"
+        assert theirs.kkt_violation <= 1.01e-5
+        assert theirs.objective == pytest.approx(ours.objective, rel=1e-8)
+        np.testing.assert_allclose(theirs.dual_coef, ours.dual_coef, atol=1e-3)
+        assert theirs.lower_bound <= ours.upper_bound
+
+
+def test_libsvm_takes_weights_of_classes_only():
+    X, y = two_classes(n=60)
+    K = rbf(X, 0.5)
+    weight = np.where(y > 0, 2.0, 0.5)
+    ours = solve_svc(K, y, C=1.0, sample_weight=weight, tol=1e-5)
+    theirs = solve_svc(K, y, C=1.0, sample_weight=weight, tol=1e-5, backend="libsvm")
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-8)
+    weight[3] = 7.0
+    with pytest.raises(ValueError, match="equal inside each class"):
+        solve_svc(K, y, C=1.0, sample_weight=weight, backend="libsvm")
+    with pytest.raises(ValueError, match="equal inside each class"):
+        solve_svr(K, y, C=1.0, epsilon=0.1, sample_weight=weight, backend="libsvm")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_svr_agrees_with_libsvm(epsilon):
+def test_libsvm_svr_agrees(epsilon):
     X, y = real_targets(n=70)
     K = rbf(X, 0.5)
     ours = solve_svr(K, y, C=2.0, epsilon=epsilon, tol=1e-5)
-    theirs = _dual_of(SklearnSVR(C=2.0, epsilon=epsilon, kernel="precomputed", tol=1e-6).fit(K, y))
-    value = y @ theirs - epsilon * np.abs(theirs).sum() - 0.5 * theirs @ K @ theirs
-    assert value == pytest.approx(ours.objective, rel=1e-8)
+    theirs = solve_svr(K, y, C=2.0, epsilon=epsilon, tol=1e-5, backend="libsvm")
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-8)
 
 
-def _dual_of(machine):
-    u = np.zeros(machine.shape_fit_[0])
-    u[machine.support_] = machine.dual_coef_[0]
-    return u
+def test_libsvm_is_not_believed():
+    X, y = two_classes(n=60)
+    K = 1e4 * rbf(X, 0.5)
+    with pytest.warns(match="stalled"):
+        solution = solve_svc(K, y, C=1.0, tol=1e-9, backend="libsvm")
+    assert solution.status is SolveStatus.STALLED
+    assert solution.kkt_violation > 1e-9
+
+
+def test_libsvm_says_that_it_ignores_a_start():
+    X, y = two_classes(n=40)
+    with pytest.warns(KernelWeaveWarning, match="alpha0 is ignored"):
+        solve_svc(rbf(X, 0.5), y, C=1.0, alpha0=np.zeros(40), backend="libsvm")
+
+
+def test_libsvm_asks_for_its_memory_first():
+    X, y = two_classes(n=60)
+    with (
+        config_context(memory_limit=16 * 60 * 60 - 1),
+        pytest.raises(MemoryBudgetError, match="16 bytes an entry"),
+    ):
+        solve_svc(rbf(X, 0.5), y, C=1.0, backend="libsvm")
+
+
+def test_a_missing_libsvm_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.split(".")[0] == "libsvm":
+            raise ImportError("No module named 'libsvm'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [m for m in sys.modules if m.split(".")[0] == "libsvm"]:
+        monkeypatch.delitem(sys.modules, name)
+    X, y = two_classes(n=20)
+    with pytest.raises(ImportError, match=r"pip install kernelweave-qp-smo\[libsvm\]"):
+        solve_svc(rbf(X, 0.5), y, C=1.0, backend="libsvm")
+    assert solve_svc(rbf(X, 0.5), y, C=1.0).status is SolveStatus.CONVERGED
 
 
 def test_interior_point_asks_for_its_memory_first():

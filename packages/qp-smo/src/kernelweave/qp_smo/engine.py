@@ -14,6 +14,7 @@ from kernelweave.kernels_core.formula.learner import SolveStatus
 from . import point as passes
 from .bounds import FeasiblePoint, make_feasible
 from .interior_point import interior_point, required_bytes
+from .libsvm_backend import libsvm
 from .point import starting_point
 from .problem import BoxProblem, Budget
 from .smo import newton_steps, smo
@@ -27,6 +28,8 @@ _MAX_INTERIOR = 4000
 # Steps of SMO after an interior point, in units of n: its point is near, so a run that needs more
 # is not converging.
 _POLISH_STEPS = 40
+# LIBSVM's carried gradient is not ours from scratch.
+_LIBSVM_SLACK = 1.01
 # Free variables up to which Newton steps are taken: a factor costs the cube of them. More: one step
 # may cost more than the pairs it replaces; fewer: pairs crawl where a step would end it.
 _MAX_FREE = 400
@@ -44,7 +47,7 @@ _FIRST_TOL = 1e-3
 # Multiply-adds of the Newton steps between two phases: as much as the 6n² of the first phase, and
 # for many samples no longer than a fraction of a second, since no deadline is heeded meanwhile.
 _MOST_WORK = 5e7
-Backend = Literal["auto", "smo", "interior-point"]
+Backend = Literal["auto", "smo", "interior-point", "libsvm"]
 
 
 @dataclass
@@ -169,6 +172,16 @@ def solve_by_interior_point(problem: BoxProblem, budget: Budget) -> Outcome:
     return finish
 
 
+def solve_by_libsvm(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
+    """Run LIBSVM and check its answer with our own gradient; nothing is polished."""
+    u = starting_point(libsvm(problem, start, budget), problem.lower, problem.upper)
+    feasible = make_feasible(problem, u)
+    close = feasible.violation <= _LIBSVM_SLACK * budget.tol
+    status = SolveStatus.CONVERGED if close else SolveStatus.STALLED
+    report = f"libsvm: violation {feasible.violation:.2g}, {status.value}"
+    return Outcome(feasible, status, 0, feasible.values.n_rows, "libsvm", (report,))
+
+
 def _smo_budget(n_samples: int) -> int:
     """Return the SMO steps that cost about as much as the interior point."""
     return int(0.3 * n_samples**2 + 50 * n_samples + 20_000)
@@ -215,4 +228,6 @@ def solve_box(
             return solve_by_smo(problem, start, budget)
         if backend == "interior-point":
             return solve_by_interior_point(problem, budget)
+        if backend == "libsvm":
+            return solve_by_libsvm(problem, start, budget)
         return _solve_auto(problem, start, budget)

@@ -97,7 +97,7 @@ class BoxLearner(ABC):
         tol : float
         max_time : float, optional
             Seconds for all tasks together.
-        backend : {"auto", "smo", "interior-point"}
+        backend : {"auto", "smo", "interior-point", "libsvm"}
         check : bool
             Whether to check that K is finite and symmetric.
         max_iter : int

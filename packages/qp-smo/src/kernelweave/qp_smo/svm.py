@@ -155,7 +155,7 @@ def solve_svc(
     max_iter : int
     max_time : float, optional
         Seconds; the deadline of the running solve (`kernelweave.kernels_core.clock`) holds too.
-    backend : {"auto", "smo", "interior-point"}
+    backend : {"auto", "smo", "interior-point", "libsvm"}
         ``auto``: SMO, and the interior point where SMO is slow.
     check : bool
         Whether to check that K is finite and symmetric and that no two of its rows show a

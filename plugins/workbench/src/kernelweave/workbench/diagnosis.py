@@ -24,6 +24,7 @@ THIRD_PARTY = (
     "pyarrow",
     "cvxpy",
     "clarabel",
+    "libsvm-official",
     "mosek",
 )
 
