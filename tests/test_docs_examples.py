@@ -37,6 +37,7 @@ READMES = [
     ROOT / "README.md",
     *sorted(member.folder / "README.md" for member in members().values()),
 ]
+TESTS = sorted((ROOT / "tests").glob("test_*.py"))
 GALLERY = sorted((DOCS / "gallery").glob("plot_*.py"))
 # what a reader types that a test must not: it installs, or drives the tests themselves
 NOT_RUN = re.compile(r"^(python3 -m venv|\.venv/bin/|pip install|nox|kernelweave demo)")
@@ -168,6 +169,17 @@ def test_the_template_is_included_literally() -> None:
         template / "pyproject.toml",
     ]
     assert all(target.is_file() for target in targets)
+
+
+def test_what_the_page_on_the_build_names_is_in_the_sources() -> None:
+    page = (DOCS / "extend" / "built.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"\b_?[a-z]+(?:_[a-z]+)+\b|\b(?:[A-Z][a-z]+){2,}\b", page))
+    files = [*(each for member in members().values() for each in member.files()), *TESTS]
+    words = {each.stem for each in files}
+    for each in files:
+        words.update(re.findall(r"\w+", each.read_text(encoding="utf-8")))
+    assert len(names) > 30
+    assert not names - words
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ _LOWER = {
 _UPPER = "the primal value of the learner at the sparse weights"
 _ABSENT = "(kernelweave-relaxations, which is not installed, finds and proves the optimum)"
 _NO_PROOF = "none: an indefinite kernel is among the candidates (psd='keep')"
-_SEVERAL = 'Of several, or those that ``"cv"`` means, cross-validation chooses.'
+_SEVERAL = 'Cross-validation chooses from a list, or from a default list with ``"cv"``.'
 _KIND = 'float, list of float or "cv"'
 _SCALE = Rule("None, True or False", lambda value: value is None or value is True or value is False)
 
@@ -96,35 +96,35 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
         f"Penalty of the loss. {_SEVERAL}", kind=_KIND, default=1.0, rule=one_or_several(POSITIVE)
     )
     lam: OneOrSeveral = parameter(
-        f"λ, of the ridge on the weights. {_SEVERAL}",
+        f"λ, the ridge penalty on the weights. {_SEVERAL}",
         kind=_KIND,
         default=1.0,
         rule=one_or_several(STRENGTH),
     )
     k0: OneOrSeveral = parameter(
-        f"Kernels at most; with ``n_views``, of each view. {_SEVERAL}",
+        f"Maximum number of kernels; with ``n_views``, of each view. {_SEVERAL}",
         kind='int, list of int or "cv"',
         default=3,
         rule=one_or_several(COUNT),
     )
     n_views: Any = parameter(
-        "Views at most, those of a `KernelDictionary` with ``columns``; None limits kernels alone. "
+        "Maximum number of views of a `KernelDictionary` with ``columns``; None for no limit. "
         f"Needs kernelweave-relaxations. {_SEVERAL}",
         kind='int, list of int, "cv" or None',
         default=None,
         rule=one_or_several(COUNT),
     )
     choice: str = parameter(
-        "Which setting is selected: the one with the best mean score, or the fewest views, and "
-        "then kernels, whose best setting is within one standard error of it.",
+        "Which setting is selected: the one with the best mean score, or, of those within one "
+        "standard error of it, the one with the fewest views and then the fewest kernels.",
         default="one-standard-error",
         rule=one_of(*CHOICES),
     )
     algorithm: str | Settings | None = parameter(
         "Algorithm 1 of the paper, or the certified global optimum, which needs "
-        "kernelweave-relaxations. None: the optimum where that is installed, else Algorithm 1. "
-        "Settings, `BestResponse` or `kernelweave.relaxations.BranchAndBound`, count as they are; "
-        "the parameters of Algorithm 1 here are then not read.",
+        "kernelweave-relaxations. None: the optimum if that is installed, else Algorithm 1. "
+        "Settings, `BestResponse` or `kernelweave.relaxations.BranchAndBound`, replace ``init``, "
+        "``n_init``, ``warm``, ``patience`` and ``cap``.",
         kind='{"smkl-best-response", "smkl-global"} or Settings',
         default=None,
     )
@@ -133,7 +133,7 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
     warm: str = parameter_of(BestResponse, "warm")
     normalize: Normalize | None = None
     scale: bool | None = parameter(
-        "Whether to standardise the features first; None does so where ``kernels`` is None.",
+        "Whether to standardise the features first; None does so if ``kernels`` is None.",
         default=None,
         rule=_SCALE,
     )

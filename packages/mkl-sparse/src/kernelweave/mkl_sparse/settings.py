@@ -49,12 +49,12 @@ class BestResponse(Settings):
     )
     run_limit: int = parameter("Maximum number of iterations of one run.", default=50, rule=COUNT)
     cap: float | None = parameter(
-        "Of `project_sparse_simplex`; 1e6 reproduces the program behind the published tables.",
+        "As in `project_sparse_simplex`; 1e6 reproduces the authors' program.",
         default=None,
         rule=POSITIVE,
     )
     warm: str = parameter(
-        "Whether relaxed weights are cut to their k₀ largest or make the first duals as they are.",
+        "Whether a run starts at the k₀ largest of the relaxed weights (sparse) or at all of them.",
         default="sparse",
         rule=one_of("sparse", "dense"),
     )

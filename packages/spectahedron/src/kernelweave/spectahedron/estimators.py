@@ -119,10 +119,10 @@ class PositiveMatrixKernel(KernelEstimator):
         "Maximum degree in z; the authors' program uses 0.", default=None, rule=_DEGREE
     )
     order: int | str | Sequence[Sequence[int]] = parameter(
-        "How many columns the indicators of a tessellated kernel compare at once, averaged over "
-        "all groups of so many, or over the groups listed, such as ``[(0,), (1, 2)]``. "
-        f'``"auto"`` compares all columns up to {_MOST_COLUMNS} of them, and '
-        f"{_ORDER} at a time above, where nearly all rows would look alike otherwise.",
+        "How many columns a tessellated kernel compares at once: it is the mean over all groups "
+        "of so many columns, or over the groups listed, such as ``[(0,), (1, 2)]``. "
+        f'``"auto"`` compares all columns if there are at most {_MOST_COLUMNS}, else '
+        f"{_ORDER} at a time, because nearly all rows would look alike otherwise.",
         kind='int, "auto" or list of groups of columns',
         default="auto",
         rule=_COLUMNS,

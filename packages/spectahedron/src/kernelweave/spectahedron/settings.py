@@ -22,16 +22,16 @@ from kernelweave.kernels_core.settings import Settings
 
 from .gram_memory import GRAM
 
-# Columns that a neighbour's P may start with, and the least eigenvalue of one beside the largest:
-# each column costs in every step, and one that is missed is found again as the top eigenvector of
-# D.
+# A factor that starts at another solution keeps at most so many eigenvectors of its P, those with
+# at least this share of the largest eigenvalue. Each column costs time in every step, and one that
+# is left out is found again: it is the top eigenvector of the moment matrix D.
 _MOST_COLUMNS = 8
 _LEAST_SHARE = 1e-5
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where to begin instead of at the balanced direction.
+    """Where a search starts, instead of at its default P.
 
     Parameters
     ----------
@@ -45,7 +45,10 @@ class Start:
     dual_coef: Matrix
 
     def factor(self, min_eig: float) -> Matrix:
-        """Return U of norm one with U Uᵀ near P − ηI, of at most eight columns."""
+        """Return U of norm one, at most eight columns, with U Uᵀ near P − ηI, scaled.
+
+        `min_eig`: η.
+        """
         values, vectors = np.linalg.eigh(self.P)
         values = np.maximum(values - min_eig, 0.0)
         kept = values > _LEAST_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
@@ -83,8 +86,8 @@ class LowRank(Settings):
     algorithm: ClassVar[str] = "tkl-low-rank"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
     rank: int = parameter(
-        "Columns of the first factor, 2 at least: a single column can stop at a point that is not "
-        "optimal.",
+        "Number of columns of the first factor, at least 2: with one, the search can stop at a "
+        "point that is not optimal.",
         default=5,
         rule=integer(2),
     )
@@ -99,21 +102,21 @@ class LowRank(Settings):
         rule=FLAG,
     )
     coarse: bool = parameter(
-        "Whether 1000 samples or more begin at the kernel of a problem over a fifth of them, 500 "
-        "at least, solved roughly, instead of at the balanced direction.",
+        "Whether to start at the kernel of a rough solution for a fifth of the samples, at least "
+        "500; only with 1000 samples or more.",
         default=True,
         rule=FLAG,
     )
     gram: str = parameter(
-        "Whether Gram matrices are stored; without, the learner is solved in blocks of samples "
-        "whose part of the Gram matrix is as large as the memory limit allows, and everything else "
-        "comes from products that store nothing: both bounds stay those of the problem itself. "
-        '"auto" stores them where they fit, else it warns and uses blocks.',
+        'Whether Gram matrices are stored. "blocks" solves the learner in blocks of samples whose '
+        "part of the Gram matrix fits into the memory limit, and computes all other entries where "
+        "they are needed; both bounds are still those of the whole problem. "
+        '"auto" stores the matrices if they fit, else it warns and uses blocks.',
         default="auto",
         rule=GRAM,
     )
     start: Start | None = parameter(
-        "P and α of the solution of a similar problem, to start there.",
+        "P and α of the solution of a similar problem, where the search starts.",
         kind="Start",
         default=None,
         rule=_START,
@@ -121,7 +124,7 @@ class LowRank(Settings):
 
 
 class InteriorPoint(Settings):
-    """Settings of ``tkl-interior-point``, robust where factors and Frank-Wolfe crawl."""
+    """Settings of ``tkl-interior-point``, for problems on which the other methods are slow."""
 
     algorithm: ClassVar[str] = "tkl-interior-point"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
@@ -177,7 +180,7 @@ class Spectahedron(Value):
 
     name: ClassVar[str] = "spectahedron"
     min_eig: float = parameter(
-        "η, keeps P ⪰ η I, so that a positive value keeps the learned kernel universal.",
+        "Smallest eigenvalue η of P; if positive, the learned kernel is universal.",
         default=0.0,
         rule=number(least=0.0, below=1.0),
     )

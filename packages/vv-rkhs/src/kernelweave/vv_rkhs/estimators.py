@@ -36,7 +36,7 @@ _CONTAINERS = ADAPTERS_MANAGER.adapters
 
 
 class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKernelEstimator):  # type: ignore[misc]
-    """Regressor for several outputs that chooses its kernel, and may learn how they go together.
+    """Regressor for several outputs that chooses its kernel and can learn how outputs are related.
 
     min over f, η, L of (1/l) Σ ‖f(xᵢ) − yᵢ‖² + λ Σ ‖fⱼ‖²/ηⱼ + λω(η), f = Σ fⱼ, fⱼ in the space of
     the matrix-valued kernel kⱼ L, L ⪰ 0, tr L ≤ τ. With one kernel and L = I it is
@@ -46,9 +46,9 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
     per cell; l is their sum, per cell over the number of outputs. At a given λ an output of larger
     numbers weighs more, in the squared error and in tr L; ``lam="loo"`` brings all to one scale.
 
-    By default λ and the rule for the weights η are those of the least error at left-out samples,
-    and L = (τ/n) I: at a fixed λ the objective always prefers the narrowest of several widths, and
-    learning L pays little (see the guide). Such problems are convex, and every fit has a proof.
+    By default λ and the rule for the weights η are chosen by the leave-one-out error, because at a
+    fixed λ the objective always prefers the narrowest of several widths, and L = (τ/n) I, because
+    learning L hardly improves predictions. Such problems are convex, and every fit has a proof.
 
     Examples
     --------

@@ -119,11 +119,11 @@ class SeparableKernelEstimator(SolvingEstimator):
         'Group of each kernel, for ``penalty="group"``.', kind="sequence of int", default=None
     )
     lam: float | str = parameter(
-        'λ, or ``"loo"``: λ and the rule for the weights, one kernel alone, even weights or '
-        "learned ones, of the least error at left-out samples, which is a closed form. Outputs "
-        "are centred and brought to unit variance first, so that each counts alike; bounds are in "
-        "those units. Above 2000 samples as many are drawn for it. With ``groups`` in the fit "
-        'whole groups are left out; ``"cv"`` is the same by the folds of ``cv``.',
+        'λ. ``"loo"`` chooses λ and the rule for the weights (one kernel alone, equal weights or '
+        "learned ones) by the leave-one-out error, for which there is a closed form. Outputs are "
+        "centred and scaled to unit variance first, so that all count the same; bounds are in "
+        "those units. With more than 2000 samples, 2000 are drawn for it. If `fit` gets "
+        '``groups``, whole groups are left out. ``"cv"`` does the same by the folds of ``cv``.',
         kind='float, "loo" or "cv"',
         default=1e-3,
         rule=_LAM,

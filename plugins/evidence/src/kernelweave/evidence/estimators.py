@@ -155,18 +155,18 @@ class PredictiveDistribution:
 
 
 class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[misc]
-    """Regression with a kernel chosen by the evidence: nothing to tune, nothing to scale.
+    """Regression of tables with a kernel learned by the evidence; needs no tuning and no scaling.
 
-    It learns one scale a column and the weights of five kernels by the marginal likelihood, along
-    a path of prior strengths λ; held-out rows say how the path is combined. The predictor is the
-    posterior mean of a Gaussian process with that kernel.
+    The evidence, or marginal likelihood, determines a length scale for each column and the weights
+    of five kernels, once for each strength λ of a prior. Cross-validation combines the models of
+    this path. Predictions are the posterior mean of a Gaussian process with the combined kernel.
 
     Notes
     -----
-    The scales are stationary points of the evidence, not proved to be its maximum. Rows that are
-    equal are merged, so that a weight of 2 is the row twice. Where the columns allow at most half
-    as many combinations as there are rows, they are not: folds then divide equal rows, because new
-    ones will be equal to them too.
+    The scales are stationary points of the evidence, not proved to be its maximum. Equal rows are
+    merged, so that a weight of 2 is the same as the row given twice. They are not merged if the
+    columns allow at most half as many combinations of values as there are rows: new rows will then
+    equal rows of the table, so folds may divide equal rows.
 
     Examples
     --------
@@ -305,12 +305,12 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
 
 
 class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel):  # type: ignore[misc]
-    """Classification with a kernel chosen by the evidence: nothing to tune, nothing to scale.
+    """Classification of tables with a kernel learned by the evidence; needs no tuning or scaling.
 
-    It learns one scale a column and the weights of five kernels by the marginal likelihood of ±1
-    targets, along a path of prior strengths λ; held-out rows say how the path is combined, and
-    calibrate the probabilities. Classes share the kernel. The last step averages least squares and
-    logistic regression of all classes at once on that kernel, both calibrated.
+    The evidence, or marginal likelihood, of targets ±1 determines a length scale for each column
+    and the weights of five kernels, once for each strength λ of a prior. Cross-validation combines
+    the models of this path and calibrates the probabilities. All classes share the kernel.
+    Predictions average least squares and logistic regression on that kernel, both calibrated.
 
     Examples
     --------

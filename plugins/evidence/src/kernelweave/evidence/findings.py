@@ -285,12 +285,13 @@ def _doubt_new_rows(task: Task, lines: Sequence[Expectation]) -> list[Warning]:
         return []
     worst = min(doubted, key=lambda line: line.score)
     what = f"{'an' if task.scoring is None else 'a'} {score_name(task)}"
-    more = f"; {{held_out_}} has {len(doubted) - 1} more of such" if len(doubted) > 1 else ""
+    more = f" ({{held_out_}} has {len(doubted) - 1} more such kinds)" if len(doubted) > 1 else ""
     finding = (
-        f"expect {what} of at most {worst.score:.2f} on {worst.kind.said}, not the "
-        f"{first.score:.2f} of {first.kind.said}"
+        f"expect {what} of at most {worst.score:.2f} on {worst.kind.said}, not "
+        f"{first.score:.2f} as on {first.kind.said}"
     )
     remedy = Message(
-        "fit with {how}, so that they are held out and learned for" + more, how=worst.kind.argument
+        "fit with {how}: the score and the intervals are then for them" + more,
+        how=worst.kind.argument,
     )
     return [HeldOutWarning(finding, remedy)]

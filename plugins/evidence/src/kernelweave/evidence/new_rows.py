@@ -61,7 +61,7 @@ class HeldOutWarning(KernelWeaveWarning):
 
     ``held_out_`` has both figures: ignore this category where you show them.
 
-    `finding`: of which rows, and how much worse; `remedy`: what to do where they will be met.
+    `finding`: which rows, and how much worse; `remedy`: what to do if such rows will be predicted.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class HeldOutWarning(KernelWeaveWarning):
         self.finding, self.remedy = finding, remedy
 
     def __str__(self) -> str:
-        return ": where you will meet them, ".join(filter(None, (self.finding, self.remedy)))
+        return ". If you will predict such rows, ".join(filter(None, (self.finding, self.remedy)))
 
 
 @dataclass(frozen=True)

@@ -40,16 +40,16 @@ T = TypeVar("T")
 
 
 class GrangerGraph(FittedGraph):
-    """Which series help to predict which others, by nonlinear Granger causality (V, section 4.1).
+    """Estimate which time series help to predict which others: nonlinear Granger causality.
 
     For every target group i, x_t^i = f^i(histories of all groups, t − 1 to t − lags) with
 
         min over f, η, L of (1/n) Σ ‖f(h_t) − x_t^i‖² + λ Σ ‖f_{j,s}‖²/η_{j,s} + λω(η),
 
     f_{j,s} in the space of a kernel on the history of group j times the output kernel L ⪰ 0,
-    tr L ≤ number of nodes. The edge j → i weighs Σ_s η_{j,s}: V's text has i and j the other way
-    round. Nodes and kernels are standardised on the whole series; targets that are held out in
-    cross-validation are never fitted.
+    tr L ≤ number of nodes (Sindhwani, Minh and Lozano 2013, section 4.1, whose text exchanges i and
+    j). The weight of the edge j → i is Σ_s η_{j,s}. Nodes and kernels are standardised on the whole
+    series; targets that are held out in cross-validation are never fitted.
 
     Examples
     --------

@@ -136,11 +136,11 @@ class GraphParameters(Estimator):
         kw_only=False,
     )
     pairs: bool | None = parameter(
-        "Whether models see products of two histories too, which drive what neither drives alone: "
-        "of all pairs of up to 14 groups, else of the hundred whose products go most with what a "
-        "linear model misses. Each of the two has half of a pair's weight. By default with the "
-        "default kernels, where lags have no weights of their own and no p-values are asked for: "
-        "pairs rank edges better, and fewer of them pass a test.",
+        "Whether to add kernels on products of two histories, for joint effects: of all pairs of "
+        "up to 14 groups, else of the hundred pairs whose products correlate most with the "
+        "residuals of a linear model. Each group gets half of a pair's weight. By default they "
+        "are added to the default kernels unless ``per_lag`` or ``significance`` is set: pairs "
+        "rank edges better, but with them fewer edges pass a test.",
         default=None,
         rule=_PAIRS,
     )
@@ -204,17 +204,17 @@ class GraphParameters(Estimator):
         rule=SIGNIFICANCE,
     )
     n_draws: int = parameter(
-        "Refits per target for p-values. All draws of a source's history, into whichever target, "
-        "speak for each of its edges: the smallest p-value of a permutation is "
-        "1/(1 + n_draws · (n_groups − 1)). A single replicate has one shift fewer than samples; "
-        "of more draws no more than these are made, and p-values are exact.",
+        "Number of refits per target for p-values. The draws of a source are pooled over all "
+        "targets, so that the smallest p-value of a permutation test is "
+        "1/(1 + n_draws · (n_groups − 1)). A single replicate of n samples has n − 1 shifts: if "
+        "``n_draws`` is larger, each shift is used once.",
         default=199,
         rule=COUNT,
     )
     adjust: str = parameter(
-        "How p-values of permutations are adjusted for the number of edges: by Benjamini and "
-        "Hochberg, for the rate of false edges among those that pass, or by the largest weight "
-        "of each draw, for the chance of one false edge.",
+        "How p-values of permutations are adjusted for the number of edges: Benjamini and "
+        "Hochberg's method controls the expected share of false edges among those that pass, and "
+        "the largest weight of each draw the probability of any false edge.",
         default="bh",
         rule=ADJUST,
     )

@@ -215,7 +215,7 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if isinstance(message, HeldOutWarning):
                 # what follows the score that is expected
-                remedy = f". If you will meet such rows, {spoken(message.remedy)}"
+                remedy = f". If you will predict such rows, {spoken(message.remedy)}"
                 alone = f". {message.finding[:1].upper()}{message.finding[1:]}"
                 doubts.append(f", but {message.finding}{remedy}" if message.remedy else alone)
             else:

@@ -238,25 +238,25 @@ def _is_asked(estimator: BaseEstimator) -> bool:
     if estimator.probability:
         return True
     raise AttributeError(
-        f"{type(estimator).__name__} learns probabilities where probability=True, which takes "
+        f"{type(estimator).__name__} has probabilities only with probability=True, which takes "
         f"{_FOLDS} more fits, or one for each fold of a splitter"
     )
 
 
 class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """Mixed in before a machine: labels and probabilities from ``decision_function``."""
+    """Mixed in before an estimator: labels and probabilities from ``decision_function``."""
 
     probability: bool = parameter(
         "Whether to learn `predict_proba`: a sigmoid of the decision values (a softmax for "
-        f"several classes), fitted to cross-validated ones, which takes {_FOLDS} more fits, or one "
-        "for each fold where ``cv`` is a splitter or a list of splits.",
+        f"several classes), fitted to cross-validated ones. It takes {_FOLDS} more fits; an "
+        "estimator with a parameter ``cv`` takes one for each fold of a splitter or a list.",
         default=False,
         rule=FLAG,
     )
 
     classes_: Labels = fitted("ndarray of shape (n_classes,)", "Labels.")
     calibration_: LogisticRegression = fitted(
-        "LogisticRegression", "From decision values to probabilities, with ``probability=True``."
+        "LogisticRegression", "Maps decision values to probabilities, with ``probability=True``."
     )
 
     @abstractmethod

@@ -191,7 +191,7 @@ class KernelEstimator(SolvingEstimator):
 
     kernel_: Any = fitted(
         "Kernel",
-        "The learned kernel, on features as given; of a table that views read, on its numbers.",
+        "The learned kernel, on unscaled features; with views of a table, on their numbers.",
     )
     dual_coef_: FloatArray = fitted(
         "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."

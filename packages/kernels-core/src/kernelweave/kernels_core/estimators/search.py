@@ -104,15 +104,14 @@ class CrossValidatedEstimator(KernelEstimator):
 
     cv: Folds = parameter(
         "The folds of cross-validation, as in scikit-learn: a number, a splitter or a list of "
-        "splits. With ``groups``, a number of folds leaves out whole groups. Used only if a "
-        "parameter is chosen; of a splitter or a list of splits also for probabilities, but not "
-        "of the fits of a search with a list, which is of all rows.",
+        "splits. With ``groups``, a number of folds leaves out whole groups. Used if a parameter "
+        "is chosen; a classifier with ``probability=True`` uses a splitter or a list too.",
         kind="int, splitter or iterable",
         default=5,
     )
     scoring: Scoring = parameter(
-        "The scorer of cross-validation, as in scikit-learn; by default R² or accuracy. Rows "
-        "are weighted, also by ``class_weight``.",
+        "The scorer of cross-validation, as in scikit-learn; by default R² or accuracy. Sample "
+        "weights and ``class_weight`` count.",
         kind="str or callable",
         default=None,
         rule=SCORING,
@@ -126,13 +125,15 @@ class CrossValidatedEstimator(KernelEstimator):
 
     cv_results_: dict[str, Any] | None = fitted(
         "dict or None",
-        "Where folds chose: ``params``, ``split0_test_score``, ``mean_test_score`` and so on, as a "
-        "search of scikit-learn has them, and the relative gap of each fit in ``split0_gap``. NaN "
-        "where ``max_time`` or a Ctrl-C came first.",
+        "If cross-validation chose: ``params``, ``split0_test_score``, ``mean_test_score`` and so "
+        "on, as `GridSearchCV` has them, and the relative gap of each fit in ``split0_gap``; NaN "
+        "for fits that ``max_time`` or Ctrl-C prevented.",
     )
 
-    best_params_: dict[str, Any] = fitted("dict", "What was chosen, or given.")
-    best_score_: float = fitted("float", "Its mean score; NaN where there was nothing to choose.")
+    best_params_: dict[str, Any] = fitted(
+        "dict", "The values of the fit, chosen or given, by name."
+    )
+    best_score_: float = fitted("float", "Its mean score; NaN if nothing was chosen.")
 
     # what folds may choose, and the values that "cv" means
     grids: ClassVar[Mapping[str, tuple[Any, ...]]] = {}

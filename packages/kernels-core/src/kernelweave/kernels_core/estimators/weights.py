@@ -143,12 +143,13 @@ class WeightedKernels(KernelEstimator):
     )
 
     weights_: FloatArray = fitted(
-        "ndarray of shape (n_kernels,)", "β; 0 for kernels that the dictionary left out."
+        "ndarray of shape (n_kernels,)",
+        "Weight of each kernel; 0 for kernels that the dictionary left out.",
     )
     kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels used.")
     view_weights_: dict[str, float] | list[dict[str, float]] = fitted(
         "dict of str to float",
-        "The weight of each view, summed over its kernels; empty where the dictionary has no "
+        "The weight of each view, summed over its kernels; empty if the dictionary has no "
         "``columns``.",
     )
 

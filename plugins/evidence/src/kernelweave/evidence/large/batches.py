@@ -70,25 +70,24 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    r"""A table of any length in batches: what `fit` takes in place of a table.
+    r"""A table of any length, read in batches, for `fit`.
 
-    No more than some batches and some ten thousand drawn rows are ever in memory. To predict, go
-    through it: ``[model.predict(batch.X) for batch in Batches(path, "price")]``.
+    A fit holds only a few batches and some ten thousand sampled rows in memory. To predict, loop
+    over the batches: ``[model.predict(batch.X) for batch in Batches(path, "price")]``.
 
     Parameters
     ----------
     source : path, dataset, lazy frame, pair of arrays, or callable
         The path of a CSV file with a header, of a parquet file or of a folder of them; a pyarrow
         dataset; a polars LazyFrame; a table; a pair ``(X, y)`` of arrays or memory maps; or a
-        function that begins to read anew whenever it is called, and gives tables or pairs
-        ``(X, y)`` in the same order.
+        function without arguments that returns a new iterator over tables or pairs ``(X, y)``,
+        always in the same order.
     target : str or list of str, optional
-        The columns to predict; the others are the table. None where the source gives pairs, or
-        where there is nothing to learn from.
+        The columns to predict. None if the source yields pairs, or for prediction.
     weight : str, optional
         The column of weights.
     size : int, default=16384
-        Rows of a batch at most, where the source does not cut itself.
+        Maximum number of rows of a batch, if the source has no batches of its own.
 
     Examples
     --------
