@@ -53,7 +53,6 @@ OURS = {
     "smkl-views-phase",
     "study",
     "study-new-rows",
-    "study-p",
     "study-tables",
     "tkl-exponents",
     "tkl-gas-turbine",
