@@ -112,7 +112,7 @@ def test_sixty_fits_give_what_one_worker_gives(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_table_cells_give_what_one_worker_gives(name: str, tmp_path: Path) -> None:
-    from kernelweave.papers.study.rivals import measure
+    from kernelweave.papers.study.methods import measure
 
     settings = {"where": "load_wine", "task": "classification", "rows": 60, "quick": True}
     cells = [

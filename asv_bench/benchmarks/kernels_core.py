@@ -79,8 +79,8 @@ class Growth:
         from sklearn.metrics.pairwise import rbf_kernel
 
         parts = Parts(1000, 8)
-        rival = seconds(lambda: rbf_kernel(parts.X))
-        return {"over rbf_kernel": seconds(parts.rank_one) / rival}
+        other = seconds(lambda: rbf_kernel(parts.X))
+        return {"over rbf_kernel": seconds(parts.rank_one) / other}
 
     def track_rank_one_gram_exponent_in_m(self, found: dict[str, float]) -> float:
         return found["rank_one m"]

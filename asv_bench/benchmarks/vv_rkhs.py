@@ -155,10 +155,10 @@ def step_seconds(algorithm: str, case: Problem) -> float:
     return (time.process_time() - started) / (1 + result.n_iter)
 
 
-class Rival:
+class Dinuzzo:
     """Processor time to 1e-3 of one's own optimum over that of ``vv-dinuzzo``.
 
-    102 classes of 30 samples and 10 kernels, the problem of V's Figures 1 and 2. The rival
+    102 classes of 30 samples and 10 kernels, the problem of V's Figures 1 and 2. The method
     decomposes one fixed combination of the kernels; ρ is the one of two at which it is faster.
     """
 

@@ -145,7 +145,7 @@ def test_both_ways_end_at_the_same_optimum(tol: float, monkeypatch: pytest.Monke
     np.testing.assert_allclose(turned.value, plain.value, rtol=2 * tol)
 
 
-def test_the_exact_rival_ends_at_a_fixed_point_with_its_bounds() -> None:
+def test_the_exact_method_ends_at_a_fixed_point_with_its_bounds() -> None:
     case: Any = problem(1e-2, l=30, n=6, noise=0.1)
     case = Problem(case.family, case.learner, FrobeniusOutputKernels(0.1), case.X, case.y)
     result = solve(case, "vv-dinuzzo", tol=1e-6)

@@ -258,7 +258,7 @@ def test_a_penalty_of_ones_own(data: Any, algorithm: str) -> None:
     np.testing.assert_allclose(fitted.result_.value, ours.result_.value, rtol=2e-5)
 
 
-def test_rival_learns_the_output_kernel_alone(data: Any) -> None:
+def test_dinuzzo_learns_the_output_kernel_alone(data: Any) -> None:
     X, Y = data
     model = MatrixValuedKernelRegressor(KERNELS, algorithm="vv-dinuzzo", rho=0.01, lam=0.01)
     model.set_params(learn_output=True)

@@ -57,7 +57,7 @@ OURS = {
     "tkl-exponents",
     "tkl-gas-turbine",
     "vv-graph-decisions",
-    "vv-graph-rivals",
+    "vv-graph-methods",
     "vv-known-graphs",
     "vv-several-outputs",
 }

@@ -9,7 +9,7 @@ import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.granger.genes import load
 from kernelweave.papers.granger.gp_sic import penalised
-from kernelweave.papers.granger.known_graphs import METHODS, decide, dream3, measure_rival
+from kernelweave.papers.granger.known_graphs import METHODS, decide, dream3, measure_method
 from matplotlib.figure import Figure
 from scipy.optimize import approx_fprime
 
@@ -65,7 +65,7 @@ def test_known_graphs_are_summed_up_by_set_and_network(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_rival_finds_a_strong_link_and_its_direction(method: str) -> None:
+def test_every_method_finds_a_strong_link_and_its_direction(method: str) -> None:
     pytest.importorskip(METHODS[method].needs)
     X = np.random.RandomState(0).standard_normal((80, 3))
     X[1:, 0] = 2.0 * X[:-1, 2] + 0.3 * X[1:, 0]
@@ -84,14 +84,14 @@ def test_the_gradient_of_the_penalised_evidence_is_that_of_its_values() -> None:
     np.testing.assert_allclose(penalised(point, *given)[1], gradient, rtol=1e-4)
 
 
-def test_rivals_are_measured_and_shown_beside_what_is_missing(
+def test_methods_are_measured_and_shown_beside_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = measure_rival("lasso VAR", 10.0, 0.1, seed=0, n_nodes=5, n_times=60)
+    found = measure_method("lasso VAR", 10.0, 0.1, seed=0, n_nodes=5, n_times=60)
     assert 0.0 <= found["auroc"] <= 1.0
     assert found["seconds"] > 0.0
     monkeypatch.setitem(METHODS, "PCMCI, ParCorr", METHODS["lasso VAR"]._replace(needs="no_such"))
-    plan = tables()["vv-graph-rivals"].plan(Request(quick=True))
+    plan = tables()["vv-graph-methods"].plan(Request(quick=True))
     assert not any("/PCMCI, ParCorr/" in cell.key for cell in plan.cells)
     (sheet,) = plan.present({cell.key: found for cell in plan.cells})
     rows = {row[0]: row[1:] for row in sheet.rows}

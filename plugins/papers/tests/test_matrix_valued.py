@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
-from kernelweave.papers.matrix_valued.rivals import METHODS, SETS, samples
+from kernelweave.papers.matrix_valued.several_outputs import METHODS, SETS, samples
 from kernelweave.papers.plan import Sheet
 from matplotlib.figure import Figure
 
@@ -39,7 +39,7 @@ def test_scaling_figures_draw_what_ran(name: str, methods: int) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rivals_follow_two_smooth_outputs(method: str) -> None:
+def test_methods_follow_two_smooth_outputs(method: str) -> None:
     pytest.importorskip(METHODS[method].needs)
     X = np.random.RandomState(0).uniform(-1.0, 1.0, (90, 2))
     Y = np.column_stack([np.sin(2.0 * X[:, 0]), X[:, 0] + X[:, 1] ** 2])

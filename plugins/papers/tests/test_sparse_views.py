@@ -45,7 +45,7 @@ def test_a_cell_of_every_method(name: str) -> None:
     assert row[3] is not None
 
 
-def test_a_rival_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "find_spec", lambda name: None)
     plan = tables()["smkl-views"].plan(Request())
     assert len(plan.cells) == 10 * (len(METHODS) - 2)

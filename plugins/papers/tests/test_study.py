@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, measuring, tables
 from kernelweave.papers.plan import Drawing, MissingDataError, Plan, Sheet
-from kernelweave.papers.study import large, rivals, sets
+from kernelweave.papers.study import large, methods, sets
 from kernelweave.papers.study.comparison import SizeResults, drawing, scores, shares, verdict
-from kernelweave.papers.study.rivals import (
+from kernelweave.papers.study.methods import (
     METHODS,
     OURS,
     measure,
@@ -94,7 +94,7 @@ def test_a_formula_gives_the_same_rows_again(name: str) -> None:
 
 
 def planted(lead: float = 2.0) -> dict[str, dict[str, float]]:
-    """Evidence is ``lead`` ± .1 points ahead of every rival, 3 behind CatBoost on one set."""
+    """Evidence is ``lead`` ± .1 points ahead of every other, 3 behind CatBoost on one set."""
     found = {}
     for name in SETS:
         for method in METHODS:
@@ -108,12 +108,12 @@ def planted(lead: float = 2.0) -> dict[str, dict[str, float]]:
 def test_what_is_planted_is_found() -> None:
     found = SizeResults(planted(), 300, list(SETS), list(METHODS))
     sheet = verdict(found)
-    by_rival = {str(row[0]): dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
+    by_method = {str(row[0]): dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
     n = len(SETS)
-    assert by_rival["RBF-SVM"]["ahead on"] == n
-    assert by_rival["RBF-SVM"]["surely ahead"] == n
-    assert by_rival["CatBoost"]["surely behind"] == 1
-    assert by_rival["GP"]["median"] == "+2.0"
+    assert by_method["RBF-SVM"]["ahead on"] == n
+    assert by_method["RBF-SVM"]["surely ahead"] == n
+    assert by_method["CatBoost"]["surely behind"] == 1
+    assert by_method["GP"]["median"] == "+2.0"
     assert next(row[2:4] for row in shares(found).rows) == [f"{100 * (n - 1) / n:.0f} %"] * 2
     first, second = scores(found)
     assert first.rows[0][0] == "pima"
@@ -154,7 +154,7 @@ def test_a_peer_that_is_not_installed_is_named(
     results = {key: each for key, each in planted().items() if key.split("/")[1] in methods}
     sheet: Sheet = next(item for item in plan.present(results) if isinstance(item, Sheet))
     assert ["CatBoost", "not installed"] in [list(row[:2]) for row in sheet.rows]
-    assert "kernelweave-papers[rivals]" in " ".join(sheet.notes)
+    assert "kernelweave-papers[others]" in " ".join(sheet.notes)
     assert not sheet.empty() or "1000" in sheet.title
 
 
@@ -179,7 +179,7 @@ class _Words(ClassifierMixin, BaseEstimator):
 def test_classes_come_back_as_they_were_given() -> None:
     X, y = np.zeros((4, 1)), np.array([-1.0, 1.0, -1.0, 1.0])
     of_words = lambda n_columns, **settings: _Words()  # noqa: E731
-    found = rivals._fitted(of_words, X, y, X, classes=True, quick=True)
+    found = methods._fitted(of_words, X, y, X, classes=True, quick=True)
     assert found.dtype == y.dtype
     assert found.tolist() == [1.0] * 4
 
@@ -221,7 +221,7 @@ def test_a_quick_run_computes_and_shows(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", [name for name in METHODS if name != OURS])
-def test_a_rival_computes(method: str) -> None:
+def test_a_method_computes(method: str) -> None:
     pytest.importorskip(METHODS[method].needs)
     found = measure("load_iris", "classification", method, 0, 90, True)
     assert 85.0 <= found["score"] <= 100.0
@@ -229,7 +229,7 @@ def test_a_rival_computes(method: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", [name for name in METHODS if name != OURS])
-def test_a_rival_computes_numbers(method: str) -> None:
+def test_a_method_computes_numbers(method: str) -> None:
     pytest.importorskip(METHODS[method].needs)
     found = measure("make Gu and Wahba", "regression", method, 0, 80, True)
     assert 25.0 <= found["score"] <= 90.0

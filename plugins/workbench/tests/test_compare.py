@@ -234,7 +234,7 @@ def test_classes_keep_their_shares_and_probabilities_their_order() -> None:
     assert set(found.predicted) == {"q"}
 
 
-def test_rivals_are_left_out_where_a_fold_learns_from_one_class(
+def test_others_are_left_out_where_a_fold_learns_from_one_class(
     run: Callable, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.csv"
@@ -298,7 +298,7 @@ class _Majority:
         ("xrfm", "xrfm", ("xRFM",)),
     ],
 )
-def test_rivals_of_other_libraries_take_part_where_they_are_installed(
+def test_models_of_other_libraries_take_part_where_they_are_installed(
     run: Callable,
     table: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -315,7 +315,7 @@ def test_rivals_of_other_libraries_take_part_where_they_are_installed(
     assert {row["name"] for row in json.loads(done.out)["models"]} == {name, "baseline"}
 
 
-def test_a_rival_that_is_not_done_in_time_is_left_out(
+def test_another_model_that_is_not_done_in_time_is_left_out(
     run: Callable, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

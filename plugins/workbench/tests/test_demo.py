@@ -50,7 +50,7 @@ def test_the_demo_on_flowers(run: Callable, here: Path) -> None:
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 100
 
 
-def test_the_rival_is_what_it_says(run: Callable, here: Path) -> None:
+def test_the_svm_is_what_it_says(run: Callable, here: Path) -> None:
     """The score of boosting, computed here on the same split."""
     from sklearn.datasets import load_iris
 

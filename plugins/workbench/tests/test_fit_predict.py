@@ -205,7 +205,7 @@ def test_other_models_are_scored_on_folds_too(run: Callable, tmp_path: Path) -> 
     )
 
 
-def test_rivals_are_scored_on_the_same_rows(run: Callable) -> None:
+def test_others_are_scored_on_the_same_rows(run: Callable) -> None:
     found = json.loads(run("fit", "iris", *QUICK, "--json").out)
     names = [row["name"] for row in found["comparison"]["rows"]]
     assert names == ["rbf", "boosting", "baseline"]

@@ -170,12 +170,12 @@ def test_encodings_and_sheets_can_be_named(run: Callable, tmp_path: Path) -> Non
     done = run("fit", tmp_path / "t.xlsx", *options, "--sheet", "two")
     assert json.loads(done.out)["n_samples"] == 30
     assert "did you mean 'two'?" in run("fit", tmp_path / "t.xlsx", "--sheet", "Two").error
-    rivals = ("--target", "y", "--models", "baseline")
+    models = ("--target", "y", "--models", "baseline")
     for sheet, said in (
         ([], "'one', is read: choose another by --sheet"),
         (["--sheet", "two"], ""),
     ):
-        done = run("compare", tmp_path / "t.xlsx", *rivals, *sheet)
+        done = run("compare", tmp_path / "t.xlsx", *models, *sheet)
         assert said in done.err
         assert (done.status == 0) == bool(sheet)
 

@@ -1,8 +1,8 @@
 """``tkl-sdp``: kernel learning over positive matrices as one semidefinite program.
 
-The papers' old rival (Lanckriet et al. 2004; Colbert and Peet 2020): with a matrix inequality of
-the size of the Gram matrix it ends near a hundred samples. Here for comparison; the bounds are
-proved by the same code as those of the other methods.
+The method that the papers compare with (Lanckriet et al. 2004; Colbert and Peet 2020): its matrix
+inequality has the size of the Gram matrix, so that a hundred samples are its limit. Here for
+comparison; the bounds are proved by the same code as those of the other methods.
 """
 
 from __future__ import annotations

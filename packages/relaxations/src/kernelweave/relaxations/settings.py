@@ -30,7 +30,7 @@ class BranchAndBound(Settings):
 
 
 class SemidefiniteProgram(Settings):
-    """Settings of ``tkl-sdp``, the papers' old rival."""
+    """Settings of ``tkl-sdp``, the semidefinite program that the papers compare with."""
 
     algorithm: ClassVar[str] = "tkl-sdp"
     dtype: str = parameter(

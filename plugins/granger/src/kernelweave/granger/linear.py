@@ -1,4 +1,4 @@
-"""The linear rival: a lasso vector autoregression, cross-validated and swept."""
+"""The linear baseline: a lasso vector autoregression, cross-validated and swept."""
 
 from __future__ import annotations
 

@@ -195,11 +195,11 @@ def _in_columns(sheet: Sheet, claim: Claim, labels: Sequence[str]) -> Iterator[P
     for row in sheet.rows:
         if claim.row and row[0] != claim.row:
             continue
-        first, *others = (row[heads.index(label)] for label in labels)
-        rivals = [number for each in others if (number := _number(each)) is not None]
+        first, *second = (row[heads.index(label)] for label in labels)
+        others = [number for each in second if (number := _number(each)) is not None]
         mine = _number(first)
-        if mine is not None and rivals:
-            yield Pair(mine, (min if claim.better == "less" else max)(rivals))
+        if mine is not None and others:
+            yield Pair(mine, (min if claim.better == "less" else max)(others))
 
 
 def _in_rows(sheet: Sheet, claim: Claim) -> Iterator[Pair]:
@@ -220,9 +220,9 @@ def _in_rows(sheet: Sheet, claim: Claim) -> Iterator[Pair]:
     for rows in groups.values():
         figures = {name: _number(row[at]) for name, row in rows.items()}
         known = {name: value for name, value in figures.items() if value is not None}
-        rivals = [name for name in claim.second if name in known]
-        if claim.first in known and rivals:
-            second = best(rivals, key=lambda name: known[name])
+        others = [name for name in claim.second if name in known]
+        if claim.first in known and others:
+            second = best(others, key=lambda name: known[name])
             width = [rows[name][i] for name in (claim.first, second) for i in spreads]
             sums = [each for each in width if isinstance(each, int | float)]
             spread = float(sum(sums)) if len(sums) == 2 else None

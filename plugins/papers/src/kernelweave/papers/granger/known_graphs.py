@@ -98,13 +98,13 @@ LORENZ = {
     for dt in (0.05, 0.1)
     for forcing in (10.0, 40.0)
 }
-_RIVAL_NODES, _RIVAL_TIMES, _RIVAL_SEEDS = 10, 250, 3
+_METHOD_NODES, _METHOD_TIMES, _METHOD_SEEDS = 10, 250, 3
 _N_TREES = 500
 _LINK_LEVEL, _THRESHOLD = 0.2, 0.05
-_ON_RIVALS = notes(
-    "granger.known_graphs rivals",
-    rival_nodes=_RIVAL_NODES,
-    rival_times=_RIVAL_TIMES,
+_ON_METHODS = notes(
+    "granger.known_graphs methods",
+    n_nodes=_METHOD_NODES,
+    n_times=_METHOD_TIMES,
     n_trees=_N_TREES,
     link_level=_LINK_LEVEL,
     threshold=_THRESHOLD,
@@ -168,7 +168,7 @@ METHODS = {
 }
 
 
-def measure_rival(
+def measure_method(
     method: str, forcing: float, dt: float, seed: int, n_nodes: int, n_times: int
 ) -> dict[str, float]:
     """Return the AUROC of a method on one system, and its CPU seconds."""
@@ -184,39 +184,39 @@ def _warm(method: str) -> None:
     METHODS[method].run(lorenz96(4, 60, noise=0.5, random_state=0)[0])
 
 
-def rivals(request: Request) -> Plan:
+def methods(request: Request) -> Plan:
     """A cell per system, method and seed, of the methods that are installed."""
-    n_seeds = 1 if request.quick else request.repeats or _RIVAL_SEEDS
-    most = 100 if request.quick else _RIVAL_TIMES
+    n_seeds = 1 if request.quick else request.repeats or _METHOD_SEEDS
+    most = 100 if request.quick else _METHOD_TIMES
     n_times = min(most, request.sample_limit or most)
-    reduced = n_times < _RIVAL_TIMES or n_seeds < _RIVAL_SEEDS
+    reduced = n_times < _METHOD_TIMES or n_seeds < _METHOD_SEEDS
     cells = [
         cell(
-            *(f"{system}/{method}/{seed}", rival.seconds, reduced, measure_rival),
-            *(method, *about, seed, _RIVAL_NODES, n_times),
+            *(f"{system}/{method}/{seed}", entry.seconds, reduced, measure_method),
+            *(method, *about, seed, _METHOD_NODES, n_times),
         )
         for system, about in LORENZ.items()
         for seed in range(n_seeds)
-        for method, rival in METHODS.items()
-        if rival.is_installed
+        for method, entry in METHODS.items()
+        if entry.is_installed
     ]
-    return Plan(cells, _present_rivals)
+    return Plan(cells, _present_methods)
 
 
-def _present_rivals(found: Results) -> list[Sheet]:
+def _present_methods(found: Results) -> list[Sheet]:
     heads, rows = ["method"], []
     for system in LORENZ:
         heads += [f"{system}: AUROC", "least", "CPU s"]
-    for method, rival in METHODS.items():
+    for method, entry in METHODS.items():
         row: list[Value] = [method]
         for system in LORENZ:
             each = within(found, system, method).values()
             areas = [one["auroc"] for one in each]
             figures = mean(areas), min(areas, default=None), mean(one["seconds"] for one in each)
-            row += rival.shown(figures)
+            row += entry.shown(figures)
         rows.append(row)
     title = "Lorenz-96 by several methods: AUROC, mean over seeds and the least, and CPU seconds"
-    return [Sheet(title, heads, rows, _ON_RIVALS)]
+    return [Sheet(title, heads, rows, _ON_METHODS)]
 
 
 _SYSTEMS: dict[str, dict[str, Any]] = {

@@ -39,7 +39,7 @@ class Variant(NamedTuple):
     rho: float | None = None
 
 
-# the paper's three levels of inexactness, its exact rival, output kernel learning, and ours
+# the paper's three levels of inexactness, exact steps, output kernel learning, and ours
 METHODS: dict[str, Variant] = {
     "cg 0.1, 100 SDP steps": Variant("vv-block-descent", {"cg_tol": 1e-1, "sdp_iter": 100}),
     "cg 0.01, 1000 SDP steps": Variant("vv-block-descent", {"cg_tol": 1e-2, "sdp_iter": 1000}),

@@ -14,7 +14,7 @@ from kernelweave.workbench.scoring.scores import MeanInterval, mean_interval
 from ..data import notes
 from ..measuring import CLASSES, in_words, mean, within
 from ..plan import Drawing, Plan, Request, Results, Sheet, Value, cell
-from .rivals import (
+from .methods import (
     EXTRA,
     METHODS,
     N_FOLDS,
@@ -34,13 +34,13 @@ _QUICK_FOLDS = 2
 # a quick run shows that everything works, on one small set of each kind
 _QUICK_SETS = ("wine", "diabetes", "Gu and Wahba")
 _QUICK_METHODS = (OURS, "RBF-SVM", "HistGB", "CatBoost")
-# "within" a rival: at most this many points behind it
+# "within" the best: at most this many points behind it
 _MARGIN = 1.0
 # points that rounding makes of equal scores
 _TIE = 1e-9
 _DRAWN = ("RBF-SVM", "CatBoost")
 _HEADS = (
-    *("rival", "sets", "folds", "ahead on", "surely ahead", "surely behind", "median", "mean"),
+    *("method", "sets", "folds", "ahead on", "surely ahead", "surely behind", "median", "mean"),
     *("mean, classes", "mean, numbers", "mean, other sets", "median CPU s"),
 )
 _NOTES = notes("study.comparison", n_folds=N_FOLDS, extra=EXTRA)
@@ -90,7 +90,7 @@ class SizeResults:
     methods: Sequence[str]
 
     @property
-    def rivals(self) -> list[str]:
+    def others(self) -> list[str]:
         """Every method but ours."""
         return [method for method in self.methods if method != OURS]
 
@@ -98,9 +98,9 @@ class SizeResults:
         """Return score and seconds by outer fold."""
         return within(self.results, name, method, self.rows)
 
-    def paired(self, name: str, rival: str) -> list[float]:
-        """Return our score minus the rival's, on each fold that both have."""
-        ours, theirs = self.folds(name, OURS), self.folds(name, rival)
+    def paired(self, name: str, other: str) -> list[float]:
+        """Return our score minus the other's, on each fold that both have."""
+        ours, theirs = self.folds(name, OURS), self.folds(name, other)
         both = [fold for fold in sorted(ours) if fold in theirs]
         return [ours[fold]["score"] - theirs[fold]["score"] for fold in both]
 
@@ -109,17 +109,17 @@ class SizeResults:
         """The sets that have a result of ours."""
         return [name for name in self.names if self.folds(name, OURS)]
 
-    def differences(self, rival: str) -> dict[str, list[float]]:
+    def differences(self, other: str) -> dict[str, list[float]]:
         """Return the paired differences by set, where there are any."""
-        found = {name: self.paired(name, rival) for name in self.sizable}
+        found = {name: self.paired(name, other) for name in self.sizable}
         return {name: each for name, each in found.items() if each}
 
     @cached_property
     def to_best(self) -> dict[str, float]:
-        """Our mean difference to the rival that is best on a set."""
+        """Our mean difference to the method that is best on a set."""
         means = [
-            {name: float(np.mean(each)) for name, each in self.differences(rival).items()}
-            for rival in self.rivals
+            {name: float(np.mean(each)) for name, each in self.differences(other).items()}
+            for other in self.others
         ]
         names = [name for name in self.sizable if any(name in each for each in means)]
         return {name: min(each[name] for each in means if name in each) for name in names}
@@ -130,17 +130,19 @@ def _interval(paired: Sequence[float]) -> MeanInterval | None:
 
 
 def verdict(found: SizeResults) -> Sheet:
-    """Return a row per rival: on how many sets we are ahead of it, and by how many points."""
+    """Return a row per method: on how many sets we are ahead of it, and by how many points."""
     rows: list[list[Value]] = []
-    for rival in found.rivals:
-        by_set = found.differences(rival)
+    for other in found.others:
+        by_set = found.differences(other)
         if by_set:
-            rows.append([rival, *against(by_set), *_by_group(by_set), _seconds(found, rival)])
+            rows.append([other, *against(by_set), *_by_group(by_set), _seconds(found, other)])
         else:
-            reason = reason_not_run(rival, SETS["iris, one class"]) or None
-            rows.append([rival, *([reason] * (len(_HEADS) - 1))])
+            reason = reason_not_run(other, SETS["iris, one class"]) or None
+            rows.append([other, *([reason] * (len(_HEADS) - 1))])
     rows.append([OURS, *["itself"] * (len(_HEADS) - 2), _seconds(found, OURS)])
-    title = f"Points of the evidence kernel above each rival, at most {found.rows} training rows"
+    title = (
+        f"Points of the evidence kernel above each other method, at most {found.rows} training rows"
+    )
     return Sheet(title, _HEADS, rows, _NOTES)
 
 
@@ -184,7 +186,7 @@ def _groups() -> dict[str, list[str]]:
 
 
 def shares(found: SizeResults, groups: Mapping[str, Sequence[str]] | None = None) -> Sheet:
-    """Return on which share of the sets of each group we are close to the best rival, or ahead."""
+    """Return on which share of the sets of each group we are close to the best other, or ahead."""
     rows: list[list[Value]] = []
     for group, members in (groups or _groups()).items():
         to_best = [value for name, value in found.to_best.items() if name in members]
@@ -195,9 +197,9 @@ def shares(found: SizeResults, groups: Mapping[str, Sequence[str]] | None = None
                 [group, len(to_best), f"{close:.0f} %", f"{first:.0f} %", in_words(to_best)]
             )
     heads = ("sets", "number", "within 1 point of the best", "ahead of all", "mean to the best")
-    title = f"Against the best rival of each set, at most {found.rows} training rows"
+    title = f"Compared with the best other method of each set, at most {found.rows} training rows"
     return Sheet(
-        title, heads, rows, ("The best of several is partly luck: no single rival is that good.",)
+        title, heads, rows, ("The best of several is partly luck: no single method is that good.",)
     )
 
 
@@ -237,9 +239,9 @@ def _rounded(value: float | None) -> str | None:
 
 
 def drawing(found: SizeResults) -> Drawing:
-    """Return a picture of the differences to two rivals, set by set, with intervals."""
-    rivals = [rival for rival in _DRAWN if rival in found.methods]
-    by_rival = {rival: found.differences(rival) for rival in rivals}
+    """Return a picture of the differences to two methods, set by set, with intervals."""
+    others = [other for other in _DRAWN if other in found.methods]
+    by_other = {other: found.differences(other) for other in others}
 
     def draw(figure: Figure) -> None:
         from matplotlib.ticker import NullLocator
@@ -247,7 +249,7 @@ def drawing(found: SizeResults) -> Drawing:
         names = sorted(found.to_best, key=lambda name: found.to_best[name])
         figure.set_size_inches(6.4, max(2.0, 0.2 * len(names) + 1.0))
         ax = figure.subplots()
-        for number, (rival, by_set) in enumerate(by_rival.items()):
+        for number, (other, by_set) in enumerate(by_other.items()):
             at = [i for i, name in enumerate(names) if name in by_set]
             means = [float(np.mean(by_set[names[i]])) for i in at]
             each = [_interval(by_set[names[i]]) for i in at]
@@ -256,7 +258,7 @@ def drawing(found: SizeResults) -> Drawing:
             ax.errorbar(
                 *(means, [i + 0.3 * (number - 0.5) for i in at]),
                 xerr=halves, fmt=style["marker"], color=style["color"], markersize=3,
-                linewidth=1, label=f"above {rival}",
+                linewidth=1, label=f"above {other}",
             )  # fmt: skip
         ax.axvline(0.0, color="0.4", linewidth=1)
         ax.set_xscale("symlog", linthresh=5.0)
@@ -265,13 +267,13 @@ def drawing(found: SizeResults) -> Drawing:
         ax.xaxis.set_minor_locator(NullLocator())
         ax.set_yticks(range(len(names)), names)
         ax.invert_yaxis()
-        ax.set_xlabel("points of the evidence kernel above a rival")
+        ax.set_xlabel("points of the evidence kernel above another method")
         ax.grid(axis="x", alpha=0.2)
-        if by_rival:
-            figure.legend(loc="outside upper center", ncols=len(by_rival), frameon=False)
+        if by_other:
+            figure.legend(loc="outside upper center", ncols=len(by_other), frameon=False)
 
     description = (
-        f"For each set the mean difference of the evidence kernel to {' and to '.join(rivals)}, "
+        f"For each set the mean difference of the evidence kernel to {' and to '.join(others)}, "
         "with its 95 % interval; the scale is linear within five points, logarithmic outside."
     )
     return Drawing(f"Differences at most {found.rows} training rows", description, draw)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..data import Samples, folds, notes, split
 from ..measuring import CLASSES, peak_of, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
-from .rivals import EXTRA, OURS, predictions, reason_not_run, warm
+from .methods import EXTRA, OURS, predictions, reason_not_run, warm
 from .sets import SETS, SetSource, address, samples
 
 if TYPE_CHECKING:

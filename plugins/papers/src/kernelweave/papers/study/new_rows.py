@@ -14,8 +14,8 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from ..data import drawn, notes
 from ..measuring import CLASSES, Method, mean, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
+from .methods import EXTRA, N_FOLDS, QUICK_ROWS
 from .new_rows_tables import TASKS, NewRowsTask
-from .rivals import EXTRA, N_FOLDS, QUICK_ROWS
 from .sets import SETS, address, samples
 
 if TYPE_CHECKING:

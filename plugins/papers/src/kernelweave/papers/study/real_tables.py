@@ -20,7 +20,7 @@ from ..data import folds, notes, printed
 from ..measuring import CLASSES, Method, mean, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .comparison import SizeResults, against, shares
-from .rivals import N_FOLDS, OURS, warm
+from .methods import N_FOLDS, OURS, warm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXTRA = "kernelweave-papers[study-tables]"
 _ROWS, _MOST_TESTED, _N_SPLITS = 1000, 2000, 3
 _QUICK, _QUICK_ROWS = ("hill races", "scat", "frogs"), 60
-_RIVALS, _CONSTANT = ("CatBoost", "HistGB"), "constant"
+_OTHERS, _CONSTANT = ("CatBoost", "HistGB"), "constant"
 # classes with fewer rows are left out: each fold must hold them
 _LEAST_OF_A_CLASS = 10
 # levels of a category at most that scikit-learn's trees take
@@ -213,20 +213,20 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
         group: [name for name in names if has(TABLES[name])] for group, has in _GROUPS.items()
     }
     groups = {group: own for group, own in groups.items() if own}
-    found = SizeResults(results, rows, names, (OURS, *_RIVALS))
+    found = SizeResults(results, rows, names, (OURS, *_OTHERS))
     lines: list[list[Value]] = []
     for group, own in groups.items():
-        for rival in _RIVALS:
+        for other in _OTHERS:
             by_table = {
-                name: each for name, each in found.differences(rival).items() if name in own
+                name: each for name, each in found.differences(other).items() if name in own
             }
-            lost = _lost(rival) or None
+            lost = _lost(other) or None
             compared = against(by_table) if by_table else [lost] * 7
-            seconds = [_middle(found, own, method, "seconds") or lost for method in (OURS, rival)]
-            lines.append([group, rival, *compared, *_losses(found, own, rival), *seconds])
+            seconds = [_middle(found, own, method, "seconds") or lost for method in (OURS, other)]
+            lines.append([group, other, *compared, *_losses(found, own, other), *seconds])
     heads = (
-        *("tables", "rival", "number", "folds", "ahead on", "surely ahead", "surely behind"),
-        *("median", "mean", "log loss", "log loss, rival", "median CPU s", "rival's"),
+        *("tables", "method", "number", "folds", "ahead on", "surely ahead", "surely behind"),
+        *("median", "mean", "log loss", "log loss, other's", "median CPU s", "other's"),
     )
     title = f"Points of the evidence kernel above boosted trees, at most {rows} training rows"
     sheets = [Sheet(title, heads, lines, _NOTES, is_aggregate=True)]
@@ -235,16 +235,16 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
     return [*sheets, _by_table(found)]
 
 
-def _losses(found: SizeResults, names: list[str], rival: str) -> list[Value]:
+def _losses(found: SizeResults, names: list[str], other: str) -> list[Value]:
     """Return the mean log loss of both over the tables that have classes."""
     own = [name for name in names if TABLES[name].task == CLASSES]
     if not own:
         return ["no classes"] * 2
-    both = [name for name in own if found.paired(name, rival)]
+    both = [name for name in own if found.paired(name, other)]
     means = [
-        mean(_figure(found, name, method, "loss") for name in both) for method in (OURS, rival)
+        mean(_figure(found, name, method, "loss") for name in both) for method in (OURS, other)
     ]
-    lost = _lost(rival) or None
+    lost = _lost(other) or None
     return [lost if each is None else f"{each:.3f}" for each in means]
 
 
@@ -270,7 +270,7 @@ def _by_table(found: SizeResults) -> Sheet:
             else _lost(method) or None
             for method in METHODS
         ]
-        best = f"{found.to_best[name]:+.1f}" if name in found.to_best else _lost(_RIVALS[0]) or None
+        best = f"{found.to_best[name]:+.1f}" if name in found.to_best else _lost(_OTHERS[0]) or None
         counts = [ours.get(figure, _lost(OURS) or None) for figure in ("rows", "columns")]
         kind = "accuracy" if table.task == CLASSES else "R²"
         rows.append([name, table.kind, table.where, table.target, kind, *counts, best, *scores])

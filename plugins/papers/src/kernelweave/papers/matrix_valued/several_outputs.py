@@ -20,7 +20,7 @@ _N_TEST, _N_DRAWS = 500, 3
 _N_TREES, _N_BOOSTS, _N_SEARCHES = 200, 300, 20
 _WIDTHS, _RIDGES = np.logspace(-3, 1, 9), np.logspace(-8, 3, 23)
 _NOTES = notes(
-    "matrix_valued.rivals",
+    "matrix_valued.several_outputs",
     n_test=_N_TEST,
     n_searches=_N_SEARCHES,
     n_trees=_N_TREES,
@@ -148,14 +148,14 @@ def table(request: Request) -> Plan:
     cells = [
         cell(
             f"{name}/{rows}/{method}/{seed}",
-            *(rival.seconds * (rows / 500.0) ** 2, n_draws < _N_DRAWS, measure),
+            *(entry.seconds * (rows / 500.0) ** 2, n_draws < _N_DRAWS, measure),
             *(method, name, paths.get(name, ""), rows, seed),
         )
         for rows in sizes
         for seed in range(n_draws)
         for name in SETS
-        for method, rival in METHODS.items()
-        if rival.is_installed
+        for method, entry in METHODS.items()
+        if entry.is_installed
     ]
     return Plan(cells, lambda found: _present(found, sizes))
 

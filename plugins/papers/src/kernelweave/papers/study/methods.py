@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 OURS = "evidence"
-EXTRA = "kernelweave-papers[rivals]"
+EXTRA = "kernelweave-papers[others]"
 
 N_FOLDS = 5
 SIZES = (300, 1000)
