@@ -119,7 +119,7 @@ def _by_all_pairs(
     kept = np.flatnonzero(samples.owner >= 0)
     first = np.full(len(rows), len(samples.owner))
     np.minimum.at(first, samples.owner[kept], kept)
-    left_out = partial(Closed.of, learned.mixture)
+    left_out = partial(Closed.of, learned.mixture, rows.mass)
     return Fitted(predictor, learned, rows, samples.owner, left_out, rows, first)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from scipy.linalg import solve
 
 from ..path import Loss
-from ..rows import Rows, Standardised
+from ..rows import Rows, Standardised, centred_by_others
 from ..scores import mean_with_error
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
@@ -292,6 +293,9 @@ class LandmarksLeaveOut:
     (the equations less the rows g, with β_Z = 0; Woodbury's identity). Where groups have levels, φ
     is less s/(n + κ) of the row's group and rows of one group have 1/(n + κ) more: `GroupLevels`.
 
+    The mean that targets are centred by is that of the others, for which targets that are all one
+    are left out too. Their β is A⁻¹Φᵀ1 (less what levels take), and only its products are needed.
+
     `rows`: of the table; `places` of shape (n,): where they stand in it; `at` of shape (n,): which
     landmark each row is, −1 of none.
     """
@@ -308,12 +312,13 @@ class LandmarksLeaveOut:
         self.solution, self.targets, self.levels = solution, targets, levels
         self.rows, self.places, self.at = rows, places, at
         self.dual, self.width = solution.dual, solution.width
+        self.values = targets.of_rows(rows).values.T
         self.by_rows = isinstance(solution.posterior, PosteriorOfRows)
         # columns and right sides of rows, and behind them of landmarks, that were ever asked for;
         # and the products of those that were asked for together
         self._column = np.full(len(rows) + len(self.dual), -1, dtype=np.intp)
         self._halves = np.empty((len(self.dual), 0))
-        self._right = np.empty((0, self.dual.shape[1]))
+        self._right = np.empty((0, self.dual.shape[1] + 1))
         self._among, self._inner = np.full_like(self._column, -1), np.empty((0, 0))
 
     def ask(self, rows: Index) -> None:
@@ -324,6 +329,10 @@ class LandmarksLeaveOut:
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others."""
+        return centred_by_others(self._residuals(rows), self.values, self.rows.mass, rows)
+
+    def _residuals(self, rows: Index) -> FloatArray:
+        """Return those of targets in the units of the fit and of targets that are all one."""
         if self.by_rows:
             inner, right = self._equations(len(self.rows) + self.at[rows])
             return np.asarray(solve(inner, right, assume_a="pos", check_finite=False))
@@ -373,14 +382,28 @@ class LandmarksLeaveOut:
         """Work out the products of the columns of rows and landmarks."""
         new = np.unique(which[self._column[which] < 0])
         if len(new):
-            features, right = self._asked(new)
+            features, right, ones = self._asked(new)
+            halves = self.solution.posterior.halves(features)
+            ones -= halves.T @ self._half_of_ones * (-1.0 if self.by_rows else 1.0)
             self._column[new] = len(self._right) + np.arange(len(new))
-            self._halves = np.hstack([self._halves, self.solution.posterior.halves(features)])
-            self._right = np.vstack([self._right, right])
+            self._halves = np.hstack([self._halves, halves])
+            self._right = np.vstack([self._right, np.column_stack([right, ones])])
         half = self._halves[:, self._column[which]]
         self._among[:] = -1
         self._among[which] = np.arange(len(which))
         self._inner = half.T @ half
+
+    @cached_property
+    def _half_of_ones(self) -> FloatArray:
+        """What `halves` makes of the right side of targets that are all one."""
+        n, side = len(self.rows), np.ones((1, len(self.dual)))
+        if not self.by_rows:
+            rows = self.rows
+            if self.levels is not None:
+                rows = replace(rows, weight=rows.mass * self.levels.ratio * self._open(rows))
+            everything = np.arange(n)
+            side = group_features(self.solution.landmarks, rows, everything, 0 * everything)
+        return np.asarray(self.solution.posterior.halves(side)[:, 0])
 
     def _open(self, rows: Rows) -> FloatArray:
         """Return 1/(n + κ) of the group of each row; of a row without a name n is its weight."""
@@ -390,8 +413,11 @@ class LandmarksLeaveOut:
             np.isnan(names), 1.0 / (rows.mass + self.levels.ratio), self.levels.open(names)
         )
 
-    def _asked(self, which: Index) -> tuple[FloatArray, FloatArray]:
-        """Return features and right sides of rows and, behind them, of landmarks."""
+    def _asked(self, which: Index) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return features and right sides of rows and, behind them, of landmarks.
+
+        And targets that are all one, less their levels.
+        """
         n, m = len(self.rows), len(self.dual)
         own, units = self.rows.take(which[which < n]), which[which >= n] - n
         landmarks = self.solution.landmarks
@@ -407,9 +433,11 @@ class LandmarksLeaveOut:
         latent = landmarks.products(own.numeric, own.codes, self.dual)
         if self.levels is not None:
             latent += self.levels.values(own.numeric, own.codes)
-        rest = self.targets.of_rows(own).values.T - latent
+        rest, ones = self.values[which[which < n]] - latent, np.zeros(len(which))
+        ones[: len(own)] = 1.0 if self.levels is None else self.levels.ratio * self._open(own)
         if self.levels is not None:
             # a row without a name has told its own level
             names = self.levels.column.names(own.numeric, own.codes)
             rest -= np.where(np.isnan(names), own.mass * self._open(own), 0.0)[:, None] * rest
-        return features, np.vstack([rest, self.dual[units] * (1.0 if self.by_rows else -1.0)])
+        sides = np.vstack([rest, self.dual[units] * (1.0 if self.by_rows else -1.0)])
+        return features, sides, ones
