@@ -295,7 +295,6 @@ class _Majority:
         ("catboost", "catboost", ("CatBoostRegressor",)),
         ("lightgbm", "lightgbm", ("LGBMRegressor",)),
         ("xgboost", "xgboost", ("XGBRegressor",)),
-        ("xrfm", "xrfm", ("xRFM",)),
     ],
 )
 def test_models_of_other_libraries_take_part_where_they_are_installed(

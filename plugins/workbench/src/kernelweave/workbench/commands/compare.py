@@ -60,7 +60,7 @@ def compare_command(
     """Cross-validate models on the same folds of a table and rank them.
 
     The models of KernelWeave that suit the table are compared with those of other libraries that
-    are installed: HistGradientBoosting, CatBoost, LightGBM, XGBoost, xRFM, a tuned RBF SVM, and a
+    are installed: HistGradientBoosting, CatBoost, LightGBM, XGBoost, a tuned RBF SVM, and a
     baseline (the mean or the most frequent class).
 
     Parameters
