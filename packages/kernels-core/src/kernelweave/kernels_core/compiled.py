@@ -167,11 +167,7 @@ class CompileWatch(events.Listener):  # type: ignore[misc]
 
 
 events.register("numba:compile", CompileWatch())
-_PART = {
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": PartCompiler,
-}
+_PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
 _told = threading.Event()
 
 

@@ -149,13 +149,7 @@ class History:
         return np.array([relative_gap(a, b) for a, b in zip(self.lower, self.upper, strict=True)])
 
     def append(
-        self,
-        *,
-        lower: float,
-        upper: float,
-        value: float,
-        seconds: float,
-        counts: Mapping[str, int],
+        self, *, lower: float, upper: float, value: float, seconds: float, counts: Mapping[str, int]
     ) -> None:
         """Add one iteration."""
         for series, item in (

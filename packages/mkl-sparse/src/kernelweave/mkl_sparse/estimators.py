@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import Certificate, Problem, Result
-from kernelweave.kernels_core.checks import (
-    COUNT,
-    NONNEGATIVE,
-    POSITIVE,
-    STRENGTH,
-    Rule,
-    one_of,
-)
+from kernelweave.kernels_core.checks import COUNT, NONNEGATIVE, POSITIVE, STRENGTH, Rule, one_of
 from kernelweave.kernels_core.estimators.folds import CHOICES, Fold, FoldScore, Scores, Setting
 from kernelweave.kernels_core.estimators.kernel import (
     Data,

@@ -72,10 +72,7 @@ class FrankWolfeSearch(SpectahedronSearch):
     inner: Solution
 
     def __init__(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        settings: FrankWolfe = settings,
+        self, problem: Problem, random_state: np.random.RandomState, settings: FrankWolfe = settings
     ) -> None:
         """Start at the best atom for a balanced α."""
         self.settings = settings
@@ -349,10 +346,7 @@ class HybridSearch:
     settings: Hybrid = Hybrid()
 
     def __init__(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        settings: Hybrid = settings,
+        self, problem: Problem, random_state: np.random.RandomState, settings: Hybrid = settings
     ) -> None:
         """Start Frank-Wolfe."""
         self.settings = settings

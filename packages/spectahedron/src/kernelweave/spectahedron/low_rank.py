@@ -90,10 +90,7 @@ class LowRankSearch(SpectahedronSearch):
     settings: LowRank = LowRank()
 
     def __init__(
-        self,
-        problem: Problem,
-        random_state: np.random.RandomState,
-        settings: LowRank = settings,
+        self, problem: Problem, random_state: np.random.RandomState, settings: LowRank = settings
     ) -> None:
         """Start at the leading eigenvectors of D for a balanced α."""
         self.settings = settings

@@ -65,12 +65,7 @@ class SpectahedronOracle:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        dtype: str = "float64",
-        *,
-        n_grams: int = 3,
-        stored: bool = True,
+        self, problem: Problem, dtype: str = "float64", *, n_grams: int = 3, stored: bool = True
     ) -> None:
         problem.constraint.validate()
         problem.learner.validate()
@@ -348,10 +343,7 @@ class SpectahedronOracle:
             return float(solution.upper_bound) / self.scale
         u = np.asarray(solution.dual_coef)
         upper, _ = self.learner.primal_at(
-            self.targets,
-            u,
-            *integral(P / self.scale, u),
-            sample_weight=self.problem.sample_weight,
+            self.targets, u, *integral(P / self.scale, u), sample_weight=self.problem.sample_weight
         )
         return float(upper) * (1.0 + _TRACE_ERROR) / self.scale
 

@@ -18,14 +18,7 @@ from kernelweave.kernels_core import (
     solve,
 )
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
-from kernelweave.kernels_core.checks import (
-    DTYPE,
-    FLAG,
-    NONNEGATIVE,
-    POSITIVE,
-    STRENGTH,
-    Rule,
-)
+from kernelweave.kernels_core.checks import DTYPE, FLAG, NONNEGATIVE, POSITIVE, STRENGTH, Rule
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.classes import alone
 from kernelweave.kernels_core.estimators.folds import (

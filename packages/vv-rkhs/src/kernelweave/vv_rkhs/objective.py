@@ -35,11 +35,7 @@ from .sylvester import (
     solve_sylvester,
 )
 from .sylvester.auto import column_work, weighted_work
-from .sylvester.direct import (
-    finish,
-    refined,
-    solve_sylvester_eigen,
-)
+from .sylvester.direct import finish, refined, solve_sylvester_eigen
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,12 +221,7 @@ class Objective:
         return int(self.Y.shape[1])
 
     def evaluate(
-        self,
-        weights: Vector,
-        L: Matrix,
-        *,
-        start: JointEvaluation | None = None,
-        tol: float = 1e-8,
+        self, weights: Vector, L: Matrix, *, start: JointEvaluation | None = None, tol: float = 1e-8
     ) -> JointEvaluation:
         """Solve for C at (η, L) to a residual of ``tol``; return value, gradients and norms.
 

@@ -9,11 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
 from kernelweave.kernels_core.checks import POSITIVE, one_of
-from kernelweave.kernels_core.estimators.kernel import (
-    KernelClassifier,
-    SpreadRegressor,
-    unit_of,
-)
+from kernelweave.kernels_core.estimators.kernel import KernelClassifier, SpreadRegressor, unit_of
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.weights import (
     ApproximatedKernels,

@@ -229,6 +229,5 @@ def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
     if edges.all() or not edges.any():
         raise ValueError(f"truth has {int(edges.sum())} edges among {len(edges)} pairs: need both")
     return GraphScores(
-        float(roc_auc_score(edges, W[pairs])),
-        float(average_precision_score(edges, W[pairs])),
+        float(roc_auc_score(edges, W[pairs])), float(average_precision_score(edges, W[pairs]))
     )

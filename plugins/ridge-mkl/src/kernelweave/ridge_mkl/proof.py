@@ -175,12 +175,7 @@ def _slopes(grams: FloatArray, degree: int, u: FloatArray, mu: FloatArray) -> Fl
 
 
 def _lower_bound(
-    weights: _Weights,
-    tasks: BoxTasks,
-    grams: FloatArray,
-    degree: int,
-    u: FloatArray,
-    t: FloatArray,
+    weights: _Weights, tasks: BoxTasks, grams: FloatArray, degree: int, u: FloatArray, t: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the best multiple of u, the roots where its tangent is taken, and what they prove."""
     q, radius = float(weights.norm), weights.radius

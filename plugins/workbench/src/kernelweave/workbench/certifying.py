@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import (
-    accepted_triples,
-    algorithms,
-    get_algorithm,
-    relative_gap,
-)
+from kernelweave.kernels_core import accepted_triples, algorithms, get_algorithm, relative_gap
 from kernelweave.kernels_core.arrays import Labels
 
 from .errors import CommandError

@@ -172,10 +172,7 @@ def one_vs_rest(codes: npt.NDArray[np.intp], n_classes: int) -> FloatArray:
 
 
 def class_weights(
-    estimator: BaseEstimator,
-    classes: Labels,
-    codes: npt.NDArray[np.intp],
-    weight: FloatArray,
+    estimator: BaseEstimator, classes: Labels, codes: npt.NDArray[np.intp], weight: FloatArray
 ) -> FloatArray:
     """Return the factor of each class; ``"balanced"`` counts samples by their weights."""
     setting = getattr(estimator, "class_weight", None)

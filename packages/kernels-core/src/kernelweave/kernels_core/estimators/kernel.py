@@ -312,9 +312,7 @@ class SpreadRegressor(KernelRegressor):
     """Base of support vector regressors that learn targets in units of their spread."""
 
     epsilon: float = parameter(
-        "Half-width of the tube without loss; see ``units``.",
-        default=0.1,
-        rule=NONNEGATIVE,
+        "Half-width of the tube without loss; see ``units``.", default=0.1, rule=NONNEGATIVE
     )
     units: str = parameter(
         'The unit in which y is learned: ``"scale"`` is its standard deviation, so that ``C``, '

@@ -271,12 +271,7 @@ def _pairs(
 
 
 def _pair_terms(
-    sides: Float,
-    slopes: Float,
-    squares: Float,
-    parts: _Parts,
-    rows: slice,
-    own: NDArray[np.intp],
+    sides: Float, slopes: Float, squares: Float, parts: _Parts, rows: slice, own: NDArray[np.intp]
 ) -> tuple[Float, Float, Float]:
     """Return V, ``Σ_f (Bₖ − h)(Bₗ − h) + s`` and what bounds its size, (rows, s) each.
 

@@ -209,8 +209,6 @@ def check_intervals_overlap(problem: Problem) -> list[Interval]:
                 refuted = "; ".join(f"{each.algorithm}: {why}" for each, why in reasons if why)
                 verdict = f"({refuted or 'undecided'})"
                 check_overlap(
-                    f"{a.algorithm} and {b.algorithm} on {problem.triple} {verdict}",
-                    a,
-                    b,
+                    f"{a.algorithm} and {b.algorithm} on {problem.triple} {verdict}", a, b
                 )
     return intervals

@@ -268,12 +268,7 @@ class SaddleOracle:
         while True:
             watch = Stopwatch()
             solution = self.learner.solve(
-                K,
-                self.targets,
-                sample_weight=self.sample_weight,
-                dual0=dual0,
-                tol=tol,
-                check=False,
+                K, self.targets, sample_weight=self.sample_weight, dual0=dual0, tol=tol, check=False
             )
             self.counts.n_svm_solves += 1
             self.counts.n_kernel_rows += solution.n_kernel_rows

@@ -129,9 +129,7 @@ class NestedPath:
         ends = np.cumsum([m, q, f, f, v, self._moves.size])
         return list(np.split(self.inside, ends))
 
-    def _direction(
-        self,
-    ) -> tuple[tuple[float, FloatArray, FloatArray, FloatArray], float]:
+    def _direction(self) -> tuple[tuple[float, FloatArray, FloatArray, FloatArray], float]:
         """Return the Newton step in t, β, z and w, and the squared decrement: mq² + q³/3 flops."""
         s, beta, z, over, room, low, spare = self._parts()
         q, f, at, view, moves = beta.size, self._free, self._view, self._view, self._moves

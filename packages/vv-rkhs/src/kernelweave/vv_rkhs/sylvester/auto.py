@@ -24,12 +24,7 @@ from .direct import (
     solve_sylvester_eigen,
     solve_sylvester_low_rank,
 )
-from .iterative import (
-    NystromFactors,
-    sketch_rank,
-    solve_sylvester_cg,
-    solve_sylvester_columns,
-)
+from .iterative import NystromFactors, sketch_rank, solve_sylvester_cg, solve_sylvester_columns
 
 METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "low-rank")
 # weights of the flops of each kind: seconds on one core of a machine of 20 Gflop/s, measured once
@@ -100,12 +95,7 @@ class SpectrumEstimate:
 
 
 def weighted_work(
-    spectrum: SpectrumEstimate,
-    rho: Vector,
-    ridge: float,
-    *,
-    tol: float,
-    sketched: bool = False,
+    spectrum: SpectrumEstimate, rho: Vector, ridge: float, *, tol: float, sketched: bool = False
 ) -> dict[str, float]:
     """Return the expected work of each method: its flops, weighed by their kind.
 
@@ -310,13 +300,7 @@ def _iterate(
 
 
 def _solve_factored(
-    K: FactoredGram,
-    L: Matrix,
-    Y: Matrix,
-    ridge: float,
-    method: str,
-    C0: Matrix | None,
-    tol: float,
+    K: FactoredGram, L: Matrix, Y: Matrix, ridge: float, method: str, C0: Matrix | None, tol: float
 ) -> SylvesterSolution:
     if method == "cg":
         return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)

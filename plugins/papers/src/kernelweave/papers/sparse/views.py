@@ -351,7 +351,4 @@ def _present_phase(results: Results) -> list[Sheet | Drawing]:
     title = "Recovery of three true views by rows and views"
     text = "Share of draws in which exactly the true views are kept; darker is more."
     columns = ("views", "rows", "recovery", "found, of 3", "accuracy (%)", "CPU seconds, median")
-    return [
-        Drawing(title, text, draw, _NOTES_PHASE),
-        Sheet(title, columns, rows, _NOTES_PHASE),
-    ]
+    return [Drawing(title, text, draw, _NOTES_PHASE), Sheet(title, columns, rows, _NOTES_PHASE)]

@@ -224,11 +224,7 @@ def folds_of(
 
 
 def held_out_by(
-    estimator: BaseEstimator,
-    y: Labels,
-    task: str,
-    weight: FloatArray,
-    parts: Index | None = None,
+    estimator: BaseEstimator, y: Labels, task: str, weight: FloatArray, parts: Index | None = None
 ) -> HeldOut | None:
     """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
 
@@ -250,12 +246,7 @@ def held_out_by(
 
 
 def cross_predict(
-    make: Callable[[], Any],
-    X: pd.DataFrame,
-    y: Labels,
-    task: str,
-    folds: Folds,
-    weight: FloatArray,
+    make: Callable[[], Any], X: pd.DataFrame, y: Labels, task: str, folds: Folds, weight: FloatArray
 ) -> HeldOut:
     """Fit a model without each fold and predict that fold: the same rows, whatever the model.
 
