@@ -1,4 +1,8 @@
-"""Both ends of the certified interval, with every rounding error accounted for."""
+"""Proved lower and upper bounds of the dual optimum, with every rounding error accounted for.
+
+`certify`, at the end, makes both from one exactly feasible point u: the dual value at u, and the
+primal value at f = Ku and the best intercept.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +76,7 @@ class DualProof:
     """The interval that holds the dual optimum, and what it was made from.
 
     `kappa`: ``pᵀu − ε‖u‖₁``, rounded down; `objective`: the dual value in plain floating point;
-    `stretch`: ``upper`` is the primal value at ``(1 + stretch) u``.
+    `stretch`: ``upper`` is the primal value at ``(1 + stretch) u``, so that −1 means at 0.
     """
 
     kappa: float
@@ -160,7 +164,7 @@ def primal_bound(
 
     The primal value ``½uᵀKu + loss(Ku + b)`` at the best b, rounded up, or the one at ``u = 0``
     where that is smaller. Any u serves, feasible or not; K must be positive semidefinite, or the
-    arguments be those of `raised`.
+    arguments be those of `for_indefinite`.
 
     For classes ``(1 + τ)u`` is tried too, τ being what the margins may be short of 1 by
     ``violation`` and rounding: where C is large, a loss of τ at each sample on the margin costs
@@ -177,23 +181,23 @@ def primal_bound(
             if value < upper:
                 upper, chosen = value, stretch
     if not upper <= 2.0 * abs(dual.quadratic):
-        zero = FunctionValues(np.zeros_like(values.f), _lack(problem), 0)
+        zero = FunctionValues(np.zeros_like(values.f), _growth(problem), 0)
         trivial = _loss_upper(problem, zero, best_intercept(problem, zero.f))
         upper, chosen = (upper, chosen) if upper < trivial else (trivial, -1.0)
     return PrimalBound(upper, intercept, chosen)
 
 
-def _lack(problem: BoxProblem) -> FloatArray:
-    """Return ``½ δᵢ Cᵢ``, by which κᵢ grows per unit of u where K is indefinite by δ."""
+def _growth(problem: BoxProblem) -> FloatArray:
+    """Return ``½ δᵢ Cᵢ``, by which κ grows per unit of uᵢ if only K + diag(δ) is definite."""
     if problem.negative is None:
         return np.zeros(problem.n_samples)
     return 0.51 * problem.negative * np.maximum(problem.upper, -problem.lower)
 
 
-def raised(
+def for_indefinite(
     problem: BoxProblem, u: FloatArray, values: FunctionValues, dual: DualValue
 ) -> tuple[FunctionValues, DualValue]:
-    """Return values and dual value that bound the maximum where K + diag(δ) ⪰ 0, and not K.
+    """Return values and dual value for an upper bound if only K + diag(δ) ⪰ 0, and not K.
 
     For every feasible v, ``κ(v) − ½vᵀKv = κ(v) + ½Σ δᵢvᵢ² − ½vᵀ(K + diag δ)v``, and
     ``½δᵢvᵢ² ≤ ½δᵢCᵢ|vᵢ|``: the primal of K + diag(δ) with a tube narrower, or margins wider, by
@@ -201,7 +205,7 @@ def raised(
     """
     if problem.negative is None or not problem.negative.any():
         return values, dual
-    error = values.error + _lack(problem) + 1.01 * problem.negative * np.abs(u)
+    error = values.error + _growth(problem) + 1.01 * problem.negative * np.abs(u)
     more = 1.01 * float(np.sum(problem.negative * u * u))
     up = dual.quadratic_up + more + gamma(4) * abs(dual.quadratic_up)
     return replace(values, error=error), replace(dual, quadratic_up=up)
@@ -211,12 +215,12 @@ def certify(problem: BoxProblem, feasible: FeasiblePoint) -> DualProof:
     """Prove an interval around the dual optimum from one exactly feasible point.
 
     Lower end: ``κ(u) − ½uᵀKu`` with ``uᵀKu`` rounded up; it holds for any symmetric K. Upper end:
-    `primal_bound`, with what K lacks to a positive semidefinite matrix where that is known.
+    `primal_bound`, with `for_indefinite` if K is known not to be positive semidefinite.
     """
     dual = feasible.dual
     lower = dual.kappa_down - 0.5 * dual.quadratic_up
     lower -= gamma(4) * (abs(dual.kappa_down) + abs(dual.quadratic_up))
-    values, up = raised(problem, feasible.point.u, feasible.values, dual)
+    values, up = for_indefinite(problem, feasible.point.u, feasible.values, dual)
     primal = primal_bound(problem, values, up, feasible.violation)
     return DualProof(
         dual.kappa_down,

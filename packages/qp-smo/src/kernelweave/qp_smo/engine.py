@@ -19,8 +19,8 @@ from .point import starting_point
 from .problem import BoxProblem, Budget
 from .smo import newton_steps, smo
 
-# Landings on exactly feasible points that may still violate the tolerance: each costs a fresh
-# gradient, and where so many do not help rounding holds the violation up.
+# How often an exactly feasible point that still violates the tolerance is improved: each time costs
+# a new gradient, and if so many do not help, rounding errors prevent more.
 _MAX_ROUNDS = 8
 # Samples of an interior point that "auto" tries: at 4000 each of its Cholesky factors takes 2e10
 # flops and 128 MB, and more grow with the cube.
@@ -28,16 +28,17 @@ _MAX_INTERIOR = 4000
 # Steps of SMO after an interior point, in units of n: its point is near, so a run that needs more
 # is not converging.
 _POLISH_STEPS = 40
-# LIBSVM's carried gradient is not ours from scratch.
+# LIBSVM stops by a gradient that it updates, which differs a little from one computed anew.
 _LIBSVM_SLACK = 1.01
-# Free variables up to which Newton steps are taken: a factor costs the cube of them. More: one step
-# may cost more than the pairs it replaces; fewer: pairs crawl where a step would end it.
+# Maximum number of free variables (those strictly inside the box) for Newton steps, whose factor
+# costs the cube of it. With more, a step may cost more than the pairs it replaces; with a smaller
+# limit, pairs converge slowly where one step would be enough.
 _MAX_FREE = 400
-# Steps of a phase, in units of n: the first is to tell which variables are free, a later one only
-# repairs what a Newton step changed.
+# Steps of SMO in one phase, in units of n: the first phase finds which variables are free, a later
+# one only repairs what a Newton step changed.
 _FIRST_STEPS = 6
 _LATER_STEPS = 2
-# Fewer steps than these cost less than the call that makes them.
+# and so many more, because fewer cost less than the call that makes them
 _LEAST_STEPS = 500
 # The last attempt of "auto", in units of the first.
 _LAST_ATTEMPT = 10
@@ -52,7 +53,11 @@ Backend = Literal["auto", "smo", "interior-point", "libsvm"]
 
 @dataclass
 class Outcome:
-    """An exactly feasible point and how it was found."""
+    """An exactly feasible point and how it was found.
+
+    `rows`: what the solver read or computed, in rows of K, the unit of cost; `log`: a line for each
+    solver that ran.
+    """
 
     feasible: FeasiblePoint
     status: SolveStatus
@@ -90,7 +95,7 @@ def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progre
     at = _Progress(u, f, rows=float(n_rows))
     left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     if left > tol:
-        # From a good start one cheap Newton step replaces many pairs.
+        # from a good start one Newton step replaces many pairs; cheap: m³ ≤ 1.5 n² operations
         _newton(problem, at, 1.0, min(_MAX_FREE, round((1.5 * n * n) ** (1 / 3))))
         left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     at.optimal = left <= tol
@@ -117,6 +122,7 @@ def _newton(problem: BoxProblem, at: _Progress, work: float, max_free: int = _MA
 
 
 def _why(at: _Progress, violation: float, budget: Budget) -> SolveStatus:
+    """Return why a solve ended at a point of this violation."""
     if violation <= budget.tol:
         return SolveStatus.CONVERGED
     if at.n_iter >= budget.max_iter:
@@ -135,7 +141,7 @@ def solve_by_smo(problem: BoxProblem, start: FloatArray | None, budget: Budget) 
     at = _start(problem, start, budget.tol)
     work = min(float(_FIRST_STEPS * n * n), _MOST_WORK)
     if not at.optimal:
-        _smo_phase(problem, at, budget, _FIRST_TOL, _FIRST_STEPS * n + 500)
+        _smo_phase(problem, at, budget, _FIRST_TOL, _FIRST_STEPS * n + _LEAST_STEPS)
     rounds = 0
     while True:
         over = at.n_iter >= budget.max_iter or budget.expired
@@ -158,7 +164,7 @@ def solve_by_smo(problem: BoxProblem, start: FloatArray | None, budget: Budget) 
 
 
 def solve_by_interior_point(problem: BoxProblem, budget: Budget) -> Outcome:
-    """Run the interior point, then put its point on the grid and let SMO finish if it must."""
+    """Run the interior point, then let SMO make its point exactly feasible and finish it."""
     run = interior_point(problem, budget)
     limit = min(_POLISH_STEPS * problem.n_samples, budget.max_iter)
     finish = solve_by_smo(problem, run.u, Budget(budget.tol, limit))
@@ -187,13 +193,6 @@ def _smo_budget(n_samples: int) -> int:
     return int(0.3 * n_samples**2 + 50 * n_samples + 20_000)
 
 
-def _interior_pays(n_samples: int) -> bool:
-    """Return whether the interior point is worth its n³, after a warning where it is forbidden."""
-    return n_samples <= _MAX_INTERIOR and memory.permits(
-        required_bytes(n_samples), f"the interior point's matrices of {n_samples} samples"
-    )
-
-
 def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
     """Run SMO for a while; where it is slow, the interior point; the smallest violation wins."""
     limit = min(_smo_budget(problem.n_samples), budget.max_iter)
@@ -201,7 +200,8 @@ def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -
     if first.status is not SolveStatus.MAX_ITER or limit == budget.max_iter:
         return first
     tried = [first]
-    if _interior_pays(problem.n_samples):
+    n, what = problem.n_samples, f"the interior point's matrices of {problem.n_samples} samples"
+    if n <= _MAX_INTERIOR and memory.permits(required_bytes(n), what):  # or warns
         tried.append(solve_by_interior_point(problem, budget))
     best = min(tried, key=lambda outcome: outcome.violation)
     if best.status is not SolveStatus.CONVERGED:

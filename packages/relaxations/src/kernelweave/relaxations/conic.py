@@ -1,8 +1,8 @@
 """Conic programs through cvxpy, which is imported when the first is stated, and their solvers.
 
-A solver may lack a licence, stop at a limit or call its own answer inaccurate: the next one is
-tried, and what each said is recorded. No bound rests on their words: all are proved from the
-multipliers by our own code.
+If a solver lacks a licence, stops at a limit or calls its own answer inaccurate, the next one is
+tried, and how each ended is recorded. No bound relies on what they report: our own code proves all
+bounds from the multipliers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 
 CHAIN = ("CLARABEL", "SCS")
-# a relative gap between what a solver says and what is proved that leaves nothing to ask
+# if a proved bound is as near to what a solver reports, no other solver is asked
 CLOSE = 1e-3
+# cvxpy's words for an answer from which a bound can be proved
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")
 
 
@@ -85,11 +86,10 @@ class Attempt:
 
 
 def attempts(problem: Problem, solver: str | None) -> Iterator[Attempt]:
-    """Solve a cvxpy problem by one solver after the other until one is content.
+    """Solve a cvxpy problem by one solver after the other until one reports an optimum.
 
-    Between two attempts the problem holds the numbers of the last: a proof is made of the
-    multipliers by whoever asks, so those of a solver that stopped early are of use, and who has
-    proved enough asks no further.
+    After each attempt the problem holds the numbers of that solver, from which the caller can prove
+    a bound, even if the solver stopped early; a caller whose bound is close enough stops iterating.
 
     `solver`: the first to try, before `CHAIN`; by default that is MOSEK for a matrix inequality,
     where it has a licence. Yields: the last one is optimal, unless all failed
@@ -156,10 +156,10 @@ def _options(name: str, seconds: float) -> dict[str, object]:
 
 
 def report(tried: Sequence[Attempt], *, is_close: bool, otherwise: str = "") -> None:
-    """Warn where solvers failed and the proof shows it; raise where none left anything.
+    """Warn if solvers failed and the proved bound is loose; raise if there is no answer at all.
 
-    `is_close`: whether what our own code proved is close: then nobody need know what a solver said;
-    `otherwise`: what is there without any solver's answer; empty means nothing.
+    `is_close`: whether the proved bound is close, so that a failure does not matter; `otherwise`:
+    for the warning, what is used if no solver has an answer; empty if there is nothing.
     """
     story = "; ".join(str(attempt) for attempt in tried)
     usable = any(attempt.is_usable for attempt in tried)
@@ -177,19 +177,21 @@ def report(tried: Sequence[Attempt], *, is_close: bool, otherwise: str = "") -> 
         )
 
 
-# θ and f of one task ↦ the constraints that tie them
+# takes θ and f of one task, and returns the constraints θ ≥ fᵀ K⁻¹ f between them
 Tie: TypeAlias = "Callable[[Variable, Variable], list[Constraint]]"
 
 
 @dataclass
 class Epigraph:
-    """``Σₜ (Σ losses + ½θₜ)``, where θₜ ≥ fₜᵀ K⁻¹ fₜ is left to the ties.
+    """The primal problem ``Σₜ (Σ losses + ½θₜ)``, where θₜ ≥ fₜᵀ K⁻¹ fₜ stands for the norm of f.
 
-    - `constraints`: all of them, the ties included
+    The relaxations differ in how they write that inequality, which is their `Tie`.
+
+    - `constraints`: all of them, those of the ties included
     - `thetas`, `functions`: θ and the function values f of each task; the maximum over uₜ is
       bounded below through ``½θₜ``
     - `above`, `below`: ``σ⁺ ≥ p − f − b − ε`` and ``σ⁻ ≥ f + b − p − ε``, whose multipliers make u
-    - `coupling`: what ties θ, f and the kernel, per task
+    - `coupling`: the constraints of the tie, per task
     """
 
     cost: Expression | float = 0.0

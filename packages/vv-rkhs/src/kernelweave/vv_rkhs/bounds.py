@@ -1,8 +1,10 @@
 """Certificates: proved bounds where the problem is convex, stationarity where it is not.
 
-For any C, exact or not, and all (η, L): J(η, L) ≥ λ(2⟨C, Y⟩ − λl‖C‖² − ⟨C, K_η C L⟩). The last
-term is linear in η and in L, so its largest value over their sets is a conjugate or an eigenvalue,
-and the bound holds before any iteration has converged.
+J(η, L) is the minimum of the objective over f at kernel weights η and output kernel L
+(`objective.py`); C are the dual coefficients, K_η = Σ ηⱼ Kⱼ and l is the number of samples. For any
+C, exact or not, and all (η, L): J(η, L) ≥ λ(2⟨C, Y⟩ − λl‖C‖² − ⟨C, K_η C L⟩). The last term is
+linear in η and in L, so its largest value over their sets is a conjugate or an eigenvalue, and the
+bound holds before any iteration has converged.
 
 Inside the package all values are those of J; results hold J/(2λ), the value of a `Problem`.
 """
@@ -108,8 +110,9 @@ class Bounds:
     def _best_multiple(self, point: JointEvaluation, worst: Callable[[float], float]) -> float:
         """Return the largest λ(2sa − s²b − worst(s)) found over multiples sC, s near 1.
 
-        `worst`: the largest value of the last term of the bound at sC. Where it is quadratic in s
-        the best multiple is s = a/(b + worst(1)), which improves the bounds of early iterates.
+        a and b are those of `Objective.dual_parts`. `worst`: the largest value of the last term of
+        the bound at sC. Where it is quadratic in s the best multiple is s = a/(b + worst(1)), which
+        improves the bounds of early iterates.
         """
         a, b = self.objective.dual_parts(point)
         lam, s, best = self.objective.lam, 1.0, -math.inf

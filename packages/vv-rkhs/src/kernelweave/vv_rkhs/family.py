@@ -1,4 +1,4 @@
-"""A dictionary whose Gram matrices, or factors of them, are already there."""
+"""The family of given Gram matrices, or of given factors of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from scipy.linalg.blas import daxpy
 from .gaussian_grid import FittedGrid
 from .sylvester.direct import FactoredGram
 
-# Bytes in float64 of the rows of a matrix that are worked on at a time: about what a core's cache
-# holds.
+# Bytes in float64 of the rows that are summed at a time: about what fits into a core's cache.
 _BLOCK_BYTES = 1 << 21
-# Rows of a strip, of which only what is left of the diagonal is read: shorter strips read less
-# twice, longer ones give BLAS more to do.
+# Rows of a strip. Symmetric matrices are read as strips from the first column to the diagonal
+# block: shorter strips read fewer entries twice, longer ones give BLAS more to do.
 _STRIP = 128
 
 
@@ -39,11 +38,10 @@ class PrecomputedFamily:
         Gram matrices, float64 or float32, never copied when every sample is used in order. float32
         halves the memory; sums are float64 always, and bounds are those of the rounded matrices.
     factors : sequence of ndarray of shape (n, d_j), optional
-        Or Zⱼ with Kⱼ = Zⱼ Zⱼᵀ, never multiplied out.
+        Instead of ``grams``: Zⱼ with Kⱼ = Zⱼ Zⱼᵀ, which is never computed.
     check : bool, default=True
-        Whether to look for numbers that are not finite and for matrices that are not symmetric,
-        in one pass. That they are positive semidefinite, on which every bound rests, is not
-        looked at: see `require_psd`.
+        Whether to check that entries are finite and matrices symmetric, in one pass. Every bound
+        also needs positive semidefinite matrices, which `require_psd` checks.
     root_weight : ndarray of shape (n,), optional
         Roots of sample weights S: the solvers then see S½ Kⱼ S½.
 
@@ -96,7 +94,7 @@ class PrecomputedFamily:
 
     @property
     def n_samples(self) -> int:
-        """l."""
+        """Number of samples, l."""
         return int(self._parts[0].shape[0])
 
     @property

@@ -64,13 +64,9 @@ _NO_PROOF = "a sum of squares is not negative: the relaxation waits for a statio
 _UPPER_PROOF = "the primal value at C and the learned kernel"
 
 
-def _is_strength(value: object) -> bool:
-    return STRENGTH.then is None or STRENGTH.then.holds(value)
-
-
 _SIZE = Rule(
     "" if STRENGTH.then is None else STRENGTH.then.words,
-    lambda value: isinstance(value, str) or _is_strength(value),
+    lambda value: isinstance(value, str) or STRENGTH.then is None or STRENGTH.then.holds(value),
 )
 _WORD = Rule(
     f"'loo', 'cv' or {POSITIVE.words}",

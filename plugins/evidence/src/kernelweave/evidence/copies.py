@@ -11,28 +11,31 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 
-# Of a column's spread. Writing a number with eight digits, or converting its unit and back, moves
-# it less; rows that are as near in every column are one row seen twice.
+# Copies differ in no column by more than this share of its spread. Writing a number with eight
+# digits, or converting its unit and back, changes it by less.
 _ROUNDING = 1e-7
-# of a number, where its column has values that are far larger than its spread
+# or by more than this share of the number, for columns of values far larger than their spread
 _LAST_BITS = 1e-15
-# Near copies are clusters, an eighth of the rows at most, that are so many times as far from other
-# rows as these are from each other. At one distance they are so many at least, hold such a share of
-# the rows, and are so tight in every column, by variance. Of independent rows such clusters hold up
-# to 19 % in two columns and 6 % in three (40 tables each of 30 to 300 rows), of one set of the
-# study's 49 up to 23 %; neighbours in one column have them by chance, 34 % and up to 63 %.
-_APART, _CLUSTERS, _SHARE, _SHARE_OF_ONE, _TIGHT = 3.0, 8, 0.5, 0.7, 0.05
-# of a spread; equal rows are no nearer
+# Near copies are clusters of rows. Each has at most 1/_CLUSTERS of the rows, and other rows are at
+# least _APART times as far away as its own rows are from each other.
+_APART, _CLUSTERS = 3.0, 8
+# They count if at one distance there are at least _CLUSTERS of them, which hold this share of the
+# rows (the second in a table of one column), and if in every column the variance within clusters is
+# at most _TIGHT of all. Of independent rows such clusters hold up to 19 % in two columns and 6 % in
+# three (40 tables each of 30 to 300 rows), and up to 23 % in one of the study's 49 tables; in one
+# column neighbours form them by chance, with 34 % and up to 63 % of the rows.
+_SHARE, _SHARE_OF_ONE, _TIGHT = 0.5, 0.7, 0.05
+# the least distance of two rows, in units of the spread, so that equal rows have one as well
 _NEAREST = 1e-9
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that rows are put on so that copies are neighbours.
+    """A line onto which rows are projected so that copies are neighbours.
 
-    A grid would part copies on both sides of a border of its cells. On the line a row is a weighted
-    sum of its columns in units of their spread, and copies are found within a reach of each other;
-    then their columns are compared. A row's place is the same in every part of a table.
+    A row's place is a weighted sum of its columns in units of their spread, the same in every part
+    of a table. Rows within `max_distance` are then compared column by column. (A grid of cells
+    would separate copies on two sides of a border.)
 
     `centre`, `spread` of shape (p,): of the numbers; `weights` of shape (p + q,): of the columns.
     """
@@ -111,10 +114,10 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
 
 
 def alike_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
-    """Return a number for each row, the same for near copies; one for each row if there are none.
+    """Return the group of each row; near copies share one, and without any each row is alone.
 
-    Clusters of single linkage at the distance where most rows are in one that is far from all other
-    rows. Where there are such, neighbours as near as these are alike too.
+    Rows are clustered by single linkage, and cut at the distance where most rows are in clusters
+    that are far from all other rows. Then all rows that are as near as that share a group.
 
     Examples
     --------
@@ -131,18 +134,19 @@ def alike_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
     require(12 * n * n, f"all pairs of {n} rows", alternative="name a column as groups")
     line = Line.of(numeric, codes)
     Z = np.arcsinh((numeric - line.centre) / line.spread)
-    gaps = pdist(Z, "sqeuclidean") if numeric.shape[1] else np.zeros(n * (n - 1) // 2)
+    squares = pdist(Z, "sqeuclidean") if numeric.shape[1] else np.zeros(n * (n - 1) // 2)
     if n_codes:
-        gaps += n_codes * pdist(codes, "hamming")
-    tree = linkage(np.sqrt(gaps, out=gaps), "single")
+        squares += n_codes * pdist(codes, "hamming")
+    tree = linkage(np.sqrt(squares, out=squares), "single")
+    # each merge forms a cluster at the distance `low`; at `high` it is merged with others itself
     low = np.maximum(tree[:, 2], _NEAREST)
-    above = np.full(2 * n - 1, np.inf)
-    above[tree[:, :2].astype(np.intp)] = low[:, None]
-    own = (above[n:] >= _APART * low) & (tree[:, 3] <= n / _CLUSTERS)
-    if np.count_nonzero(own) < _CLUSTERS:
+    merged_at = np.full(2 * n - 1, np.inf)
+    merged_at[tree[:, :2].astype(np.intp)] = low[:, None]
+    apart = (merged_at[n:] >= _APART * low) & (tree[:, 3] <= n / _CLUSTERS)
+    if np.count_nonzero(apart) < _CLUSTERS:
         return alone
-    low, high, sizes = low[own], above[n:][own], tree[own, 3]
-    # rows in clusters that are there at a distance: those that began, less those that were joined
+    low, high, sizes = low[apart], merged_at[n:][apart], tree[apart, 3]
+    # rows in clusters that exist at each distance: of those formed, less of those merged by then
     by = np.argsort(high)
     gone = np.append(0.0, np.cumsum(sizes[by]))[np.searchsorted(high[by], low, side="right")]
     held = np.cumsum(sizes) - gone

@@ -240,7 +240,7 @@ def _print_json(model: GrangerGraph, rows: list[_Said]) -> None:
 
 def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> None:
     from .series import describe_lags
-    from .significance import told_p_value
+    from .significance import p_value_text
 
     facts = _facts(model)
     end = f" ({facts['lam_end']})" if facts["lam_end"] else ""
@@ -257,8 +257,8 @@ def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> 
     for row in rows[:top]:
         p = ""
         if facts["significance"] == "permutation":
-            p = f"  p {told_p_value(row['p_value'])}"
-            p += f"  adjusted p {told_p_value(row['adjusted_p_value'])}"
+            p = f"  p {p_value_text(row['p_value'])}"
+            p += f"  adjusted p {p_value_text(row['adjusted_p_value'])}"
         elif "p_value" in row:
             p = f"  error rate <= {row['p_value']:.3f}"
         edge = f"{row['source']:>{from_}} -> {row['target']:<{to}}  lag {row['lag']}"

@@ -29,7 +29,7 @@ def stack_replicates(X: Any, replicates: object) -> tuple[Any, object]:
 
     Raises ValueError if tables differ in their columns, or labels are given beside a list.
     """
-    if not _is_list_of_tables(X):
+    if not (isinstance(X, list | tuple) and X and all(np.ndim(table) == 2 for table in X)):
         return X, replicates
     if replicates is not None:
         raise ValueError("replicates must be None for a list of tables, which are the replicates")
@@ -50,10 +50,6 @@ def stack_replicates(X: Any, replicates: object) -> tuple[Any, object]:
     if len(widths) > 1:
         raise ValueError(f"the tables of X must have as many columns each, got {widths}")
     return np.vstack(arrays), labels
-
-
-def _is_list_of_tables(X: object) -> bool:
-    return isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(table) == 2 for table in X)
 
 
 def warn_of_times(X: object, replicate: Index) -> None:

@@ -13,7 +13,7 @@ from kernelweave.kernels_core.checks import one_of
 
 from .displays import CausalGraphDisplay, above_the_gap
 from .series import describe_lags
-from .significance import told_p_value
+from .significance import p_value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,7 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
     rows = drawn.head(_CURVES).to_dict("records")
     n = len(model.group_names_)
     side = min(11.0, max(5.0, 3.6 + 0.09 * n))
-    environment.filters["p_value"] = lambda p: told_p_value(p, 4).removeprefix("= ")
+    environment.filters["p_value"] = lambda p: p_value_text(p, 4).removeprefix("= ")
     return environment.get_template("graph.html").render(
         title=title,
         facts=_facts(model),

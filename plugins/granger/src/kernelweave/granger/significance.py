@@ -1,4 +1,4 @@
-"""How likely is an edge's weight by chance?"""
+"""P-values of edges: the orders of samples that `draws` fits, and how weights compare."""
 
 from __future__ import annotations
 
@@ -15,38 +15,42 @@ from .target import TargetSettings, fit_target, of_kernels
 
 SIGNIFICANCE = one_of("permutation", "stability")
 ADJUST = one_of("bh", "max-t")
-# Share of all weight above which a history is selected: less is what a search that stopped left.
+# A history is selected if it has more than this share of all weight. Less may remain of a search
+# that stopped early.
 _SELECTED = 1e-3
-_EXCHANGED = 5  # replicates: they have 120 orders
-_SHORT = 25  # samples of a replicate: with fewer the seam of the circle counted in simulations
+# Replicates that are enough to be exchanged as wholes: five have 120 orders.
+_EXCHANGED = 5
+# Replicates of fewer samples are too short to be shifted in a circle: the jump where the last
+# sample meets the first made p-values too small in simulations.
+_SHORT = 25
 
 
 def change_places(replicate: Index) -> bool:
-    """Tell whether replicates are enough, and alike in length, to be exchanged as wholes."""
+    """Tell whether there are enough replicates of equal length to exchange them as wholes."""
     sizes = np.unique(replicate, return_counts=True)[1]
     return len(sizes) >= _EXCHANGED and len(set(sizes.tolist())) == 1
 
 
 def warn_if_short(replicate: Index) -> None:
-    """Warn where a circle of fewer than 25 samples makes p-values come out too small."""
+    """Warn if p-values may be too small because a replicate has fewer than 25 samples."""
     shortest = int(np.unique(replicate, return_counts=True)[1].min())
     if shortest < _SHORT and not change_places(replicate):
         warnings.warn(
-            f"a replicate has {shortest} samples, too few to move it round in a circle: p-values "
-            "of slow or transient series come out too small; five or more replicates of equal "
-            "length would change places instead",
+            f"a replicate has {shortest} samples, too few to shift it in a circle: p-values of "
+            "slow or transient series may be too small; five or more replicates of equal length "
+            "are exchanged as wholes instead",
             KernelWeaveWarning,
             stacklevel=3,
         )
 
 
 def rearranged(replicate: Index, rng: np.random.Generator) -> Index:
-    """Return samples in an order as likely as theirs, for series that may be autocorrelated.
+    """Return the samples in another order that is as likely as theirs without an effect.
 
-    Replicates of equal length change places where there are at least five, which suits any series,
-    transients too, whose replicates are alike in law. Else each replicate's samples move round in a
-    circle, which suits stationary series that are long beside their memory. The observed order is
-    one of the draws.
+    At least five replicates of equal length are exchanged as wholes, which is valid for any series
+    whose replicates have the same distribution, transients too. Else the samples of each replicate
+    are shifted in a circle, which is valid for stationary series that are long compared with their
+    memory. The observed order is one of the draws.
 
     Examples
     --------
@@ -78,9 +82,9 @@ def most_draws(replicate: Index) -> float:
 def moved_orders(replicate: Index, seeds: npt.NDArray[np.integer]) -> Iterator[Index]:
     """Yield an order of the samples for each seed, as `rearranged` does.
 
-    Of a single replicate none comes twice, nor the observed one, which p-values count anyway, and
-    where seeds are more than `most_draws` the rest are not used. p is then exact: a draw counted
-    twice would make it too small.
+    For a single replicate, all differ from each other and from the observed order, which p-values
+    count anyway; seeds beyond `most_draws` are not used. p is then exact: a draw that counted twice
+    would make it too small.
     """
     n = len(replicate)
     if most_draws(replicate) == np.inf:
@@ -96,9 +100,8 @@ def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:
     """Return p-values of edges, each against the draws of its source into every target.
 
     p = (1 + #{draws with a weight as large})/(1 + draws), over all n_targets · n_draws weights that
-    the history of this source got by chance. A slow series earns more by chance than a fast one
-    whatever the target, so that a source's draws speak for all its edges: there are as many times
-    more of them.
+    the history of this source got by chance. They are pooled because chance weights depend on the
+    source more than on the target: a slow series gets larger ones than a fast one.
 
     `observed` of shape (n_targets, n_sources); `null` of shape (n_targets, n_draws, n_sources),
     NaN, as is p, for edges that are not tested.
@@ -122,13 +125,13 @@ def pooled_p_values(observed: Matrix, null: npt.NDArray[np.float64]) -> Matrix:
     return p
 
 
-def told_p_value(p: float, digits: int = 3) -> str:
-    """Return how a p-value compares with what digits can show.
+def p_value_text(p: float, digits: int = 3) -> str:
+    """Return a p-value as text, with a bound if it is too small for the digits.
 
     Examples
     --------
-    >>> from kernelweave.granger.significance import told_p_value
-    >>> told_p_value(0.0213), told_p_value(0.0002), told_p_value(0.0002, 4)
+    >>> from kernelweave.granger.significance import p_value_text
+    >>> p_value_text(0.0213), p_value_text(0.0002), p_value_text(0.0002, 4)
     ('= 0.021', '< 0.001', '= 0.0002')
     """
     least = 10.0**-digits
@@ -138,11 +141,11 @@ def told_p_value(p: float, digits: int = 3) -> str:
 def adjusted_p_values(
     p: Matrix, observed: Matrix, null: npt.NDArray[np.float64], adjust: str
 ) -> Matrix:
-    """Return p-values that speak of all tested edges together.
+    """Return p-values adjusted for the number of tested edges.
 
-    `adjust`: "bh", Benjamini and Hochberg's, which keep the rate of false discoveries, or "max-t",
-    those of the largest weight per draw (Westfall and Young), which keep the chance of a single
-    one. There weights are over the root mean square of their source by chance.
+    `adjust`: "bh" controls the false discovery rate (Benjamini and Hochberg), "max-t" the
+    probability of any false edge, by the largest weight of each draw (Westfall and Young); weights
+    are first divided by the root mean square of their source's chance weights.
 
     Examples
     --------
@@ -200,8 +203,8 @@ def stability_p_values(chosen: Matrix, tested: npt.NDArray[np.bool_]) -> Matrix:
 
     π is an edge's selection frequency over the draws, q the mean number selected of the p edges
     that are tested (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above
-    ½. A group's own history is no candidate: counted among them, what always is selected would keep
-    q/p, and with it every bound, large. Candidates are assumed exchangeable, as in the theorem.
+    ½. A group's own history is not counted as a candidate: it is selected nearly always, and would
+    make q/p and every bound large. Candidates are assumed exchangeable, as in the theorem.
     """
     frequency = chosen.mean(axis=0)
     edges = frequency[tested]

@@ -34,38 +34,38 @@ def tables_command(
     estimate: Annotated[bool, _Flag] = False,
     json: Annotated[bool, _Flag] = False,
 ) -> None:
-    """Recompute tables and figures of papers, ours beside theirs.
+    """Recompute tables and figures of papers and compare them with the printed ones.
 
-    Results are kept as they come: a run that was stopped goes on where it was. Without a name,
-    the tables are listed with the time they take.
+    Each result is stored when it is computed, and a run that was stopped continues from there.
+    Without a name, the tables are listed with the time that they take.
 
     Parameters
     ----------
     names : str
-        Tables by name, or all.
+        Names of tables, or all.
     quick : bool
-        One split and at most 500 samples: does it run, and roughly what comes out?
+        Use one split and at most 500 samples, for a quick look.
     dataset : list of str
-        Data sets of the tables, by the names that they print; give it again for another.
+        Only this row of the tables, usually a data set, by the name that they print; may be
+        repeated.
     method : list of str
-        Methods of the tables, likewise.
+        Only this method of tables with data sets and methods; may be repeated.
     subsample : int
-        Samples of a data set at most; a cell that has more says that it is reduced.
+        Maximum number of samples of a data set; the pages mark what is reduced.
     repeats : int
-        Random splits or outer folds of a data set. Default: as many as the paper's.
+        Number of random splits or outer folds. Default: that of the paper.
     data : Path
-        The folder with the papers' data sets; KERNELWEAVE_DATA without it.
+        Folder with the papers' data sets. Default: the variable KERNELWEAVE_DATA.
     out : Path
-        The folder for tables.md, tables.html, the pictures and the kept results.
+        Folder for tables.md, tables.html, the pictures and the stored results.
     jobs : int
-        Cells at a time, each in a process of its own. Default: in a quick run one for each core,
-        else one.
+        Number of processes. Default: one, or one for each core with --quick.
     max_time : float
-        Seconds after which no further cell is started.
+        Time limit in seconds, after which nothing new is started.
     fresh : bool
-        Compute again what is kept.
+        Compute stored results again.
     estimate : bool
-        Print the estimate and stop.
+        Print how long it would take, and stop.
     json : bool
         Print what was written as JSON.
     """

@@ -78,7 +78,8 @@ def shuffled_importance(
         fold_predictors
     )
     folds = [
-        (_some(held_out, most, random_state), predict) for held_out, predict in fold_predictors
+        (each if len(each) <= most else random_state.permutation(each)[:most], predict)
+        for each, predict in fold_predictors
     ]
     repeats = min(_REPEATS, max(1, _SHUFFLES // len(columns)))
     seen = rows.take(np.concatenate([held_out for held_out, _ in folds]))
@@ -100,12 +101,6 @@ def shuffled_importance(
         lost = after - before if used else after
         found.append(ColumnImportance(name, *ratio_with_error(lost, units, seen.mass)))
     return found
-
-
-def _some(
-    held_out: NDArray[np.intp], most: int, random_state: np.random.RandomState
-) -> NDArray[np.intp]:
-    return held_out if len(held_out) <= most else random_state.permutation(held_out)[:most]
 
 
 def _shuffled(

@@ -110,7 +110,8 @@ def large(request: Request) -> Plan:
     limit = request.sample_limit
     sources = {name: SETS[name] for name in (() if request.quick else _NAMES)}
     growing = [limit or 0] if request.quick else _GROWING
-    sources |= {f"{_FRIEDMAN}{n:,}": _growing(n) for n in growing if not limit or n <= limit}
+    made = SetSource(_FRIEDMAN, "regression", 0, 10, 0, had_a_say=True)._replace
+    sources |= {f"{_FRIEDMAN}{n:,}": made(n_rows=n) for n in growing if not limit or n <= limit}
     n_splits = 1 if request.quick else min(request.repeats or _N_SPLITS, _N_SPLITS)
     reduced = limit is not None or n_splits < _N_SPLITS
     cells = [
@@ -125,10 +126,6 @@ def large(request: Request) -> Plan:
         if method in _PLAIN or not reason_not_run(method, source)
     ]
     return Plan(cells, lambda results: [_sheet(results, sources)])
-
-
-def _growing(n_rows: int) -> SetSource:
-    return SetSource(_FRIEDMAN, "regression", n_rows, 10, 0, had_a_say=True)
 
 
 def _sheet(results: Results, sources: Mapping[str, SetSource]) -> Sheet:
