@@ -284,10 +284,11 @@ class NewtonSystem:
         pack = self.packed.pack
         y = pack(2.0 * goal / (self.roots[:, None] + self.roots))
         y += pack(self.G.T @ excess @ self.G)
-        du, b, S = self._solve(side, y, (1.0 - np.trace(at.S)) / self.norm)
+        short = (1.0 - np.trace(at.S)) / self.norm
+        du, b, S = self._solve(side, y, short)
         v = self.inverse * (side - parts.signs * (self._shift(side) - du) / self.sum)
         z, w = (low - at.z * v) / at.v, (high + at.w * v) / at.t
-        multiplier = self._multiplier(y, du, (1.0 - np.trace(at.S)) / self.norm)
+        multiplier = float(self.along @ y + self.parallel @ du - short) / self.norm
         Z = multiplier * np.eye(len(self.roots)) - np.tensordot(du, self.A, axes=1) - excess
         scaled = self.packed.unpack(S)
         pair = (scaled, self.G.T @ Z @ self.G)
@@ -309,6 +310,3 @@ class NewtonSystem:
         across = y - self.along * (self.along @ y)
         S = across + self.rows.T @ du + self.along * short
         return du, b, S
-
-    def _multiplier(self, y: FloatArray, du: FloatArray, short: float) -> float:
-        return float(self.along @ y + self.parallel @ du - short) / self.norm

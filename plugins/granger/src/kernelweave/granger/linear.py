@@ -8,22 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix
-from kernelweave.kernels_core.checks import Rule
 
 from .selection import make_folds
 from .series import lagged_samples
 from .simulation import score_graph
 
-
-def _are_positive(values: object) -> bool:
-    try:
-        grid = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return grid.ndim == 1 and len(grid) > 0 and bool((np.isfinite(grid) & (grid > 0)).all())
-
-
-_ALPHAS = Rule("a list of finite numbers > 0", _are_positive)
+# from a penalty that selects nothing to one that selects nearly all, in standardised units
+_ALPHAS = np.logspace(0, -4, 30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +76,8 @@ def lasso_var(
     *,
     replicates: object = None,
     cv: object = 5,
-    alphas: npt.ArrayLike | None = None,
 ) -> LassoVAR:
-    """Fit min (1/2n) ‖y − H b‖² + α‖b‖₁ for every node and every α.
+    """Fit min (1/2n) ‖y − H b‖² + α‖b‖₁ for every node and thirty α from 1 to 10⁻⁴.
 
     Parameters
     ----------
@@ -99,8 +89,6 @@ def lasso_var(
         Replicate of each row.
     cv : int or splitter, default=5
         Folds, as for `GrangerGraph`.
-    alphas : array-like, optional
-        Penalties; 30 from 1 to 10⁻⁴ by default.
 
     Returns
     -------
@@ -110,7 +98,7 @@ def lasso_var(
     Raises
     ------
     ValueError
-        As `lagged_samples`, if a penalty is not positive, or there are fewer samples than folds.
+        As `lagged_samples`, or if there are fewer samples than folds.
 
     Examples
     --------
@@ -124,22 +112,20 @@ def lasso_var(
     samples = lagged_samples(X, lags, replicates)
     H = _standardised(samples.history)
     Y = _standardised(samples.targets)
-    grid = np.logspace(0, -4, 30) if alphas is None else _ALPHAS.check("alphas", alphas)
-    grid = np.sort(np.asarray(grid, dtype=np.float64))[::-1]
     n_nodes = Y.shape[1]
-    errors = np.zeros((len(grid), n_nodes))
+    errors = np.zeros((len(_ALPHAS), n_nodes))
     folds = make_folds(cv, samples.replicate)
     for train, test in folds:
         mean = Y[train].mean(axis=0)
         for i in range(n_nodes):
-            coef = _path(H[train], Y[train, i] - mean[i], grid)
+            coef = _path(H[train], Y[train, i] - mean[i])
             found = H[test] @ coef + mean[i]
             errors[:, i] += ((found - Y[test, i, None]) ** 2).sum(axis=0)
-    graphs = np.empty((len(grid), n_nodes, n_nodes))
+    graphs = np.empty((len(_ALPHAS), n_nodes, n_nodes))
     for i in range(n_nodes):
-        coef = np.abs(_path(H, Y[:, i], grid)).reshape(n_nodes, lags, -1)
+        coef = np.abs(_path(H, Y[:, i])).reshape(n_nodes, lags, -1)
         graphs[:, i] = coef.sum(axis=1).T
-    return LassoVAR(grid, graphs, errors / sum(len(test) for _, test in folds))
+    return LassoVAR(_ALPHAS.copy(), graphs, errors / sum(len(test) for _, test in folds))
 
 
 def _standardised(values: Matrix) -> Matrix:
@@ -148,11 +134,11 @@ def _standardised(values: Matrix) -> Matrix:
     return scaled
 
 
-def _path(H: Matrix, y: npt.NDArray[np.float64], alphas: npt.NDArray[np.float64]) -> Matrix:
+def _path(H: Matrix, y: npt.NDArray[np.float64]) -> Matrix:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lasso_path
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the smallest penalties, rarely chosen
-        coef: Matrix = lasso_path(H, y, alphas=alphas, max_iter=5000)[1]
+        coef: Matrix = lasso_path(H, y, alphas=_ALPHAS, max_iter=5000)[1]
     return coef

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import COUNT
 from kernelweave.kernels_core.clock import expired
-from numpy.typing import DTypeLike
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from .direct import FactoredGram, SylvesterSolution, check_system, finish
@@ -103,12 +102,9 @@ class NystromFactors:
     def _single(self) -> tuple[RealArray, RealArray]:
         return self.U.astype(np.float32), self.sigma.astype(np.float32)
 
-    def _as(self, dtype: DTypeLike) -> tuple[RealArray, RealArray]:
-        return self._single if dtype == np.float32 else (self.U, self.sigma)
-
     def apply(self, R: RealArray, rho: RealArray, ridge: float) -> RealArray:
         """Return (ρⱼ U diag(σ) Uᵀ + ρⱼ σ₁ (I − UUᵀ) + r I)⁻¹ rⱼ (4 l · rank flops per column)."""
-        U, sigma = self._as(R.dtype)
+        U, sigma = self._single if R.dtype == np.float32 else (self.U, self.sigma)
         rest = rho * sigma[0] + ridge
         inner = U.T @ R
         inner *= 1.0 / (sigma[:, None] * rho + ridge) - 1.0 / rest
@@ -268,12 +264,9 @@ class _Columns:
             np.ascontiguousarray(each[:, running]) for each in (self.C, self.R, self.P)
         )
 
-    def _preconditioned(self) -> RealArray:
-        return self.R if self.sketch is None else self.sketch.apply(self.R, self.rho, self.ridge)
-
     def iterate(self) -> None:
         """One iteration of every running column."""
-        Z = self._preconditioned()
+        Z = self.R if self.sketch is None else self.sketch.apply(self.R, self.rho, self.ridge)
         new = np.einsum("ij,ij->j", self.R, Z)
         self.P *= new / self.old
         self.P += Z
