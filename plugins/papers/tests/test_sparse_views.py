@@ -52,7 +52,7 @@ def test_a_method_that_is_not_installed_is_said_to_be(monkeypatch: pytest.Monkey
     sheet, leads = plan.present({})
     assert len(leads.rows) == len(METHODS) - 3
     assert all(len(row) == len(sheet.columns) for row in sheet.rows)
-    assert sheet.rows[-1][:2] == ["group lasso told the squares", "skglm is not installed"]
+    assert sheet.rows[-1][:2] == ["group lasso on squares", "skglm is not installed"]
     found = {"accuracy": 80.0, "seconds": 1.0, "kept": [1, 2], "true": [1, 3]}
     for n_seeds in (1, 2):
         results = {f"{name}/{i}": found for name in list(METHODS)[:-2] for i in range(n_seeds)}

@@ -111,8 +111,8 @@ def test_what_is_planted_is_found() -> None:
     by_method = {str(row[0]): dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
     n = len(SETS)
     assert by_method["RBF-SVM"]["ahead on"] == n
-    assert by_method["RBF-SVM"]["surely ahead"] == n
-    assert by_method["CatBoost"]["surely behind"] == 1
+    assert by_method["RBF-SVM"]["significantly ahead"] == n
+    assert by_method["CatBoost"]["significantly behind"] == 1
     assert by_method["GP"]["median"] == "+2.0"
     assert next(row[2:4] for row in shares(found).rows) == [f"{100 * (n - 1) / n:.0f} %"] * 2
     first, second = scores(found)

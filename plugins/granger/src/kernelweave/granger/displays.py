@@ -274,8 +274,8 @@ class CausalGraphDisplay:
                 (x, y),
                 (far * x, far * y),
                 textcoords="offset points",
-                ha=_side(x) if upright else "right" if left else "left",
-                va=_height(y) if upright else "center",
+                ha=_toward(x, "right", "left") if upright else "right" if left else "left",
+                va=_toward(y, "top", "bottom") if upright else "center",
                 rotation=0.0 if upright else angle - 180.0 * np.sign(angle) * left,
                 rotation_mode="anchor",
                 fontsize=size,
@@ -345,12 +345,8 @@ def _name_size(n: int) -> float:
     return 8.5 if n <= _NAMED_OUTSIDE else float(np.clip(200.0 / n, 4.5, 7.5))
 
 
-def _side(x: float) -> str:
-    return "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
-
-
-def _height(y: float) -> str:
-    return "center" if abs(y) < 0.1 else "bottom" if y > 0 else "top"
+def _toward(offset: float, below: str, above: str) -> str:
+    return "center" if abs(offset) < 0.1 else above if offset > 0 else below
 
 
 def _fill(share: float) -> tuple[float, float, float]:

@@ -57,13 +57,13 @@ _ON_CLAIMS = notes("ridge.figures claims")
 
 
 def svm_error(data: Part, mu: FloatArray, degree: int, lam: float) -> tuple[float, float]:
-    """Return the share of wrong labels of a machine on the learned kernel, twice; C is searched."""
+    """Return the share of wrong labels of a model on the learned kernel, twice; C is searched."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.svm import SVC
 
     train, test = kernels_at(data, mu, degree)
-    machine = GridSearchCV(SVC(kernel="precomputed"), {"C": list(_SVM_C)}, cv=3)
-    wrong = 1.0 - float(machine.fit(train, data.y).score(test, data.y_test))
+    model = GridSearchCV(SVC(kernel="precomputed"), {"C": list(_SVM_C)}, cv=3)
+    wrong = 1.0 - float(model.fit(train, data.y).score(test, data.y_test))
     return wrong, wrong
 
 
@@ -105,7 +105,7 @@ def curve(
 
 
 def figure(request: Request, data: str, task: str) -> Plan:
-    """Plan one of the figures: regression is ridge, classification a machine on its kernel."""
+    """Plan one of the figures: regression is ridge, classification a model on its kernel."""
     quick = request.quick
     seconds = 1.0 if quick else 30.0 if task == CLASSES else 10.0
     sizes = 2 if quick else N_FOLDS, request.repeats or (1 if quick else N_SPLITS)

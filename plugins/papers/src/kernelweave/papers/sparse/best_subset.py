@@ -104,10 +104,10 @@ def price(X: FloatArray, y: FloatArray, true: list[int], *, classes: bool) -> fl
     def fit(columns: list[int]) -> tuple[float, FloatArray]:
         part = X[:, columns]
         if classes:
-            machine: Any = LinearSVC(C=1.0 / _RIDGE, fit_intercept=False, dual=False, tol=1e-8)
+            model: Any = LinearSVC(C=1.0 / _RIDGE, fit_intercept=False, dual=False, tol=1e-8)
         else:
-            machine = Ridge(_RIDGE, fit_intercept=False)
-        w = np.ravel(machine.fit(part, y).coef_)
+            model = Ridge(_RIDGE, fit_intercept=False)
+        w = np.ravel(model.fit(part, y).coef_)
         rest = np.maximum(1.0 - y * (part @ w), 0.0) * y if classes else y - part @ w
         loss = float(rest @ rest) * (1.0 if classes else 0.5)
         return loss + 0.5 * _RIDGE * float(w @ w), rest

@@ -62,8 +62,8 @@ def measure(
 def _seconds_of_a_fit(K: ArrayLike, y: ArrayLike, C: float) -> float:
     from sklearn.svm import SVC
 
-    machine = SVC(kernel="precomputed", C=C, tol=1e-3)
-    return float(np.median([settled(lambda: machine.fit(K, y))[1] for _ in range(5)]))
+    model = SVC(kernel="precomputed", C=C, tol=1e-3)
+    return float(np.median([settled(lambda: model.fit(K, y))[1] for _ in range(5)]))
 
 
 def table(request: Request) -> Plan:

@@ -40,8 +40,8 @@ _MARGIN = 1.0
 _TIE = 1e-9
 _DRAWN = ("RBF-SVM", "CatBoost")
 _HEADS = (
-    *("method", "sets", "folds", "ahead on", "surely ahead", "surely behind", "median", "mean"),
-    *("mean, classes", "mean, numbers", "mean, other sets", "median CPU s"),
+    *("method", "sets", "folds", "ahead on", "significantly ahead", "significantly behind"),
+    *("median", "mean", "mean, classes", "mean, numbers", "mean, other sets", "median CPU s"),
 )
 _NOTES = notes("study.comparison", n_folds=N_FOLDS, extra=EXTRA)
 

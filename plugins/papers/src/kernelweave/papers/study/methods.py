@@ -168,7 +168,7 @@ def _recursive(
 def _machine(
     parts: Sequence[Labels], *, classes: bool, bandwidth: float, reg: float, diag: bool
 ) -> tuple[float, xRFM]:
-    """Return the score on the held-out fifth, and the machine."""
+    """Return the score on the held-out fifth, and the model."""
     from sklearn.metrics import accuracy_score, r2_score
     from xrfm import xRFM
 

@@ -225,8 +225,9 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
             seconds = [_middle(found, own, method, "seconds") or lost for method in (OURS, other)]
             lines.append([group, other, *compared, *_losses(found, own, other), *seconds])
     heads = (
-        *("tables", "method", "number", "folds", "ahead on", "surely ahead", "surely behind"),
-        *("median", "mean", "log loss", "log loss, other's", "median CPU s", "other's"),
+        *("tables", "method", "number", "folds", "ahead on", "significantly ahead"),
+        *("significantly behind", "median", "mean", "log loss", "log loss, other's"),
+        *("median CPU s", "other's"),
     )
     title = f"Points of the evidence kernel above boosted trees, at most {rows} training rows"
     sheets = [Sheet(title, heads, lines, _NOTES, is_aggregate=True)]

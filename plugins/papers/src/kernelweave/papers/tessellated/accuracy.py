@@ -255,12 +255,12 @@ def measure_turbine(path: str, n_train: int, n_test: int, seed: int) -> dict[str
     X, X_test, y, y_test = split(*load(path), n_train, n_test, seed, classes=False)
     with config_context(memory_limit=_MEMORY):
         chosen, tuning = timed(lambda: choose_turbine(*drawn(X, y, _TURBINE_TUNED, seed), seed))
-        machine = TessellatedKernelRegressor(units="absolute", dtype="float32", **_SETTINGS)
-        machine.set_params(**chosen)
-        _, fitting = timed(lambda: machine.fit(X, y))
-        error = float(np.mean((machine.predict(X_test) - y_test) ** 2))
+        model = TessellatedKernelRegressor(units="absolute", dtype="float32", **_SETTINGS)
+        model.set_params(**chosen)
+        _, fitting = timed(lambda: model.fit(X, y))
+        error = float(np.mean((model.predict(X_test) - y_test) ** 2))
         threads = effective_threads()
-    result = machine.result_
+    result = model.result_
     counts = {name: int(each[-1]) for name, each in result.history.counts.items()}
     return {
         **{name: float(value) for name, value in chosen.items()},
@@ -271,10 +271,10 @@ def measure_turbine(path: str, n_train: int, n_test: int, seed: int) -> dict[str
         "lower": float(result.lower_bound),
         "upper": float(result.upper_bound),
         "gap": float(result.gap),
-        "n_iter": int(machine.n_iter_),
+        "n_iter": int(model.n_iter_),
         "n_solves": counts["n_solves"],
         "n_steps": counts["n_inner_iterations"],
-        "n_support": len(machine.support_),
+        "n_support": len(model.support_),
         "error": error,
     }
 

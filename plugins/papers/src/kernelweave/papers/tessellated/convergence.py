@@ -43,10 +43,10 @@ def measure(path: str, algorithm: str, n_train: int, max_iter: int) -> dict[str,
     """Fit to a gap of 1e-6 or ``max_iter`` and return the gap after each iteration."""
     from kernelweave.spectahedron import TessellatedKernelClassifier
 
-    machine = TessellatedKernelClassifier(
+    model = TessellatedKernelClassifier(
         algorithm=algorithm, C=0.1, units="absolute", tol=1e-6, max_iter=max_iter
     )
-    history = machine.fit(*drawn(*load(path), n_train)).result_.history
+    history = model.fit(*drawn(*load(path), n_train)).result_.history
     return {
         "gap": [float(gap) for gap in history.gap],
         "seconds": list(history.seconds),
@@ -112,20 +112,20 @@ def measure_seconds(path: str, algorithm: str, n_train: int, trials: int) -> dic
     from kernelweave.spectahedron import TessellatedKernelClassifier
 
     X, y = load(path)
-    machine = TessellatedKernelClassifier(
+    model = TessellatedKernelClassifier(
         algorithm=algorithm, C=0.1, units="absolute", tol=1e-2, max_iter=500
     )
     # the semidefinite program would take longer over these rows than over its own
     each = min(10, n_train // 4)
     few = np.concatenate([np.flatnonzero(y == label)[:each] for label in np.unique(y)])
-    machine.fit(X[few], y[few])  # compiles
+    model.fit(X[few], y[few])  # compiles
     found: dict[str, list[float]] = {"seconds": [], "gap": [], "n_iter": []}
     for trial in range(trials):
         part = drawn(X, y, n_train, trial + 1)
-        _, seconds = timed(partial(machine.fit, *part))
+        _, seconds = timed(partial(model.fit, *part))
         found["seconds"].append(seconds)
-        found["gap"].append(float(machine.result_.gap))
-        found["n_iter"].append(int(machine.n_iter_))
+        found["gap"].append(float(model.result_.gap))
+        found["n_iter"].append(int(model.n_iter_))
     return found
 
 

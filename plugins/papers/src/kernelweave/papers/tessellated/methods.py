@@ -80,16 +80,16 @@ def fit_tuned(
             search.set_params(**search.best_params_, dtype=dtype).fit(X, y)
         return search, chosen
     if name == "RBF-SVM":
-        machine, grid = _gaussian(y, classes=classes, quick=quick)
+        model, grid = _gaussian(y, classes=classes, quick=quick)
     elif name in _OTHERS:
-        machine, grid = _other(name, seed, classes=classes, quick=quick)
+        model, grid = _other(name, seed, classes=classes, quick=quick)
     else:
         kernels = paper_dictionary(X.shape[1], quick=quick, per_feature=per_feature)
-        machine, grid = _multiple(name, kernels, y, classes=classes, quick=quick)
-    found = GridSearchCV(machine, grid, cv=cv, scoring=scoring, refit=False).fit(*some)
+        model, grid = _multiple(name, kernels, y, classes=classes, quick=quick)
+    found = GridSearchCV(model, grid, cv=cv, scoring=scoring, refit=False).fit(*some)
     chosen = found.best_params_
-    machine.set_params(**chosen).fit(X, y)
-    return machine, {key.rpartition("__")[2]: value for key, value in chosen.items()}
+    model.set_params(**chosen).fit(X, y)
+    return model, {key.rpartition("__")[2]: value for key, value in chosen.items()}
 
 
 def _tube(y: FloatArray) -> float:
@@ -97,14 +97,14 @@ def _tube(y: FloatArray) -> float:
     return min(0.1, 0.1 * float(np.std(y)))
 
 
-def _standardised(machine: object, **grid: Sequence[object]) -> tuple[BaseEstimator, _Grid]:
+def _standardised(model: object, **grid: Sequence[object]) -> tuple[BaseEstimator, _Grid]:
     """Return a pipeline that standardises the features first, and the grid of its last step."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    step = type(machine).__name__.lower()
+    step = type(model).__name__.lower()
     named = {f"{step}__{name}": values for name, values in grid.items()}
-    return make_pipeline(StandardScaler(), machine), named
+    return make_pipeline(StandardScaler(), model), named
 
 
 def _tessellated(
@@ -151,8 +151,8 @@ def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[BaseEst
         return forest, {"n_estimators": trees}
     if name == "boosted trees":
         boosted = getattr(ensemble, f"HistGradientBoosting{ending}")
-        machine = boosted(random_state=seed, early_stopping=False)
-        return machine, {"max_iter": trees[:1] if quick else trees}
+        model = boosted(random_state=seed, early_stopping=False)
+        return model, {"max_iter": trees[:1] if quick else trees}
     if name == XGBOOST:
         import xgboost
 
@@ -193,8 +193,8 @@ def _multiple(
 
     unit = 1.0 if classes else float(np.std(y))
     if classes:
-        machine = getattr(baselines, f"{name}Classifier")(kernels)
+        model = getattr(baselines, f"{name}Classifier")(kernels)
     else:
-        machine = getattr(baselines, f"{name}Regressor")(kernels, epsilon=_tube(y))
+        model = getattr(baselines, f"{name}Regressor")(kernels, epsilon=_tube(y))
     powers = (0, 1) if quick else (-1, 0, 1, 2)
-    return _standardised(machine, C=[unit * 10.0**power for power in powers])
+    return _standardised(model, C=[unit * 10.0**power for power in powers])

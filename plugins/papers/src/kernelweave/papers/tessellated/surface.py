@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from sklearn.base import BaseEstimator
 
-# a machine of C and tol
+# a model of C and tol
 _Make = Callable[[float, float], "BaseEstimator"]
 _GRID = 60
 _TRAIN = "grand_canyon_750.csv"
@@ -57,13 +57,13 @@ def _best(
     mean, cv = y.mean(), folds(2, 0, classes=False)
     scores = [cross_val_score(make(C, 0.1), Z, y - mean, cv=cv).mean() for make, C in candidates]
     make, C = candidates[int(np.argmax(scores))]
-    machine = make(C, 1e-2).fit(Z, y - mean)
+    model = make(C, 1e-2).fit(Z, y - mean)
     finer, heights = load(truth)
-    predicted = machine.predict((finer - X.min(axis=0)) / np.ptp(X, axis=0)) + mean
+    predicted = model.predict((finer - X.min(axis=0)) / np.ptp(X, axis=0)) + mean
     side = np.linspace(0.0, 1.0, _GRID)
     points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     return {
-        "surface": ((machine.predict(points) + mean) * _SPREAD).reshape(_GRID, _GRID).tolist(),
+        "surface": ((model.predict(points) + mean) * _SPREAD).reshape(_GRID, _GRID).tolist(),
         "error": float(np.sqrt(np.mean((predicted * _SPREAD - heights) ** 2))),
         "C": float(C),
     }
@@ -109,5 +109,5 @@ def _present(results: Results, path: str) -> list[Sheet | Drawing]:
     description = "Heights, and the surfaces of both machines learned from them."
     return [
         Drawing("The Grand Canyon", description, draw),
-        Sheet("Errors", ("machine", "error (metres)", "C"), rows, notes),
+        Sheet("Errors", ("model", "error (metres)", "C"), rows, notes),
     ]
