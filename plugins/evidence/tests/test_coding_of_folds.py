@@ -17,19 +17,25 @@ TRAINING, HELD_OUT = np.arange(60), np.arange(60, 90)
 
 
 def frame(seed: int, n: int) -> pd.DataFrame:
-    """Gaps, skewed numbers, dates, and words of which many are rare."""
+    """Gaps, skewed numbers, dates, words of which many are rare, and texts."""
     state = np.random.default_rng(seed)
     prices = state.lognormal(sigma=2.0, size=n)
     prices[state.random(n) < 0.2] = np.nan
     words = np.array([f"w{k}" for k in np.minimum(state.pareto(0.7, n) * 2, 60).astype(int)])
     days = pd.Timestamp("2024-03-01") + pd.to_timedelta(state.integers(0, 300, n), unit="D")
     both = np.where(state.random(n) < 0.1, None, words[::-1].astype(object))
-    return pd.DataFrame({"price": prices, "word": words, "day": days, "other": both})
+    letters = np.array([*"abcdefghiklmnoprstuvw"])
+    notes = ["".join(state.choice(letters, 6)) + " has come back" for _ in range(n)]
+    table = {"price": prices, "word": words, "day": days, "other": both, "note": notes}
+    return pd.DataFrame(table)
 
 
 def rows_of(X: pd.DataFrame, y: Any) -> Rows:
+    """Rows as the fold sees them."""
     encoder = ColumnEncoder().fit(X)
-    return Rows(*encoder.transform(X), y[None], transform_columns=True, coding=encoder.coding)
+    rows = Rows(*encoder.transform(X), y[None], transform_columns=True, coding=encoder.coding)
+    texts = encoder._learn_folds(X, np.arange(len(X)), [TRAINING])
+    return rows.with_texts_of_folds(texts, 1).in_fold(0)
 
 
 def agreement(codes: np.ndarray) -> np.ndarray:

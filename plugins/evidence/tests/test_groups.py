@@ -39,7 +39,7 @@ def clinic(n: int, n_groups: int, seed: int = 0) -> Rows:
     numeric = state.randn(n, 2)
     y = np.sin(numeric[:, 0]) + state.randn(n_groups + 2)[groups] + 0.3 * state.randn(n)
     weight = state.uniform(0.5, 2.0, n)
-    column = GroupColumn(2, -1, (n_groups,))
+    column = GroupColumn(2, -1, (n_groups,), 0)
     return Rows(numeric, codes, y[None], weight, groups=groups, group=column)
 
 

@@ -235,8 +235,9 @@ class EvidenceModel(Explained, Estimator):
         the table. The columns: the score, its standard error over groups or blocks of rows, and of
         how many rows and groups. An interval is Student's quantile of n_groups − 1 degrees of
         freedom times the error. All but the first are closed forms at the scales that all rows
-        chose, so a little too good. Of more than 50,000 rows in batches there is only the first, as
-        nothing leaves rows out that are not in memory.
+        chose, and with components of texts that all rows showed, so upper estimates. Of more than
+        50,000 rows in batches there is only the first, as nothing leaves rows out that are not in
+        memory.
         """
         import pandas as pd
 
@@ -245,9 +246,9 @@ class EvidenceModel(Explained, Estimator):
         columns = ("score", "error", "n_rows", "n_groups")
         return pd.DataFrame([line[1:5] for line in self._new_rows], names, columns)
 
-    def _encoded(self, X: Table) -> Encoded:
+    def _encoded(self, X: Table, *, folds: bool = False) -> Encoded:
         check_is_fitted(self, "kernel_")
-        return self.encoder_.transform(X, estimator=self)
+        return self.encoder_.transform(X, estimator=self, folds=folds)
 
     def encode(self, X: Table) -> FloatArray:
         """Return the rows that `kernel_` takes: numbers, then codes of categories.

@@ -243,7 +243,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         1/(n + 1) each.
         """
         OPEN_SHARE.check("confidence", confidence)
-        encoded = self._encoded(X)
+        encoded = self._encoded(X, folds=True)
         low, high = self._predictor.interval(*encoded, confidence)
         # folds that disagree with all rows, far from them, may leave the prediction outside
         held = Range.of(self._predictor.rows.targets)
@@ -263,7 +263,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             With ``cdf``, ``ppf``, ``mean``, ``std``, ``rvs`` and ``crps``. It holds a number for
             each row of X and of training: ask for quantiles where X is long.
         """
-        return self._distribution(*self._encoded(X))
+        return self._distribution(*self._encoded(X, folds=True))
 
     def _distribution(
         self, numeric: FloatArray, codes: NDArray[np.int64]
@@ -296,7 +296,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             raise ValueError(f"quantiles must be a list of numbers, such as [0.5], got {quantiles}")
         for each in quantiles:
             OPEN_SHARE.check("quantiles", each)
-        encoded = self._encoded(X)
+        encoded = self._encoded(X, folds=True)
         out = []
         for rows in blocks(len(encoded.numeric), EXACT_ROWS * len(self._predictor.rows.targets)):
             found = self._distribution(encoded.numeric[rows], encoded.codes[rows])

@@ -164,10 +164,9 @@ class ExactPredictor:
         """Return rows with the predictors that have not seen them, or their groups."""
         if self.rows.by_folds and self.folds:
             return [FoldResiduals(self.mixture, self._unseen())]
-        views = None if self.rows.groups is None else self.views
         parts = [
             LeftOut(
-                fold.among(self.rows, self.weights, views),
+                fold.among(self.rows, self.weights),
                 fold.held_out,
                 None if groups is None else groups[fold.held_out],
             )

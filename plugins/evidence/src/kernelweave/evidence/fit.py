@@ -110,15 +110,17 @@ def _by_all_pairs(
     plan = replace(path, linear=not path.classes and len(rows) < FEW_ROWS)
     splits = samples.splits(_n_folds(model), state)
     rows = replace(rows, by_folds=division.is_given and _only_folds_tell(division, rows, splits))
+    kept = np.flatnonzero(samples.owner >= 0)
+    first = np.full(len(rows), len(samples.owner))
+    np.minimum.at(first, samples.owner[kept], kept)
+    texts = samples.encoder._learn_folds(samples.table, first, [own for own, _ in splits])
+    rows = rows.with_texts_of_folds(texts, len(splits))
     learned = learn(
         rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs,
         tell=partial(_tell_parts, model.verbose), random=not division.is_given,
     )  # fmt: skip
     predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
-    kept = np.flatnonzero(samples.owner >= 0)
-    first = np.full(len(rows), len(samples.owner))
-    np.minimum.at(first, samples.owner[kept], kept)
     left_out = partial(Closed.of, learned.mixture, rows.mass)
     return Fitted(predictor, learned, rows, samples.owner, left_out, rows, first)
 

@@ -84,16 +84,16 @@ class Fold:
         """Return this fold's predictor, the path combined."""
         return fit_mixture(self.views, self.training, self._scales(weights))
 
-    def among(self, rows: Rows, weights: FloatArray, views: Views | None = None) -> Mixture:
-        """Return the predictor from other rows, their targets in the units of this fold's.
+    def among(self, rows: Rows, weights: FloatArray) -> Mixture:
+        """Return the predictor from all rows, their targets in the units of this fold's.
 
-        `views`: of rows whose groups this fold has not seen, and would take for one.
-        The metric, the views, the warp and the units have seen the fold's training rows alone.
+        The metric, the views, the warp and the units have seen the fold's training rows alone; but
+        groups that it has not seen it would take for one, so that views of groups are of all rows.
         """
-        units = Standardised.of(self.training)
-        return fit_mixture(
-            self.views if views is None else views, rows, self._scales(weights), units
-        )
+        views, units = self.views, Standardised.of(self.training)
+        if rows.groups is not None:
+            views = replace(rows, columns=self.training.columns).views()
+        return fit_mixture(views, rows, self._scales(weights), units)
 
     def _scales(self, weights: FloatArray) -> tuple[Scales, ...]:
         return weighted([fit.scales for fit in self.fits[: len(weights)]], weights)
@@ -189,8 +189,8 @@ def cross_validate(
     # the fit of all rows comes last
     rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
     jobs = [
-        delayed(fit_fold)(rows, *split, plan, int(seed), seconds, left)
-        for split, seed, left in zip(splits, seeds, rounds, strict=False)
+        delayed(fit_fold)(rows.in_fold(k), *split, plan, int(seed), seconds, left)
+        for k, (split, seed, left) in enumerate(zip(splits, seeds, rounds, strict=False))
     ]
     folds: list[Fold] = []
     for fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
@@ -266,7 +266,8 @@ def powers_of_a_part(
     twin = np.random.RandomState()
     twin.set_state(random_state.get_state())
     chosen = np.sort(twin.permutation(len(rows))[: 2 * plan.coarse])
-    part = rows.take(chosen)
+    # these halves are no folds, and no score is told of them
+    part = replace(rows.take(chosen), of_folds=())
     one, other = np.array_split(twin.permutation(len(part)), 2)
     splits, seeds = [(one, other), (other, one)], twin.randint(2**31 - 1, size=2 + len(given))
     if given:
@@ -284,7 +285,7 @@ def powers_of_a_part(
 
 def has_skewed_columns(rows: Rows) -> bool:
     """Return whether any numeric column is skewed."""
-    return bool(is_skewed(rows.numeric, rows.mass / rows.mass.sum()).any())
+    return bool(is_skewed(rows.numbers, rows.mass / rows.mass.sum()).any())
 
 
 def has_skewed_targets(rows: Rows, plan: PathPlan) -> bool:

@@ -5,7 +5,8 @@ are on new groups or later rows. With S = K + σ²/w of all rows and a = S⁻¹y
 predicted from all others with the residuals (S⁻¹_gg)⁻¹a_g, whatever g is: a group, or all that came
 later. The mean that targets are centred by is that of the others too. With the mean of all rows,
 and kernels that are centred on them, levels of groups sum to zero, and all others would tell that
-of the one left out. The scales are those that all rows chose, so that a line is an upper estimate.
+of the one left out. Scales, and components of texts, are those that all rows chose, so that a line
+is an upper estimate.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
 
     `first` of shape (n,): where each row stands first in the user's table.
     """
-    kinds, n_numbers = [], rows.numeric.shape[1]
+    kinds, n_numbers = [], rows.n_numbers
     for j, each in enumerate(dimensions):
         if each.kind == "category":
             codes = rows.codes[:, j - n_numbers]
@@ -190,7 +191,7 @@ def _alike(rows: Rows, named: Sequence[Index]) -> list[Kind]:
     """Return near copies, but not where they are the groups that a column names."""
     if len(rows) > _PAIRS or rows.recurring:
         return []
-    alike = alike_groups(rows.numeric, rows.codes)
+    alike = alike_groups(rows.numbers, rows.codes)
     counts = np.bincount(alike)
     for groups in named:
         n_pairs, n_groups = len(np.unique([groups, alike], axis=1).T), len(np.unique(groups))

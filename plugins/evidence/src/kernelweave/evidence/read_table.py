@@ -43,7 +43,7 @@ class ReadTable:
     - `owner` of shape (n_rows,): the place of each of the user's rows among these, −1 where its
       weight is zero; empty where rows are read in parts
     - `task`: what is known of the targets; `encoder`: fitted
-    - `division`: how the user holds rows out
+    - `division`: how the user holds rows out; `table`: as it is given
     """
 
     rows: Rows | Source
@@ -51,6 +51,7 @@ class ReadTable:
     task: Task
     encoder: ColumnEncoder
     division: Division
+    table: Any = None
 
     @property
     def are_many(self) -> bool:
@@ -101,7 +102,8 @@ def read_table(
         task, values, checked = task.read(y, n_rows, checked)
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
-    return ReadTable(*_counted(*given, encoder, division, estimator), task, encoder, division)
+    rows, owner = _counted(*given, encoder, division, estimator)
+    return ReadTable(rows, owner, task, encoder, division, given[0])
 
 
 def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:

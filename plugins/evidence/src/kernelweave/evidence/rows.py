@@ -24,7 +24,7 @@ FEW_VALUES = 12
 class Rows:
     """Training rows as numbers and codes.
 
-    - `numeric` of shape (n, p)
+    - `numeric` of shape (n, p), or more, see `columns`
     - `codes` of shape (n, q)
     - `targets` of shape (n_outputs, n)
     - `weight` of shape (n,): ``None`` where all are one
@@ -35,6 +35,9 @@ class Rows:
     - `times` of shape (n,): later rows are predicted from earlier ones; ``None`` without an order
     - `group`: the column that names the groups, ``None`` where none does
     - `by_folds`: whether the folds alone say how new rows differ from these
+    - `columns`: which of ``numeric`` the kernel sees; empty where it sees all
+    - `of_folds`: which it sees in each fold, where a fold knows the components of its own training
+      texts alone; empty where nothing holds texts
     """
 
     numeric: FloatArray
@@ -48,6 +51,8 @@ class Rows:
     times: FloatArray | None = None
     group: GroupColumn | None = None
     by_folds: bool = False
+    columns: tuple[int, ...] = ()
+    of_folds: tuple[tuple[int, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -60,7 +65,36 @@ class Rows:
     @property
     def n_dimensions(self) -> int:
         """Columns of numbers and of codes."""
-        return int(self.numeric.shape[1] + self.codes.shape[1])
+        return self.n_numbers + self.codes.shape[1]
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns of numbers."""
+        return len(self.columns) or self.numeric.shape[1]
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The numbers that the kernel sees, shape (n, n_numbers)."""
+        return self.numeric[:, self.columns] if self.columns else self.numeric
+
+    def with_texts_of_folds(self, components: FloatArray, n_folds: int) -> Rows:
+        """Return the rows with components of their texts as each fold knows them.
+
+        `components` of shape (n, (1 + n_folds) · n_texts): of all texts, then of each fold, in
+        place of the last n_texts numbers.
+        """
+        n_texts = components.shape[1] // (1 + n_folds)
+        p = self.numeric.shape[1] - n_texts
+        starts = range(p, p + components.shape[1], n_texts) if n_texts else ()
+        every = [(*range(p), *range(start, start + n_texts)) for start in starts]
+        if not every:
+            return self
+        numeric = np.hstack([self.numeric[:, :p], components])
+        return replace(self, numeric=numeric, columns=every[0], of_folds=tuple(every[1:]))
+
+    def in_fold(self, k: int) -> Rows:
+        """Return the rows as a fold sees them."""
+        return replace(self, columns=self.of_folds[k]) if self.of_folds else self
 
     @cached_property
     def recurring(self) -> bool:
@@ -71,7 +105,7 @@ class Rows:
         rows of few targets, with weights, are counts: no row of them comes twice.
         """
         combinations = 1
-        for columns, most in ((self.numeric.T, FEW_VALUES), (self.codes.T, len(self))):
+        for columns, most in ((self.numbers.T, FEW_VALUES), (self.codes.T, len(self))):
             for column in columns:
                 n_values = len(np.unique(column))
                 combinations *= n_values
@@ -79,7 +113,7 @@ class Rows:
                     return False
         if np.ptp(self.mass) == 0 or 2 * len(np.unique(self.targets, axis=1).T) > len(self):
             return True
-        table = np.hstack([self.numeric, self.codes, self.targets.T])
+        table = np.hstack([self.numbers, self.codes, self.targets.T])
         return len(np.unique(table, axis=0)) < len(table)
 
     @cached_property
@@ -89,7 +123,7 @@ class Rows:
         Duplicates are equal but for their targets and for rounding. Where rows recur, each is a
         group of its own: otherwise a fold would hold combinations that training has never seen.
         """
-        return np.arange(len(self)) if self.recurring else copy_groups(self.numeric, self.codes)
+        return np.arange(len(self)) if self.recurring else copy_groups(self.numbers, self.codes)
 
     def with_equal_copies(self) -> Rows:
         """Return the rows, those that differ by rounding alone, targets included, made equal."""
@@ -149,14 +183,11 @@ class Rows:
         to be their own.
         """
         coding = self.coding if apart else None
-        return Views.of(
-            self.numeric,
-            self.codes,
-            self.weight,
-            transform_columns=self.transform_columns,
-            coding=coding,
-            group=self.group,
-        )
+        views = Views.of(
+            self.numbers, self.codes, self.weight, transform_columns=self.transform_columns,
+            coding=coding, group=self.group,
+        )  # fmt: skip
+        return replace(views, columns=self.columns)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,8 @@ class Views:
     of a number and their mid-ranks; `shares`: share of rows in each category; `warps`: the power
     of each number, ``None`` where it is taken as it is; empty where all are; `fills`, `pools`: how
     a part of the rows codes others, see `Coding`; empty where all rows were learned from;
-    `group`: the column that names groups, where these have a term of their own.
+    `group`: the column that names groups, where these have a term of their own; `columns`: which
+    columns of numbers these are; empty where all are.
     """
 
     mean: FloatArray
@@ -173,6 +174,7 @@ class Views:
     fills: Fills = ()
     pools: tuple[NDArray[np.int64], ...] = ()
     group: GroupColumn | None = None
+    columns: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"Views({len(self.knots)} numbers, {len(self.shares)} categories)"
@@ -192,7 +194,7 @@ class Views:
         return [self.mean, self.scale, *self.knots, *self.ranks, *self.shares]
 
     def _others(self) -> tuple[object, ...]:
-        return self.warps, self.fills, len(self.pools), self.group
+        return self.warps, self.fills, len(self.pools), self.group, self.columns
 
     @property
     def n_dimensions(self) -> int:
@@ -254,6 +256,7 @@ class Views:
         G = np.empty((0, len(numeric)))
         if self.group is not None:
             G = self.group.names(numeric, codes)[None]
+        numeric = numeric[:, self.columns] if self.columns else numeric
         numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
         t = ((_transformed(numeric, self.warps, self.knots) - self.mean) / self.scale).T
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))

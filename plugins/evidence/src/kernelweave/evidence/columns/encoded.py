@@ -211,14 +211,16 @@ class Coding:
 class GroupColumn:
     """Which encoded column names the group of a row.
 
-    - `place`: among numbers and then codes
+    - `place`: among the dimensions, numbers and then codes
     - `indicator`: which number is the indicator of missing values of a number, −1 where none is
     - `shared`: codes that rows of several groups have: those of rare, missing and new categories
+    - `code`: which column of codes it is, −1 of a number
     """
 
     place: int
     indicator: int = -1
     shared: tuple[int, ...] = ()
+    code: int = -1
 
     @classmethod
     def of(cls, place: int, coding: Coding) -> GroupColumn:
@@ -226,13 +228,13 @@ class GroupColumn:
         n_numbers, j = len(coding.indicator_of), place - len(coding.indicator_of)
         if place < n_numbers:
             return cls(place, int(coding.indicator_of[place]))
-        return cls(place, -1, (coding.rare[j], coding.missing[j], coding.sizes[j]))
+        return cls(place, -1, (coding.rare[j], coding.missing[j], coding.sizes[j]), j)
 
     def names(self, numeric: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return a number for the group of each row, NaN where the column names none, (n,)."""
-        j = self.place - numeric.shape[1]
-        if j >= 0:
-            return np.where(np.isin(codes[:, j], self.shared), np.nan, codes[:, j])
+        if self.code >= 0:
+            own = codes[:, self.code]
+            return np.where(np.isin(own, self.shared), np.nan, own)
         names = numeric[:, self.place]
         return names if self.indicator < 0 else np.where(numeric[:, self.indicator], np.nan, names)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import FloatArray, Rows
+from kernelweave.kernels_core.arrays import FloatArray, Index, Rows
 from kernelweave.kernels_core.checks import COUNT, LARGEST, Rule, integer, one_of
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.columns import Raw, RawTable, as_words
@@ -123,7 +123,9 @@ class ColumnEncoder:
         self._learn(counted, weight, rows, kinds)
         return self
 
-    def transform(self, X: Rows, *, estimator: object = None, first: int = 0) -> Encoded:
+    def transform(
+        self, X: Rows, *, estimator: object = None, first: int = 0, folds: bool = False
+    ) -> Encoded:
         """Return rows as numbers and codes.
 
         Parameters
@@ -136,6 +138,8 @@ class ColumnEncoder:
             As in `fit`.
         first : int, default=0
             Where the first of the rows stands in a longer table, for messages.
+        folds : bool, default=False
+            Whether components of texts as the folds of a fit learned them stand behind the numbers.
 
         Returns
         -------
@@ -157,9 +161,31 @@ class ColumnEncoder:
         codes = np.empty((len(table), len(self._categories)), dtype=np.int64)
         for j, column in enumerate(self._categories):
             codes[:, j] = column.categories.transform(as_words(table.columns[column.position]))
-        texts = [each.transform(as_words(table.columns[each.position])) for each in self._texts]
-        numeric = np.hstack([self._block.transform(values), *texts])
+        numeric = np.hstack([self._block.transform(values), self._components(table, folds=folds)])
         return Encoded(numeric, codes)
+
+    def _learn_folds(self, X: Rows, rows: Index, parts: Sequence[Index]) -> FloatArray:
+        """Learn the components of texts from some of the rows too, the training rows of each fold.
+
+        Returns those of all rows, of all texts and of each fold, shape (n_rows, (1 + n_folds) ·
+        n_texts): what `transform` puts in place of the former alone.
+
+        `X`: what was fitted on; `rows` of shape (n_rows,): those that are used; `parts`: of these.
+        """
+        table = read_columns(X, None).take(rows)
+        self._texts = [
+            each.with_folds(as_words(table.columns[each.position]), parts) for each in self._texts
+        ]
+        return self._components(table, folds=True)
+
+    def _components(self, table: RawTable, *, folds: bool) -> FloatArray:
+        """Return the components of all columns of texts, side by side, fold by fold."""
+        found = [
+            each.transform(as_words(table.columns[each.position]), folds=folds)
+            for each in self._texts
+        ]
+        empty = np.empty((len(table), 0))
+        return np.concatenate(found, axis=2).reshape(len(table), -1) if found else empty
 
     def fit_transform(
         self,

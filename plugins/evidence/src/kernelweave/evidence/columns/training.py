@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.columns import Dates, Numbers, RawTable, Words
 from kernelweave.tables.dates import DateParts
@@ -21,20 +21,17 @@ from .categories import RARE, Categories, partition
 from .encoded import Dimension, NumberBlock, repeated
 
 if TYPE_CHECKING:
-    from skrub import StringEncoder
+    from numpy.typing import NDArray
 
-# skrub's default; each component adds to the cost of every pass over pairs of rows
+# each component adds to the cost of every pass over pairs of rows
 _MOST_COMPONENTS = 30
+# Parts of words are told apart by a hash: what a text becomes depends on no other text.
+_HASHES = 2**13
+# components of smaller singular values, as a share of the first, are rounding
+_NO_COMPONENT = 1e-6
 _IDENTIFIER = (
     "looks like a row ID",
     Message("to use it, {as_number}", as_number="set its kind to 'number'"),
-)
-# With fewer texts for a component, new ones are further from those of training than these are from
-# each other. Folds share the components, so that their scores do not show it.
-_FEW_TEXTS = 10
-_FEW = (
-    "So few different texts that the validation score may be too high: compare it with that of a "
-    "fit without this column."
 )
 # a category that is not rare must cover this share of the rows, or the column only identifies them
 _RECURRING = 0.1
@@ -46,42 +43,54 @@ _WORDS = (
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column that becomes the strongest components of its texts.
+    """A column that becomes the strongest components of its texts: latent semantic analysis.
 
-    They are those of TF-IDF weights of parts of words, three and four letters long (latent semantic
-    analysis, by skrub's `StringEncoder`). A missing text is at the origin, like a text that shares
-    nothing with those of training.
+    They are those of how often parts of words occur, three and four letters long, in texts of
+    length 1. A missing text is at the origin, like one that shares nothing with those of training.
+
+    - `known` of shape (n_known,): the hashes that texts of training have
+    - `bases` of shape (1 + n_folds, n_components, n_known): the components of all texts, then those
+      of each fold's training texts, zero where these have fewer
     """
 
     position: int
     name: str
-    encoder: StringEncoder
-    n_components: int
+    known: Index
+    bases: NDArray[np.float32]
 
     @classmethod
     def fit(cls, position: int, name: str, words: Words) -> TextColumn:
         """Learn the components from training rows, equal texts counted once."""
-        import pandas as pd
-        from skrub import StringEncoder
+        basis, known = _components(words, _MOST_COMPONENTS)
+        return cls(position, name, known, basis[None])
 
-        # sorted, so that the order of rows changes nothing
-        texts = pd.Series(sorted(words.labels), dtype="str")
-        encoder = StringEncoder(min(_MOST_COMPONENTS, len(texts)), random_state=0)
-        with warnings.catch_warnings():
-            # with few short texts, skrub returns the TF-IDF weights instead of components
-            warnings.filterwarnings("ignore", "The matrix shape is")
-            n_components = encoder.fit_transform(texts).shape[1]
-        return cls(position, name, encoder, n_components)
+    def with_folds(self, words: Words, parts: Sequence[Index]) -> TextColumn:
+        """Return the column with the components of parts of the training rows too."""
+        bases = np.zeros((1 + len(parts), *self.bases.shape[1:]), dtype=np.float32)
+        bases[0] = self.bases[0]
+        for own, part in zip(bases[1:], parts, strict=True):
+            some = words.take(part)
+            if some.labels:
+                basis, known = _components(some, len(own))
+                own[: len(basis), np.searchsorted(self.known, known)] = basis
+        return replace(self, bases=bases)
 
-    def transform(self, words: Words) -> FloatArray:
-        """Return the components of rows, shape (n_rows, n_components)."""
-        import pandas as pd
-
-        out = np.zeros((len(words.labels) + 1, self.n_components))
+    def transform(self, words: Words, *, folds: bool = False) -> FloatArray:
+        """Return the components of rows, (n_rows, 1, n_components), of folds (n_rows, 1 + n_folds,
+        n_components).
+        """
+        bases = self.bases if folds else self.bases[:1]
+        out = np.zeros((len(words.labels) + 1, *bases.shape[:2]))
         if words.labels:
-            texts = pd.Series(words.labels, dtype="str")
-            out[:-1] = self.encoder.transform(texts).to_numpy()
+            flat = bases.reshape(-1, len(self.known))
+            values = _parts_of_words(words.labels)[:, self.known] @ flat.T
+            out[:-1] = values.reshape(-1, *bases.shape[:2])
         return np.asarray(out[words.codes])
+
+    @property
+    def n_components(self) -> int:
+        """Number of its dimensions."""
+        return int(self.bases.shape[1])
 
     @property
     def remark(self) -> str:
@@ -92,6 +101,31 @@ class TextColumn:
         """Return what its components are."""
         names = [f"{self.name} text {k}" for k in range(1, self.n_components + 1)]
         return [Dimension(name, self.name, "text") for name in names]
+
+
+def _parts_of_words(texts: Collection[str]) -> Any:
+    """Return how often texts have each part of words, with norm 1; sparse, (n, n_hashes)."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    return HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=_HASHES).transform(
+        texts
+    )
+
+
+def _components(words: Words, most: int) -> tuple[NDArray[np.float32], Index]:
+    """Return the strongest right singular vectors of texts, and the hashes that they are of."""
+    from sklearn.decomposition import TruncatedSVD
+
+    # sorted, so that the order of rows changes nothing
+    weights = _parts_of_words(sorted(words.labels))
+    known = np.unique(weights.indices).astype(np.intp)
+    weights = weights[:, known]
+    if min(weights.shape) == 1:
+        return weights[:1].toarray().astype(np.float32), known
+    n_components = min(most, min(weights.shape) - 1)
+    found = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(weights)
+    strong = found.singular_values_ > _NO_COMPONENT * found.singular_values_[0]
+    return found.components_[strong].astype(np.float32), known
 
 
 class ColumnRemarks:
@@ -200,8 +234,6 @@ class ColumnKinds:
                 else:
                     self.texts.append(TextColumn.fit(position, name, read))
                     remarks.add(name, self.texts[-1].remark)
-                    if len(read.labels) < _FEW_TEXTS * self.texts[-1].n_components:
-                        remarks.add(name, _FEW)
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
 

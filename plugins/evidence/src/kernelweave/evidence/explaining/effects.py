@@ -187,10 +187,10 @@ class EffectFinder:
         return float(np.mean(self._response(self._with(*settings))))
 
     def _is_category(self, j: int) -> bool:
-        return bool(j >= self.rows.numeric.shape[1])
+        return bool(j >= self.rows.n_numbers)
 
     def _values(self, j: int) -> NDArray[Any]:
-        n_numbers = self.rows.numeric.shape[1]
+        n_numbers = self.rows.n_numbers
         return (
             self.rows.codes[:, j - n_numbers] if self._is_category(j) else self.rows.numeric[:, j]
         )
@@ -198,7 +198,7 @@ class EffectFinder:
     def _with(self, *settings: tuple[int, FloatArray | float]) -> Rows:
         """Return the rows with some dimensions set; a number that is set is not missing."""
         numeric, codes = self.rows.numeric.copy(), self.rows.codes.copy()
-        n_numbers = numeric.shape[1]
+        n_numbers = self.rows.n_numbers
         for j, value in settings:
             if j >= n_numbers:
                 codes[:, j - n_numbers] = value

@@ -107,8 +107,9 @@ def _shuffled(
     rows: Rows, dimensions: Sequence[int], order: NDArray[np.intp]
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return numbers and codes with the given dimensions in another order of the rows."""
-    n_numbers = rows.numeric.shape[1]
-    numbers = [j for j in dimensions if j < n_numbers]
+    n_numbers, own = rows.n_numbers, (range(rows.numeric.shape[1]), *rows.of_folds)
+    # a text's components in every fold
+    numbers = list({each[j] for each in own for j in dimensions if j < n_numbers})
     categories = [j - n_numbers for j in dimensions if j >= n_numbers]
     numeric, codes = rows.numeric.copy(), rows.codes.copy()
     numeric[:, numbers] = rows.numeric[order][:, numbers]

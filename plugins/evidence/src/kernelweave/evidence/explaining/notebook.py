@@ -43,7 +43,7 @@ def _scores(model: EvidenceModel) -> list[str]:
     table = lines.drop(columns="error").assign(score=told).rename(columns={"score": name})
     shown.append(table.rename_axis(None).iloc[:_KINDS].to_html(border=0))
     more = f" held_out_ has {len(lines) - _KINDS} more." if len(lines) > _KINDS else ""
-    note = "The lines below the first use scales chosen on all rows, so they are a little too good."
+    note = "The lines below the first use what all rows chose, so that they are upper estimates."
     return [*shown, f"<p>{note}{more}</p>"]
 
 

@@ -155,7 +155,7 @@ def cells_of_encoded(
     """Return the cells of a table as its encoding tells them: rare words are not told apart."""
     import pandas as pd
 
-    p, out = rows.numeric.shape[1], np.full((len(rows), len(plans)), None, dtype=object)
+    p, out = rows.n_numbers, np.full((len(rows), len(plans)), None, dtype=object)
     for k, plan in enumerate(plans):
         own = [(j, each) for j, each in enumerate(dimensions) if each.source == plan.column]
         for j, each in own:

@@ -51,7 +51,7 @@ _PACKAGES = tuple(
 # of the others of these packages that models hold
 _PLAIN = frozenset({"ColumnEncoder", "KernelDictionary", "PosteriorOfRows", "TableReader"})
 # what estimators hold of others, built from words and arrays and nothing else
-_HARMLESS = frozenset({"numpy.dtype", "skrub._string_encoder.StringEncoder", "skrub._to_str.ToStr"})
+_HARMLESS = frozenset({"numpy.dtype"})
 _KINDS = ("kernels", "families", "learners", "constraints")
 _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
 _OWN = _HEADER.encode()
