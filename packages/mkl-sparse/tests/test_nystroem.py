@@ -155,3 +155,24 @@ def test_the_kept_problem_computes_its_factors_again():
     again = certify(found.fit(X, y))
     assert again.lower_bound <= found.certificate_.upper_bound
     assert again.gap <= 2e-4
+
+
+@pytest.mark.filterwarnings("ignore:.*smkl-global")
+@pytest.mark.parametrize("k0", [2, "cv"])
+def test_linear_kernels_of_few_columns_are_stored_as_columns(monkeypatch, k0):
+    X, _, y = data(60)
+    X = np.hstack([X, np.random.default_rng(1).standard_normal((60, 9))])
+    kernels = KernelDictionary([Linear()], columns=[[j] for j in range(12)], normalize="trace")
+    options = {"k0": k0, "C": 0.1, "tol": 1e-6, "random_state": 0}
+    exact = SparseMKLClassifier(kernels, approximation=None, **options).fit(X, y)
+    monkeypatch.setattr(fitted_factors, "_FEW_BYTES", 0)
+    monkeypatch.setattr(KernelDictionary, "fit_grams", None)
+    found = SparseMKLClassifier(kernels, **options).fit(X, y)
+    assert found.approximation_ is None
+    assert not hasattr(found, "exact_certificate_")
+    assert found.kernel_support_.tolist() == exact.kernel_support_.tolist()
+    assert found.certificate_.lower_bound <= exact.certificate_.upper_bound
+    assert exact.certificate_.lower_bound <= found.certificate_.upper_bound
+    np.testing.assert_allclose(found.decision_function(X), exact.decision_function(X), atol=5e-3)
+    same = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(same.predict(X), found.predict(X))

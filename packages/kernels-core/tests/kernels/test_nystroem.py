@@ -1,5 +1,7 @@
 """Randomly pivoted Cholesky factors against the Gram matrices that they stand for."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from kernelweave.kernels_core import MemoryBudgetError, NotPSDError
@@ -13,14 +15,14 @@ from kernelweave.kernels_core.kernels import (
     Sigmoid,
     fitted_factors,
 )
-from kernelweave.kernels_core.kernels.fitted_factors import factorise
+from kernelweave.kernels_core.kernels.fitted_factors import Nystroem, factorise
 from kernelweave.kernels_core.testing import check_kernel
 
 KERNELS = [RBF(0.1), RBF(10.0), Linear(), Laplacian(1.0)]
 
 
-def points(n=120):
-    return np.random.default_rng(0).random((n, 3))
+def points(n=120, width=3):
+    return np.random.default_rng(0).random((n, width))
 
 
 def draw():
@@ -137,3 +139,40 @@ def test_memory_is_asked_for_before_the_work():
         pytest.raises(MemoryBudgetError, match="15 components of 4 kernels on 120 samples"),
     ):
         fit(15)
+
+
+@pytest.mark.parametrize("normalize", [None, "trace", "unit-diagonal"])
+def test_features_of_linear_kernels_are_their_factors_and_no_matrix_is_allocated(normalize):
+    X = np.random.default_rng(0).standard_normal((80, 300))
+    views = [[j] for j in range(298)] + [[298, 299]]
+    family = LowRankDictionary(KernelDictionary([Linear()], columns=views, normalize=normalize))
+    tracemalloc.start()
+    fitted = family.fit_factors(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(views) * 80**2 / 10
+    assert fitted.is_exact
+    assert not fitted.missing.any()
+    assert fitted.factors.shape == (80, 300)
+    wide = np.longdouble(1) * X
+    for j, view in enumerate(views):
+        K = wide[:, view] @ wide[:, view].T
+        if normalize == "trace":
+            K *= 80 / K.trace()
+        elif normalize == "unit-diagonal":
+            K /= np.sqrt(np.outer(K.diagonal(), K.diagonal()))
+        Z = np.longdouble(1) * fitted.factors[:, fitted.ends[j] : fitted.ends[j + 1]]
+        assert np.abs(Z @ Z.T - K).max() <= 16 * np.finfo(float).eps * K.diagonal().max()
+
+
+def test_wide_or_nonlinear_kernels_keep_cholesky_factors():
+    X = points(40, 6)
+    mixed = KernelDictionary([2.0 * Linear().on([0, 2]), Linear(), RBF(1.0)])
+    fitted = LowRankDictionary(mixed, n_components=4).fit_factors(X)
+    assert [isinstance(k, Nystroem) for k in fitted.kernels] == [False, True, True]
+    assert not fitted.is_exact
+    u, new = draw().standard_normal((2, 40)), points(7, 6)
+    beta = np.array([0.2, 0.3, 0.5])
+    parts = fitted.expansions(beta, X, u)
+    summed = sum(k(new, P) @ c for k, P, c in parts)
+    np.testing.assert_allclose(summed, fitted.gram(new, beta, X) @ u.T, rtol=1e-8, atol=1e-10)

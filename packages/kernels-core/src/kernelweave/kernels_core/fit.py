@@ -235,7 +235,7 @@ def attributes_of(
         found["_predictor"] = PrecomputedPredictor(
             kernel, samples.places[used], coef, intercept, shape
         )
-    elif isinstance(problem.family, FittedFactors):
+    elif isinstance(problem.family, FittedFactors) and not problem.family.is_exact:
         stored = problem.family
         found |= _of_factors(problem, result, stored, found["certificate_"])
         scaled = points if formula.scaling is None else formula.scaling(points)

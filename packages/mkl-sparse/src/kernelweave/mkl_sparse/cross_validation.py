@@ -20,7 +20,7 @@ from kernelweave.kernels_core.estimators.folds import (
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.samples import standard_deviation
 from kernelweave.kernels_core.estimators.search import fold_fits
-from kernelweave.kernels_core.estimators.weights import dictionary_of, is_approximate, views_of
+from kernelweave.kernels_core.estimators.weights import fit_dictionary, views_of
 from kernelweave.kernels_core.grams import (
     GramStack,
     LowRankStack,
@@ -28,10 +28,9 @@ from kernelweave.kernels_core.grams import (
     PrecomputedKernel,
     require_psd,
 )
-from kernelweave.kernels_core.kernels import FittedFactors, LowRankDictionary
+from kernelweave.kernels_core.kernels import FittedFactors
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.settings import name_of
-from sklearn.utils import check_random_state
 
 from .paths import PathPoint, Walk
 from .settings import GLOBAL, is_scaled, learner_of, method_of
@@ -178,10 +177,8 @@ def _stored(estimator: _SparseWeights, data: Data) -> _Matrices | _Factors:
     features: Points = data.X
     if is_scaled(estimator):
         features = Scaling(*mean_and_spread(np.asarray(features), data.weight))(features)
-    names, kernels = views_of(estimator), dictionary_of(estimator)
-    if not is_approximate(estimator, len(data.weight)):
-        exact = kernels.fit_grams(features)
-        return _Matrices(exact.grams, tuple(names[j] for j in exact.kept if names))
-    seed = check_random_state(estimator.random_state).randint(2**31 - 1)
-    factors = LowRankDictionary(kernels, estimator.n_components, seed).fit_factors(features)
-    return _Factors(factors, tuple(names[j] for j in factors.kept if names))
+    names, fitted = views_of(estimator), fit_dictionary(estimator, features)
+    views = tuple(names[j] for j in fitted.kept if names)
+    if isinstance(fitted, FittedFactors):
+        return _Factors(fitted, views, _TOL if fitted.is_exact else _TOL_OF_FACTORS)
+    return _Matrices(fitted.grams, views)

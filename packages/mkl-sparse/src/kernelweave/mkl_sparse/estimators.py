@@ -246,7 +246,7 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
             learner_of(self),
             SparseSimplex(k0, lam, views, self.n_views),
             method,
-            _settings_of(self, method, isinstance(stored, FittedFactors)),
+            _settings_of(self, method, getattr(stored, "is_exact", True)),
             scaling=scaling,
             unit=unit_of(self, samples) if isinstance(self, SpreadRegressor) else 1.0,
             proofs=(_lower_proof(name_of(method)), _UPPER),
@@ -263,13 +263,13 @@ def _most(estimator: _SparseWeights, data: Data) -> dict[str, int]:
 
 
 def _settings_of(
-    estimator: _SparseWeights, method: str | Settings, is_approximate: bool
+    estimator: _SparseWeights, method: str | Settings, is_exact: bool
 ) -> dict[str, Any]:
     """Return the gap and the steps that a fit ends at, and what else the global search needs."""
     if isinstance(method, BestResponse):
         steps = ROUNDS + 2 * method.n_init * (method.run_limit + 3)
         return {"tol": _PROVEN, "max_iter": steps}
-    tol = _PROVEN_OF_FACTORS if is_approximate else _PROVEN
+    tol = _PROVEN if is_exact else _PROVEN_OF_FACTORS
     tol = tol if estimator.tol is None else estimator.tol
     settings: dict[str, Any] = {"tol": tol}
     if name_of(method) == GLOBAL and getattr(method, "accuracy", None) is None:

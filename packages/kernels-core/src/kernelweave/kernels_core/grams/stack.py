@@ -291,7 +291,7 @@ class LowRankStack(Stack):
     def matrices(self) -> NoReturn:
         """Refuse."""
         raise ValueError(
-            "this needs Gram matrices, and the kernels are approximated by low-rank factors: set "
+            "this needs Gram matrices, and the kernels are stored as low-rank factors: set "
             "approximation=None"
         )
 

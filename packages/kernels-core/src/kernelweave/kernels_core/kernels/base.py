@@ -73,6 +73,13 @@ class Kernel(Parameters, ABC):
             if isinstance(value, Kernel):
                 value._validate()
 
+    def _features(self, X: Points) -> RealArray | None:
+        """Return Z with k(X) = ZZᵀ, shape (n, r), up to a rounding or two of each entry.
+
+        None, the default: there are no such finitely many features, or nobody knows them.
+        """
+        return None
+
     def _at(self, X: Points) -> Kernel:
         """Return the kernel with what it takes from training points, itself as a rule."""
         return self
@@ -309,6 +316,10 @@ class Scaled(DerivedKernel):
         K *= K.dtype.type(self.weight)
         return K
 
+    def _features(self, X: Points) -> RealArray | None:
+        Z = self.kernel._features(X)
+        return None if Z is None else np.sqrt(self.weight) * Z
+
     def _diag(self, X: Points) -> RealArray:
         d = self.kernel._diag(X)
         return np.asarray(d * d.dtype.type(self.weight))
@@ -372,6 +383,9 @@ class Columns(DerivedKernel):
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return self.kernel._gram(self._select(X), None if Y is None else self._select(Y))
+
+    def _features(self, X: Points) -> RealArray | None:
+        return self.kernel._features(self._select(X))
 
     def _diag(self, X: Points) -> RealArray:
         return self.kernel._diag(self._select(X))

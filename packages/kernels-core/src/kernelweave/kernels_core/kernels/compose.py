@@ -57,6 +57,10 @@ class UnitDiagonal(DerivedKernel):
         self.scale(K, self.kernel._diag(X), None if Y is None else self.kernel._diag(Y))
         return K
 
+    def _features(self, X: Points) -> RealArray | None:
+        Z = self.kernel._features(X)
+        return None if Z is None else self._inverse_norms(self.kernel._diag(X))[:, None] * Z
+
     def _diag(self, X: Points) -> RealArray:
         return (self._inverse_norms(self.kernel._diag(X)) > 0).astype(X.dtype)
 

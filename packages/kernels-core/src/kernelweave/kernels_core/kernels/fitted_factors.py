@@ -27,6 +27,9 @@ _ENTRIES = 2**22
 _BLOCK = 32
 # of the largest diagonal entry: less than this is rounding, and no pivot
 _FLOOR = 1e-12
+# Gram matrices that take no more than this are rather stored than the features of linear kernels
+_FEW_BYTES = 2**26
+_CENTRING = ("center", "center-trace")
 
 
 class Nystroem(_OnTrainingPoints):
@@ -156,8 +159,8 @@ class FittedFactors:
     names : tuple of str, length q
     exact : tuple of Kernel, length q
         The kernels kⱼ that are approximated, normalised.
-    kernels : tuple of Nystroem, length q
-        The approximations, for any points.
+    kernels : tuple of Kernel, length q
+        The approximations, for any points: `Nystroem`, or kⱼ itself where Zⱼ are its features.
     X : ndarray or CSR of shape (n, n_features)
         Training points.
     factors : ndarray of shape (n, r)
@@ -174,7 +177,7 @@ class FittedFactors:
     degree: ClassVar[int] = 1
     names: tuple[str, ...]
     exact: tuple[Kernel, ...]
-    kernels: tuple[Nystroem, ...]
+    kernels: tuple[Kernel, ...]
     X: Points
     factors: FloatArray
     ends: NDArray[np.intp]
@@ -183,6 +186,11 @@ class FittedFactors:
 
     def __len__(self) -> int:
         return len(self.kernels)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no kernel is approximated: each has few features."""
+        return not any(isinstance(k, Nystroem) for k in self.kernels)
 
     @property
     def kept(self) -> NDArray[np.intp]:
@@ -218,7 +226,10 @@ class FittedFactors:
         found: list[tuple[Kernel, Points, FloatArray]] = []
         for j in np.flatnonzero(beta):
             own = self.kernels[j]
-            found.append((own.kernel, own.X, beta[j] * own.dual(own.features(X).T @ coef.T)))
+            if isinstance(own, Nystroem):
+                found.append((own.kernel, own.X, beta[j] * own.dual(own.features(X).T @ coef.T)))
+            else:
+                found.append((own, X, beta[j] * coef.T))
         return found
 
     def exact_forms(self, u: FloatArray) -> FloatArray:
@@ -258,6 +269,9 @@ def _forms_of(kernel: Kernel, X: Points, u: FloatArray) -> float:
 @dataclass(frozen=True, eq=False)
 class LowRankDictionary:
     """K̃(β) = Σⱼ βⱼ ZⱼZⱼᵀ: a dictionary whose Gram matrices are never formed.
+
+    Zⱼ are the features of a linear kernel of ``n_components`` columns or fewer, also scaled or
+    with a unit diagonal, so that it is exact; else a Cholesky factor, see `factorise`.
 
     Parameters
     ----------
@@ -303,24 +317,47 @@ class LowRankDictionary:
         check_size(train)
         COUNT.check("n_components", self.n_components)
         n, rank = train.shape[0], min(self.n_components, train.shape[0])
+        widths = self._widths(train, rank)
+        size = sum(rank if width is None else width for width in widths)
         memory.require(
-            8 * n * rank * (len(self) + 2),
+            8 * n * (size + 2 * rank),
             f"{rank} components of {len(self)} kernels on {n} samples",
             alternative="use fewer kernels or n_components, or raise {memory_limit}",
         )
         draw = np.random.RandomState(self.random_state)
         exact = tuple(self._normalised(name, k, train) for name, k in self.dictionary._entries())
-        stack, ends, parts = np.empty((n, len(exact) * rank)), [0], []
-        for kernel in exact:
-            part = factorise(kernel, train, rank, draw)
-            ends.append(ends[-1] + part.Z.shape[1])
-            stack[:, ends[-2] : ends[-1]] = part.Z
-            parts.append((Nystroem(kernel, train[part.pivots], part.root), part.missing))
-        kernels, missing = zip(*parts, strict=True)
+        stack, ends, kernels = np.empty((n, size)), [0], list[Kernel]()
+        missing = np.zeros((len(exact), n))
+        for j, (kernel, width) in enumerate(zip(exact, widths, strict=True)):
+            Z = None if width is None else kernel._features(train)
+            if Z is None:
+                part = factorise(kernel, train, rank, draw)
+                Z, missing[j] = part.Z, part.missing
+                kernel = Nystroem(kernel, train[part.pivots], part.root)
+            ends.append(ends[-1] + Z.shape[1])
+            stack[:, ends[-2] : ends[-1]] = Z
+            kernels.append(kernel)
+        factors = np.ascontiguousarray(stack[:, : ends[-1]])
         return FittedFactors(
-            self.names, exact, kernels, train, np.ascontiguousarray(stack[:, : ends[-1]]),
-            np.array(ends), np.array(missing), self,
-        )  # fmt: skip
+            self.names, exact, tuple(kernels), train, factors, np.array(ends), missing, self
+        )
+
+    def _widths(self, X: Points, most: int) -> list[int | None]:
+        """Return how many features each kernel has, None where they are more or not known."""
+        first = X[:1]
+        rows = [kernel._at(X)._features(first) for _, kernel in self.dictionary._entries()]
+        return [None if Z is None or Z.shape[1] > most else Z.shape[1] for Z in rows]
+
+    def is_small(self, X: Points) -> bool:
+        """Whether features of all kernels, at most ``n_components``, take a quarter of the Grams.
+
+        Then they are exact. Few Gram matrices are not worth it, and centring needs them.
+        """
+        n, q = X.shape[0], len(self)
+        if 8 * q * n**2 <= _FEW_BYTES or self.dictionary.normalize in _CENTRING:
+            return False
+        widths = [width for width in self._widths(X, self.n_components) if width is not None]
+        return len(widths) == q and 4 * sum(widths) <= q * n
 
     def _normalised(self, name: str, kernel: Kernel, X: Points) -> Kernel:
         """Return the kernel with the normalisation of the dictionary, or say why it cannot be."""
@@ -330,7 +367,7 @@ class LowRankDictionary:
                 f"{name} is not known to be positive semidefinite, and a check of its eigenvalues "
                 "needs the whole Gram matrix: leave it out, or set approximation=None"
             )
-        if wanted in ("center", "center-trace"):
+        if wanted in _CENTRING:
             raise ValueError(
                 f"normalize={wanted!r} averages over all pairs of samples, which an approximation "
                 "never forms: use 'trace', 'unit-diagonal' or None, or set approximation=None"

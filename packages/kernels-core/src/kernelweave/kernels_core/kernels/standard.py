@@ -30,6 +30,9 @@ class Linear(Kernel):
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         return inner(X, Y)
 
+    def _features(self, X: Points) -> RealArray | None:
+        return None if is_sparse(X) else X
+
     def _diag(self, X: Points) -> RealArray:
         return squared_norms(X)
 
