@@ -257,16 +257,11 @@ def lead(first: str, second: str, differences: Iterable[float], *printed: Value)
     A single difference has no interval, which the row says. The words are the verdict on the lead
     that is printed; where none is, who leads.
     """
-    low, middle, high = interval(differences)
-    if middle is None:
-        return [first, second, None, None, None, *printed, None]
-    if low is None:
-        return [first, second, middle, *["of one alone"] * 2, *printed, OPEN]
     theirs = printed[0] if printed else None
-    words = judge(low, high, theirs if isinstance(theirs, float) else 1.0)
+    *figures, words = _judged_mean(differences, theirs if isinstance(theirs, float) else 1.0)
     if theirs is None:
-        words = {HOLDS: f"{first} leads", FAILS: f"{second} leads"}.get(words, words)
-    return [first, second, middle, low, high, *printed, words]
+        words = {HOLDS: f"{first} leads", FAILS: f"{second} leads"}.get(str(words), words)
+    return [first, second, *figures, *printed, words]
 
 
 def heads() -> list[str]:
@@ -279,20 +274,18 @@ def claim(name: str, theirs: float, differences: Mapping[str, Iterable[float]]) 
     """Return a row: what is compared, and the mean, its interval and a verdict for each width.
 
     ``theirs`` has the sign of the paper's difference. A single difference has no interval, which
-    the row says.
+    the row says; one below half of the last digit that is printed decides nothing.
     """
-    row: list[Value] = [name]
-    for width in WIDTHS:
-        low, middle, high = interval(differences[width])
-        said: list[Value] = [low, high, _verdict(theirs, low, middle, high)]
-        if middle is not None and low is None:
-            said = ["of one alone", "of one alone", OPEN]
-        row += [middle, *said]
-    return row
+    said = round(theirs, 6)
+    parts = (_judged_mean(differences[width], said, LAST_DIGIT) for width in WIDTHS)
+    return [name, *(value for part in parts for value in part)]
 
 
-def _verdict(theirs: float, low: float | None, middle: float | None, high: float | None) -> Value:
-    """Return whether an interval of a difference has the sign of the paper's, in words."""
+def _judged_mean(differences: Iterable[float], said: float, least: float = 0.0) -> list[Value]:
+    """Return the mean, the ends of its interval, and whether they have the sign that is said."""
+    low, middle, high = interval(differences)
     if middle is None:
-        return None
-    return OPEN if abs(middle) < LAST_DIGIT else judge(low, high, round(theirs, 6))
+        return [None] * 4
+    if low is None:
+        return [middle, "of one alone", "of one alone", OPEN]
+    return [middle, low, high, OPEN if abs(middle) < least else judge(low, high, said)]
