@@ -1,4 +1,4 @@
-"""The papers' tables and figures, recomputed: ours beside theirs.
+"""The papers' tables and figures, recomputed and compared with the printed ones.
 
 The stub beside this file lists the public names; each is loaded on first use.
 """

@@ -13,6 +13,6 @@ def kernelweave_register_commands(register: Callable[[CommandSpec], None]) -> No
         CommandSpec(
             name="tables",
             target="kernelweave.papers.command:tables_command",
-            summary="Recompute tables and figures of papers, ours beside theirs.",
+            summary="Recompute tables and figures of papers, and compare with the printed ones.",
         )
     )
