@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
+from kernelweave.papers.engine.chosen import choose, narrowed
 from kernelweave.papers.sparse import optima, views
 from kernelweave.papers.sparse.views import METHODS, NEEDS, digits, made, measure
 
@@ -43,6 +44,14 @@ def test_a_cell_of_every_method(name: str) -> None:
     row = next(row for row in sheet.rows if row[0] == name)
     assert row[1] == found["accuracy"]
     assert row[3] is not None
+
+
+def test_a_table_of_one_data_set_is_narrowed_to_a_method() -> None:
+    name = "three views, proved"
+    (part,) = narrowed(choose(["smkl-views"], Request(), tables()), (), [name])
+    assert [cell.key for cell in part.plan.cells] == [f"{name}/{seed}" for seed in range(10)]
+    (sheet,) = part.plan.present({f"{name}/0": {"accuracy": 80.0, "seconds": 1.0}})
+    assert [row[0] for row in sheet.rows] == [name]
 
 
 def test_a_method_that_is_not_installed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

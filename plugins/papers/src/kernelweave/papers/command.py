@@ -46,10 +46,9 @@ def tables_command(
     quick : bool
         Use one split and at most 500 samples, for a quick look.
     dataset : list of str
-        Only this row of the tables, usually a data set, by the name that they print; may be
-        repeated.
+        Only this data set, by the name that the tables print; may be repeated.
     method : list of str
-        Only this method of tables with data sets and methods; may be repeated.
+        Only this method, by the name that the tables print; may be repeated.
     subsample : int
         Maximum number of samples of a data set; the pages mark what is reduced.
     repeats : int

@@ -143,7 +143,9 @@ def _with_part(
     known: dict[str, None] = {}
     found = []
     for each in chosen:
-        parts = [[*cell.key.split("/"), ""][part] for cell in each.plan.cells]
+        keys = [[*cell.key.split("/"), ""] for cell in each.plan.cells]
+        # a table of one data set has its methods first and then draws, by their numbers
+        parts = [key[0] if key[1].isdecimal() else key[part] for key in keys]
         known |= dict.fromkeys(parts)
         pairs = zip(each.plan.cells, parts, strict=True)
         cells = [cell for cell, name in pairs if name.casefold() in wanted]
