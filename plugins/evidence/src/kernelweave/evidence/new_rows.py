@@ -21,7 +21,7 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
-from scipy.linalg import lapack, solve
+from scipy.linalg import cho_factor, cho_solve, lapack
 
 from .columns import Dimension
 from .copies import alike_groups
@@ -256,7 +256,8 @@ class Closed:
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
         own = self.inverse[np.ix_(rows, rows)]
-        found = solve(own, self.dual[rows], assume_a="pos", check_finite=False)
+        factor = cho_factor(own, lower=True, overwrite_a=True, check_finite=False)
+        found = cho_solve(factor, self.dual[rows], check_finite=False)
         return centred_by_others(found, self.targets.values.T, self.mass, rows)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve, solve
 
 from ..path import Loss
 from ..rows import Rows, Standardised, centred_by_others
@@ -335,7 +335,8 @@ class LandmarksLeaveOut:
         """Return those of targets in the units of the fit and of targets that are all one."""
         if self.by_rows:
             inner, right = self._equations(len(self.rows) + self.at[rows])
-            return np.asarray(solve(inner, right, assume_a="pos", check_finite=False))
+            factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+            return np.asarray(cho_solve(factor, right, check_finite=False))
         units = np.unique(self.at[rows])
         units = units[units >= 0]
         inner, right = self._equations(np.concatenate([rows, len(self.rows) + units]))
