@@ -324,12 +324,13 @@ def test_what_a_batch_is_no_part_of_is_said() -> None:
         model.predict(parts(X, y))
 
 
+@pytest.mark.parametrize("told", [False, True])
 @pytest.mark.parametrize(
     ("separator", "encoding", "comma"),
     [(",", "utf-8", "."), (";", "cp1252", ","), ("\t", "utf-16-le", ","), (";", "utf-8-sig", ".")],
 )
 def test_cells_in_batches_are_what_they_are_in_a_table(
-    tmp_path: Path, separator: str, encoding: str, comma: str
+    tmp_path: Path, separator: str, encoding: str, comma: str, told: bool
 ) -> None:
     rng = np.random.default_rng(0)
     mass = rng.integers(400, 900, 60)
@@ -337,15 +338,17 @@ def test_cells_in_batches_are_what_they_are_in_a_table(
     written = plain.assign(größe=[f"{each / 10} kg".replace(".", comma) for each in mass])
     written["y"] = range(60)
     path = tmp_path / "t.csv"
-    written.to_csv(path, index=False, sep=separator, encoding=encoding)
+    # Excel names the separator in a first line
+    first = f"sep={separator}\n" if told else ""
+    path.write_bytes((first + written.to_csv(index=False, sep=separator)).encode(encoding))
     with warnings.catch_warnings():
         # of letters that are found
         warnings.filterwarnings("ignore", ".*is not UTF-8 text")
         parts = [batch.X for batch in Batches(path, "y", size=25)]
         known = read_table(path).inputs(["größe", "town"])
     encoder = ColumnEncoder().fit(known)
-    told = [(plan.kind, plan.unit) for plan in encoder.report_]
-    assert told == [("number", "kg"), ("category", "")]
+    kinds = [(plan.kind, plan.unit) for plan in encoder.report_]
+    assert kinds == [("number", "kg"), ("category", "")]
     rows = [encoder.transform(part) for part in parts]
     whole = ColumnEncoder().fit_transform(plain)
     np.testing.assert_array_equal(np.vstack([each.numeric for each in rows]), whole.numeric)

@@ -207,7 +207,8 @@ def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[Co
     if not isinstance(reading, WrittenNumbers):
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = reading.values_of(words)
-    said = f"Numbers in {reading.unit}." if reading.unit else "Numbers stored as text."
+    written = "Numbers with decimal commas." if reading.decimal == "," else "Text read as numbers."
+    said = f"Numbers in {reading.unit}." if reading.unit else written
     if (odd := np.isnan(values) & ~words.missing).any():
         said = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
     whole = not words.missing.any() and all(each.lstrip("+-").isdigit() for each in words.labels)

@@ -64,11 +64,10 @@ def read_csv(
     text = decode(content, source, encoding)
     if not text.strip():
         raise TableError(f"{source} is empty")
-    told = _TOLD.match(text)
-    separator = told[1] if told else separator_of(text)
-    if told:
-        # as Excel writes; a blank line keeps the numbers of those below
-        text = "\n" + text[told.end() :]
+    separator, n_told = _told_separator(text)
+    if n_told:
+        # a blank line keeps the numbers of those below
+        text = "\n" + text.partition("\n")[2]
     text = _without_empty_rows(text, source, separator)
     if separator == " ":
         text = _TRAILING_BLANKS.sub("", text)
@@ -149,16 +148,21 @@ def _line_of(error: UnicodeDecodeError) -> int:
     return error.object.count(b"\n", 0, error.start) + 1
 
 
-def dialect_of(path: Path) -> tuple[str, str]:
-    """Return the encoding and the separator of a CSV that is too long to be read at once.
+def dialect_of(path: Path) -> tuple[str, str, int]:
+    """Return encoding, separator and number of lines above the names of a CSV that is long.
 
     `path`: the file, of which the beginning tells. Raises TableError if it is no text.
     """
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
     head = head.rpartition(b"\n")[0] or head
-    separator = separator_of(decode(head, path.name))
-    return encoding_of(head) or "utf-8-sig", separator
+    return encoding_of(head) or "utf-8-sig", *_told_separator(decode(head, path.name))
+
+
+def _told_separator(text: str) -> tuple[str, int]:
+    """Return the separator, and 1 where it stands in a first line of its own, as Excel writes."""
+    told = _TOLD.match(text)
+    return (told[1], 1) if told else (separator_of(text), 0)
 
 
 def encoding_of(content: bytes) -> str | None:

@@ -256,12 +256,12 @@ class _Csv:
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
         self.words: dict[str, type[str]] | None = None
-        self.encoding, self.separator = "utf-8-sig", ","
+        self.encoding, self.separator, self.n_above = "utf-8-sig", ",", 0
 
     def __call__(self) -> Iterator[pd.DataFrame]:
         if self.words is None:
-            self.encoding, self.separator = dialect_of(self.path)
-            _refuse_half_a_row(self.path, self.encoding, self.separator)
+            self.encoding, self.separator, self.n_above = dialect_of(self.path)
+            _refuse_half_a_row(self.path, self.encoding, self.separator, self.n_above)
             self.words = self._mixed()
         with self._open() as parts:
             for part in parts:
@@ -278,6 +278,7 @@ class _Csv:
             dtype=types,
             sep=self.separator,
             encoding=self.encoding,
+            skiprows=self.n_above,
             skipinitialspace=True,
         )
 
@@ -300,10 +301,10 @@ def _kind(column: pd.Series) -> set[str]:
     return {pd.api.types.infer_dtype(column, skipna=True)}
 
 
-def _refuse_half_a_row(path: Path, encoding: str, separator: str) -> None:
+def _refuse_half_a_row(path: Path, encoding: str, separator: str, n_above: int) -> None:
     """Raise where the last row has fewer fields than the header: pandas would fill it up."""
     with path.open("rb") as file:
-        header = file.read(_TAIL).decode(encoding, errors="replace").partition("\n")[0]
+        header = file.read(_TAIL).decode(encoding, errors="replace").split("\n")[n_above]
         file.seek(max(0, path.stat().st_size // 2 * 2 - _TAIL))
         lines = file.read().decode(encoding, errors="replace").splitlines()
     if len(lines) < 2 or lines[-1].count('"') % 2:
