@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernelweave.evidence.scores import grouped_ratio, squared_losses
 from kernelweave.workbench.scoring.held_out import HeldOut
 from kernelweave.workbench.scoring.metrics import Metric
 from kernelweave.workbench.scoring.scores import Score
@@ -64,6 +65,21 @@ def test_three_rows_tell_no_interval() -> None:
     low, high = Metric().interval(score, rows.task, n, 1.5)
     assert (low, high) == (-np.inf, 1.0)
     assert "too few rows or groups for an interval" in score.with_interval(low, high)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_model_and_its_rivals_have_one_error_over_groups(task: str) -> None:
+    """Over four blocks of a later half the rivals' errors were √(3/4) of the model's."""
+    state = np.random.RandomState(0)
+    truth, predicted = state.normal(size=(2, 40))
+    if task == "classification":
+        truth, predicted = truth > 0.0, predicted > 0.5
+    groups, weight = np.repeat(np.arange(4), 10), state.uniform(0.5, 2.0, 40)
+    rows = HeldOut(np.arange(40), groups, truth, predicted, weight, task, groups=groups)
+    losses, units = 1.0 * (truth != predicted)[:, None], np.ones((40, 1))
+    if task == "regression":
+        losses, units = squared_losses(truth[:, None], predicted[:, None], weight)
+    np.testing.assert_allclose(rows.score, grouped_ratio(losses, units, weight, groups))
 
 
 @pytest.mark.parametrize("name", ["accuracy", "roc_auc", "neg_log_loss"])

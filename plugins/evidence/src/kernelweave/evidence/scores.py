@@ -112,10 +112,19 @@ def grouped_ratio(
     total = np.where(total > 0.0, total, 1.0)
     ratio = (share * losses).sum(axis=0) / total
     influence = (share * (losses - ratio * units) / total).mean(axis=1)
+    return float(1.0 - ratio.mean()), error_over_groups(influence, groups)
+
+
+def error_over_groups(influence: FloatArray, groups: Index) -> float:
+    """Return the standard error over draws of whole groups.
+
+    `influence` of shape (n,): what each row adds to the deviation, its share included; `groups` of
+    shape (n,): from 0.
+    """
     sums = np.bincount(groups, weights=influence)
     n = len(np.unique(groups))
     spread = n / (n - 1) if n > 1 else 1.0
-    return float(1.0 - ratio.mean()), float(np.sqrt(spread * np.sum(sums**2)))
+    return float(np.sqrt(spread * np.sum(sums**2)))
 
 
 def accuracy_with_error(right: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
