@@ -77,7 +77,8 @@ class Rule:
     def or_none(self) -> Rule:
         """Return the rule that allows ``None`` too."""
         then = None if self.then is None else self.then.or_none()
-        words = f"None or {self.words}"
+        # None of a parameter is an option that is left out
+        words = Message("{none_or}{words}", none_or="None or ", words=self.words)
         return Rule(words, lambda value: value is None or self.holds(value), then=then)
 
     def check(self, name: str, value: T) -> T:

@@ -122,6 +122,9 @@ def granger_command(
     _check_outputs([edges, picture, report, graph], force)
     _check_endings(picture, graph)
     links, asked = [_link(each) for each in forbid or []], _lags(lags)
+    from kernelweave.kernels_core.checks import COUNT
+
+    COUNT.check("top", top)
     from .files import read_series
     from .graph import GrangerGraph
     from .page import graph_page

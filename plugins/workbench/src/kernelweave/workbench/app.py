@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
 import cyclopts
 from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
@@ -83,13 +83,14 @@ def _dispatch(tokens: list[str]) -> None:
     try:
         app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
     except cyclopts.CoercionError as error:
-        if not (error.token and error.argument) or get_origin(error.target_type) is Literal:
-            # which says the choices itself
+        if not (error.token and error.argument):
             raise
         option, given = error.token.keyword or error.argument.name, error.token.value
-        *words, last = _in_words(error.target_type)
-        right = f"{', '.join(words)} or {last}" if words else last
+        right = _in_words(error.target_type)
         raise CommandError(f"{option} must be {right}, got {given!r}") from error
+    except cyclopts.ValidationError as error:
+        # as the rule that an option has says it
+        raise error.__cause__ or error from error
     except cyclopts.UnusedCliTokensError as error:
         spare = (error.unused_tokens or [""])[0]
         takes_target = name in specs and "--target" in options_of(specs[name]).values()
@@ -101,25 +102,20 @@ def _dispatch(tokens: list[str]) -> None:
 
 
 def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> object:
-    """Return what an option says; a fraction is no whole number, and is not rounded to one."""
-    whole = int in (kind, *get_args(kind)) and float not in get_args(kind)
-    for token in tokens if whole else ():
-        with contextlib.suppress(ValueError):
-            if not float(token.value).is_integer():
-                if str in get_args(kind):
-                    return token.value
-                raise cyclopts.CoercionError(token=token, target_type=kind)
-    return cyclopts.convert(kind, tokens)
+    """Return what an option says, numbers as Python reads them: 2.5 is not rounded to 2."""
+
+    def read(of: Any, text: str) -> object:
+        return of(text) if of in (int, float) else cyclopts.convert(of, [text])
+
+    return cyclopts.convert(kind, tokens, read)
 
 
-def _in_words(kind: object) -> list[str]:
+def _in_words(kind: Any) -> str:
     """Return what values of a type are called, each type of a union and each choice by itself."""
-    if get_origin(kind) is Literal:
-        return [str(each) for each in get_args(kind)]
-    if parts := get_args(kind):
-        return [words for part in parts for words in _in_words(part)]
-    known: dict[object, str] = {int: "a whole number", float: "a number", bool: "true or false"}
-    return [] if kind is type(None) else [known.get(kind, getattr(kind, "__name__", str(kind)))]
+    known = {int: "a whole number", float: "a number", bool: "true or false"}
+    parts = [_in_words(part) for part in get_args(kind) if part is not type(None)]
+    words = " or ".join(parts) if parts else known.get(kind, str(kind))
+    return words.replace(" or ", ", ", words.count(" or ") - 1) if parts else words
 
 
 def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:

@@ -107,8 +107,8 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
     lines = {"by_the_lines": f"{options['cv']} time"} if {"cv", "order"} <= options.keys() else {}
     if "numeric" in options:
         lines["as_number"] = f"name it by {options['numeric']}"
-    fixed = {"or_no_header": header, "or_batches": "", "held_out_": "the table above"}
-    return options | lines | fixed
+    absent = dict.fromkeys(("or_batches", "none_or"), "")
+    return options | lines | absent | {"or_no_header": header, "held_out_": "the table above"}
 
 
 def spoken(message: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from kernelweave.kernels_core import config_context
 
 from .. import console
-from .options import Encoding, Json, MemoryLimit, NoHeader, Sheet
+from .options import Encoding, Json, MaxTime, MemoryLimit, NoHeader, Sheet
 
 # log evidences that differ by less are printed alike, or nearly
 _SAME_EVIDENCE = 1e-3
@@ -23,7 +23,7 @@ def certify_command(
     algorithm: str | None = None,
     tol: float = 1e-6,
     max_iter: int | None = None,
-    max_time: float | None = None,
+    max_time: MaxTime = None,
     memory_limit: MemoryLimit = None,
     proof: Path | None = None,
     encoding: Encoding = None,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
+from kernelweave.kernels_core.checks import SECONDS, Rule, integer
 from kernelweave.tables.errors import did_you_mean
 
 from ..errors import CommandError
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def _help(text: str) -> Parameter:
     return Parameter(help=text)
+
+
+def _kept(name: str, rule: Rule) -> Parameter:
+    return Parameter(validator=lambda _, value: rule.check(name, value))
 
 
 Task = Annotated[
@@ -64,12 +68,11 @@ MemoryLimit = Annotated[
     float | None,
     _help("Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory."),
 ]
+MaxTime = Annotated[float | None, _kept("max_time", SECONDS.or_none())]
 Seed = Annotated[
     int,
-    Parameter(
-        help="Random seed: the same command gives the same result.",
-        validator=Number(gte=0, lt=2**32),
-    ),
+    _help("Random seed: the same command gives the same result."),
+    _kept("seed", integer(0, 2**32 - 1)),
 ]
 Encoding = Annotated[
     str | None,

@@ -190,7 +190,8 @@ def ended_after(seconds: float | None) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, end)
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        # infinity is no time of an alarm
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, threading.TIMEOUT_MAX))
         try:
             yield
         finally:
