@@ -229,7 +229,8 @@ def attributes_of(
         "dual_coef_": spread if len(spread) > 1 else spread[0],
         "intercept_": intercept if len(intercept) > 1 else float(intercept[0]),
     }
-    points = samples.X[used]
+    # the same array as the problem's, where one keeps it, is stored once
+    points = samples.X if len(used) == samples.X.shape[0] else samples.X[used]
     if samples.grams is not None:
         shape = samples.grams.n_kernels, samples.grams.shape[1]
         found["_predictor"] = PrecomputedPredictor(
