@@ -337,6 +337,8 @@ def build(session: nox.Session) -> None:
     session.run(str(home / Path(python).parent.name / "kernelweave"), "list", external=True)
     every = f"{project['name']}[{','.join(project['optional-dependencies'])}]"
     session.run(*pip(python), "--dry-run", "--find-links", str(dist), every)
+    # `uv run`, as the README has it, resolves the whole workspace, all extras among it
+    session.run("uv", "sync", "--no-default-groups", "--dry-run")
     for said, names in installs.WANTED:
         session.log(said)
         session.run(*pip(python), "--dry-run", *installs.command(names).split()[2:])

@@ -62,7 +62,6 @@ UNINSTALLED = {
     "tigramite": "tigramite",
     "skglm": "skglm",
     "el0ps": "el0ps",
-    "okridge": "okridge",
 }
 
 

@@ -133,7 +133,12 @@ def _el0ps(X: FloatArray, y: FloatArray, true: list[int], *, classes: bool) -> F
 
 
 def _okridge(X: FloatArray, y: FloatArray, true: list[int], *, classes: bool) -> Found:
-    from okridge.tree import BNBTree
+    try:
+        from okridge.tree import BNBTree
+    except (
+        ImportError
+    ) as error:  # in no extra: it asks for NumPy below 2, but runs with a newer one
+        raise ImportError("OKRidge is missing: pip install --no-deps okridge") from error
 
     wide = X.shape[1] >= X.shape[0]
     with redirect_stdout(io.StringIO()):

@@ -111,17 +111,14 @@ def seconds_of(method: str, n_train: int, n_features: int) -> float:
     refused at once.
     """
     cost, tuned = COSTS[method], min(n_train, MOST_TUNED)
-    most = _most_rows(n_features) if method in OF_DICTIONARIES else math.inf
+    # the Gram matrices of the paper's dictionary must fit in memory
+    most = float((limit_bytes() / (8 * 13 * (n_features + 1))) ** 0.5)
+    most = most if method in OF_DICTIONARIES else math.inf
     seconds = cost["tune"] * (tuned / 1000) ** cost["growth"] if tuned / 2 <= most else 0.0
     seconds += cost["fit"] * (n_train / 1000) ** cost["growth"] if n_train <= most else 0.0
     if method == "TKL":
         seconds += _CUBE * (n_features / 10) ** 3 * min(1.0, n_train / 1000)
     return float(max(0.5, seconds))
-
-
-def _most_rows(n_features: int) -> float:
-    """Return the samples whose Gram matrices of the paper's dictionary fit in memory."""
-    return float((limit_bytes() / (8 * 13 * (n_features + 1))) ** 0.5)
 
 
 def measure(
