@@ -133,13 +133,10 @@ def _el0ps(X: FloatArray, y: FloatArray, true: list[int], *, classes: bool) -> F
 
 
 def _okridge(X: FloatArray, y: FloatArray, true: list[int], *, classes: bool) -> Found:
-    try:
+    try:  # in no extra: it asks for NumPy below 2, and runs with a newer one
         from okridge.tree import BNBTree
-    except (
-        ImportError
-    ) as error:  # in no extra: it asks for NumPy below 2, but runs with a newer one
+    except ImportError as error:
         raise ImportError("OKRidge is missing: pip install --no-deps okridge") from error
-
     wide = X.shape[1] >= X.shape[0]
     with redirect_stdout(io.StringIO()):
         tree = BNBTree(X, y, lambda2=_RIDGE, tighten_bound_via_ADMM=not wide)
