@@ -102,8 +102,8 @@ def read_table(
         task, values, checked = task.read(y, n_rows, checked)
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
-    rows, owner = _counted(*given, encoder, division, estimator)
-    return ReadTable(rows, owner, task, encoder, division, given[0])
+    counted = _counted(*given, encoder, division, estimator)
+    return ReadTable(*counted, task, encoder, division, given[0])
 
 
 def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:

@@ -65,12 +65,12 @@ class Rows:
     @property
     def n_dimensions(self) -> int:
         """Columns of numbers and of codes."""
-        return self.n_numbers + self.codes.shape[1]
+        return self.n_numbers + int(self.codes.shape[1])
 
     @property
     def n_numbers(self) -> int:
         """Columns of numbers."""
-        return len(self.columns) or self.numeric.shape[1]
+        return len(self.columns) or int(self.numeric.shape[1])
 
     @property
     def numbers(self) -> FloatArray:

@@ -173,7 +173,7 @@ class ColumnEncoder:
         `X`: what was fitted on; `rows` of shape (n_rows,): those that are used; `parts`: of these.
         """
         table = read_columns(X, None).take(rows)
-        self._texts = [
+        self._texts[:] = [
             each.with_folds(as_words(table.columns[each.position]), parts) for each in self._texts
         ]
         return self._components(table, folds=True)
