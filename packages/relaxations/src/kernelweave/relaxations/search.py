@@ -41,7 +41,7 @@ _OUTRIGHT, _FEW_ENOUGH, _MOST_SOLVES, _MOST_BRANCHES = 100, 1000, 512, 100_000
 _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
 # Supports that are enumerated whatever the relaxation says.
-_LOOKED_AT = 20_000
+_LOOKED_AT = 100_000
 # Where the relaxation is further than this below the best sparse weights, cuts of sparse points say
 # little of a branch: branches get a relaxation of their own, of so many rounds at most, and few
 # supports are enumerated, fewer far from the best ones.
