@@ -117,28 +117,10 @@ def test_a_corrected_curvature_explains_the_step_and_stays_positive(bend: float)
 
 def test_classes_and_wide_tables_do_without_a_scale_for_each_column() -> None:
     rows = friedman(60)
-    path, forty, wide = (
-        PathPlan().precisions,
-        *(Rows(np.tile(rows.numeric, k), rows.codes, rows.targets) for k in (7, 21)),
-    )
-    for each in (rows, forty):
-        assert candidate_precisions(PathPlan(), each) == (*path, 0.05, np.inf)
-    assert candidate_precisions(PathPlan(classes=True), rows) == (*path, np.inf)
-    # a path for each screen
-    assert candidate_precisions(PathPlan(), wide) == (*path * 3, np.inf)
-
-
-def test_a_path_of_many_columns_does_not_start_at_the_smooth_candidate() -> None:
-    rows = friedman(60)
-    rows = Rows(np.tile(rows.numeric, 7), rows.codes, rows.targets)
-    plan = PathPlan((5.0, 0.5), max_iter=10)
-    views = rows.views()
-    found = list(fit_candidates(views, rows, plan))
-    assert [fit.precision for fit in found] == [5.0, 0.5, 0.05, np.inf]
-    # the last but one is a Gaussian alone
-    assert found[2].scales.weights[1:].max() < 1e-20 < found[2].scales.weights[0]
-    for one, other in zip(found, fit_path(views, rows, plan), strict=False):
-        np.testing.assert_array_equal(one.theta, other.theta)
+    wide = Rows(np.tile(rows.numeric, 7), rows.codes, rows.targets)
+    assert candidate_precisions(PathPlan(), rows) == (*PathPlan().precisions, 0.05, np.inf)
+    for plan, each in ((PathPlan(classes=True), rows), (PathPlan(), wide)):
+        assert candidate_precisions(plan, each) == (*plan.precisions, np.inf)
 
 
 def test_a_smooth_function_is_found_from_the_gaussian_alone() -> None:
