@@ -29,7 +29,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "n_outputs": (1, 16, 32, 64, 128),
 }
 # of features, for algorithms of few samples, which grow fast
-FEW_FEATURES = (1, 2, 3, 4, 6, 8)
+FEW_FEATURES = (1, 2, 4, 6, 8, 12)
 # of samples, where something else grows
 N_SAMPLES = {"q": 150, "n_P": 400, "n_outputs": 150}
 MARGIN = 0.3
@@ -85,7 +85,8 @@ def sized(spec: AlgorithmSpec, size: str, value: int) -> tuple[float, Problem]:
     if size not in SIZES:
         raise ValueError(f"scaling must be declared in {', '.join(SIZES)}, got {size!r}")
     wanted = N_SAMPLES[size]
-    m = wanted if spec.max_samples is None else min(wanted, spec.max_samples // 2)
+    # few, as what samples cost does not grow with anything else: of 50, it was most of the cost
+    m = wanted if spec.max_samples is None else min(wanted, spec.max_samples // 4)
     problem = next(iter(small_problems(spec, m)))
     rng = np.random.default_rng(0)
     if size == "q":

@@ -35,7 +35,7 @@ def kernelweave_register_algorithms(register: Callable[[AlgorithmSpec], None]) -
             tasks=("classification", "regression"),
             paper="Lanckriet, Cristianini, Bartlett, El Ghaoui and Jordan 2004, generalised",
             summary="one semidefinite program, at most 100 samples: a reproduction, slow",
-            scaling={"m": 3.8, "n_P": 1.6},
+            scaling={"m": 3.8, "n_P": 2.4},
             max_samples=100,
         )
     )
