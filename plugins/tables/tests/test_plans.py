@@ -138,12 +138,14 @@ def test_the_user_says_what_a_column_is() -> None:
 def test_a_plan_prints_and_is_data() -> None:
     table = pd.DataFrame(
         {"a": ["1.234,5 €", "2 €"], "b": ["31.12.2024", "13.1.2025"], "c": ["u", "v"]}
-    ).assign(d=["1,5", "2,25"])
+    ).assign(d=["1,5", "2,25"], e=["1.5", ""], f=["(78)", "3"])
     plans = plan_columns(table)
     assert str(plans[0]) == "a: number (unit €, decimal ,). Numbers in €."
     assert str(plans[1]).startswith("b: date (format %d.%m.%Y, names year, month, day")
     assert str(plans[2]) == "c: category"
     assert str(plans[3]) == "d: number (decimal ,). Numbers with decimal commas."
+    assert plans[4].remark == ""
+    assert plans[5].remark == "Text read as numbers."
     assert plans[0].parameters == {"unit": "€", "decimal": ","}
     assert pickle.loads(pickle.dumps(plans)) == plans
 

@@ -200,6 +200,19 @@ def are_texts(words: Words) -> bool:
     return bool(np.median([len(label.split()) for label in words.labels]) >= _WORDS_OF_TEXTS)
 
 
+def _how_written(reading: WrittenNumbers, words: Words) -> str:
+    """Return a sentence on numbers that Python would not read; the cells of a file are texts."""
+    if reading.unit:
+        return f"Numbers in {reading.unit}."
+    if reading.decimal == ",":
+        return "Numbers with decimal commas."
+    try:
+        np.asarray(words.labels, dtype=np.float64)
+    except ValueError:
+        return "Text read as numbers."
+    return ""
+
+
 def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[ColumnPlan, Raw]:
     if remark:
         warnings.warn(f"column {name!r}: {remark}", ColumnWarning, stacklevel=4)
@@ -207,8 +220,7 @@ def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[Co
     if not isinstance(reading, WrittenNumbers):
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = reading.values_of(words)
-    written = "Numbers with decimal commas." if reading.decimal == "," else "Text read as numbers."
-    said = f"Numbers in {reading.unit}." if reading.unit else written
+    said = _how_written(reading, words)
     if (odd := np.isnan(values) & ~words.missing).any():
         said = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
     whole = not words.missing.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
