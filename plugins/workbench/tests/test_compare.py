@@ -428,10 +428,15 @@ def test_errors_are_over_what_is_drawn_together() -> None:
     ones, twice = np.ones(40), np.repeat(np.arange(40), 2)
     alone = score(truth, said, ones, "regression")
     copies = truth[twice], said[twice], np.ones(80), "regression"
-    assert score(*copies, twice) == pytest.approx(alone)
+    # of 40 draws with their mean, and not of 40 with a known one
+    together, spread = score(*copies, twice), np.sqrt(40.0 / 39.0)
+    assert together.value == pytest.approx(alone.value)
+    assert together.error == pytest.approx(spread * alone.error)
     assert score(*copies).error == pytest.approx(alone.error / np.sqrt(2.0))
     paired = lead(truth[twice], said[twice], other[twice], np.ones(80), "regression", twice)
-    assert paired == pytest.approx(lead(truth, said, other, ones, "regression"))
+    each = lead(truth, said, other, ones, "regression")
+    assert paired.value == pytest.approx(each.value)
+    assert paired.error == pytest.approx(spread * each.error)
 
 
 def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Path) -> None:

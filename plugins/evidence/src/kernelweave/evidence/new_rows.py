@@ -48,7 +48,7 @@ _DRAWS, _PARTS = 3, 6
 _CHANCE = 0.02
 # squares of 20 times the size say no more of a group or block: a jump is not to hide the others
 _MOST = 3.0
-# a smaller share of the score is not worth a word
+# a smaller share of what separates a right prediction from a constant one is not worth a word
 _WORTH = 0.02
 # of many rows: of so many in all and for a kind of new rows at least and at most
 _SOME, _SOME_EACH = 4000, (250, 1000)
@@ -391,12 +391,20 @@ def expected(
             for each in (left.residuals, left.usual[0])
         )
         score, error = judge(taken, values, usual, left.parts)
-        surely = _is_surely_worse(left, taken.mass, len(kinds))
-        other = judge(taken, usual, usual, left.parts)[0]
-        worth = score < other - _WORTH * min(1.0, abs(other))
+        doubt = _is_surely_worse(left, taken.mass, len(kinds))
+        if doubt:
+            # R² of noise is lower where twins are left out too, by 2/n: surely, and no news
+            right, constant = (
+                target.moments(k * values_of[left.rows], closed.width)[0] for k in (1.0, 0.0)
+            )
+            other, *ends = (
+                judge(taken, each, usual, left.parts)[0] for each in (usual, right, constant)
+            )
+            unit = abs(ends[0] - ends[1])
+            doubt = score < other - _WORTH * (unit if np.isfinite(unit) else abs(other))
         n_groups = len(np.unique(left.parts))
         named = replace(kind, groups=None, order=None)
-        lines.append(Expectation(named, score, error, len(taken), n_groups, surely and worth))
+        lines.append(Expectation(named, score, error, len(taken), n_groups, doubt))
     return lines
 
 
