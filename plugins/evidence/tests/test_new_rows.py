@@ -114,6 +114,19 @@ def test_the_warning_has_both_figures_the_column_and_what_to_say(clinic: Any) ->
     assert "fit with groups='patient'" in said
 
 
+def test_the_warning_names_the_patient_and_not_what_each_patient_has() -> None:
+    state = np.random.default_rng(3)
+    g = np.repeat(np.arange(40), 5)
+    level, dose = 2.0 * state.normal(size=40), state.uniform(0.0, 10.0, len(g))
+    X = pd.DataFrame({"age": (50.0 + 8.0 * state.normal(size=40))[g].round(), "dose": dose})
+    X["patient"] = [f"m{k}" for k in g]
+    y = level[g] + 0.3 * dose + 0.5 * state.normal(size=len(g))
+    with pytest.warns(HeldOutWarning, match="rows of a new 'patient'.* has 1 more such kind\\)"):
+        model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert model.held_out_.index.tolist() == ["rows like these", "new age", "new patient"]
+    assert model.held_out_.loc["new age", "score"] < model.held_out_.loc["new patient", "score"]
+
+
 @pytest.mark.parametrize("prices", [False, True])
 def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
     X, y = patients(1, 20)

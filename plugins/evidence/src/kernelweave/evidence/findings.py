@@ -283,9 +283,15 @@ def _doubt_new_rows(task: Task, lines: Sequence[Expectation]) -> list[Warning]:
     doubted = [line for line in others if line.doubt and line.score < first.score]
     if not doubted:
         return []
-    worst = min(doubted, key=lambda line: line.score)
+    low = min(doubted, key=lambda line: line.score)
+    # each patient has an age, so that a new one mostly is a new patient: of lines that are alike,
+    # that of the most groups
+    alike = [line for line in doubted if not line.score > low.score + low.error]
+    worst = max(alike, key=lambda line: (line.n_groups, -line.score))
     what = f"{'an' if task.scoring is None else 'a'} {score_name(task)}"
-    more = f" ({{held_out_}} has {len(doubted) - 1} more such kinds)" if len(doubted) > 1 else ""
+    n_more = len(doubted) - 1
+    kinds = "kind" if n_more == 1 else "kinds"
+    more = f" ({{held_out_}} has {n_more} more such {kinds})" if n_more else ""
     finding = (
         f"expect {what} of at most {worst.score:.2f} on {worst.kind.said}, not "
         f"{first.score:.2f} as on {first.kind.said}"
