@@ -108,11 +108,13 @@ def test_a_proof_by_hand(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     main()
     said = capsys.readouterr().out
     assert "Proved (format kernelweave-proof 1, set sparse, n_rows 2, n_kernels 2, k0 1" in said
+    assert "views [0, 0], n_views 1" in said
     assert "lies between 1.5 and 1.5" in said
     found = check(written(tmp_path, powers_by_hand()))
     assert (found.lower, found.upper, found.n_leaves) == (0.25, 0.25, 1)
     found = check(written(tmp_path, integrals_by_hand()))
     assert (found.side, found.upper) == (2, 1)
+    assert "exponent -2, box [[0], [4]]" in found.said
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,7 @@ def test_a_proof_by_hand(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
         (0, {"format": "kernelweave-proof 0"}, "this is no proof file"),
         (0, {"set": "other"}, "the set must be"),
         (0, {"epsilon": "-1"}, "no set of kernels"),
+        (0, {"n_rows": 2, "of your": "data"}, "no set of kernels"),
         (1, {"task": {}}, "linear"),
         (2, {"kernel": triangle([1], [-1, 2])}, "reach"),
         (2, {"kernel": {"exponent": 0, "rows": [[1], ["1", 0]]}}, "whole numbers"),

@@ -122,9 +122,8 @@ def read_problem(row: Row) -> Problem:
     """Return the problem of the first line."""
     need(row["format"] == FORMAT, f"this is no proof file: its format must be {FORMAT!r}")
     n, q = (whole(row, name, 1, 10**9) for name in ("n_rows", "n_kernels"))
-    of = Problem(
-        n=n, q=q, kind=row["set"], tasks=[], kernels=[], samples=[], cuts=[], low=(), high=()
-    )
+    of = Problem(n=n, q=q, kind=row["set"], tasks=[], kernels=[], samples=[], cuts=[])
+    of.low = of.high = ()
     of.degree, of.intercept = whole(row, "degree", 0, 9), whole(row, "intercept", 0, 1)
     of.epsilon = fraction(row["epsilon"], "epsilon")
     if of.kind == "sparse":
@@ -147,7 +146,8 @@ def read_problem(row: Row) -> Problem:
             xs, zs = tuple(j for j in each if 0 <= j < q), tuple(j - q for j in each if j >= q)
             of.monomials += [(xs, zs)] if len(zs) <= most else []
         of.side = 2 * len(of.monomials)
-    need(sound and of.epsilon >= 0, f"no set of kernels has these parameters: {row}")
+    sound = sound and len(row) == 13 and of.epsilon >= 0  # 13 names: what is printed was read
+    need(sound, f"no set of kernels has these parameters: {row}")
     return of
 
 
@@ -357,7 +357,7 @@ def check_rows(rows: Iterator[Row], seen: Row) -> Problem:
     else:
         proved = [(tangent_bound if of.kind == "powers" else spectral_bound)(of, row)]
     need(min(proved) >= of.lower, f"the cuts prove {float(min(proved))}, not {float(of.lower)}")
-    about = ", ".join(f"{k} {v}" for k, v in head.items() if isinstance(v, int | str))
+    about = ", ".join(f"{k} {v}" for k, v in head.items())
     gap = float((of.upper - of.lower) / max(abs(of.upper), abs(of.lower), Fraction(1, 10**99)))
     of.n_leaves, sha256 = len(proved), seen["data"].hexdigest()
     of.said = (
