@@ -127,6 +127,21 @@ def test_the_warning_names_the_patient_and_not_what_each_patient_has() -> None:
     assert model.held_out_.loc["new age", "score"] < model.held_out_.loc["new patient", "score"]
 
 
+def test_a_line_that_is_hardly_below_the_first_is_not_warned_of() -> None:
+    """Litters have levels, but folds hold out rows of a litter that are equal together as well."""
+    r = np.random.RandomState(30)
+    litter = np.repeat(np.arange(24), 6)
+    female, size = r.randint(0, 2, len(litter)), r.randint(4, 18, 24)[litter]
+    level = 0.3 * female - 0.1 * size + 0.3 * r.randn(24)[litter]
+    y = level + 0.3 * r.randn(len(litter))
+    X = pd.DataFrame({"litter": litter, "size": size, "sex": np.where(female, "f", "m")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HeldOutWarning)
+        model = EvidenceKernelRegressor(random_state=0).fit(X, y)
+    first, new = model.held_out_.loc[["rows like these", "new litter"], "score"]
+    assert first - 0.02 < new < first
+
+
 @pytest.mark.parametrize("prices", [False, True])
 def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
     X, y = patients(1, 20)

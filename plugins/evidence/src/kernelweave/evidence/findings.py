@@ -280,7 +280,7 @@ def _doubt_later_intervals(predictor: Predictor) -> list[Warning]:
 def _doubt_new_rows(task: Task, lines: Sequence[Expectation]) -> list[Warning]:
     """Doubt the score where a kind of new rows is surely predicted worse than those held out."""
     first, *others = lines
-    doubted = [line for line in others if line.doubt and line.score < first.score]
+    doubted = [line for line in others if line.score < first.score - line.least]
     if not doubted:
         return []
     low = min(doubted, key=lambda line: line.score)

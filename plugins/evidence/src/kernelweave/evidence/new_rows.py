@@ -108,9 +108,10 @@ WITHOUT_ALIKE = Kind(
 
 
 class Expectation(NamedTuple):
-    """What is expected of a kind of new rows; `doubt`: whether it is surely worse than the first.
+    """What is expected of a kind of new rows.
 
-    `error`: standard error of the score, over groups or blocks.
+    `error`: standard error of the score, over groups or blocks; `least`: the least difference to
+    the score of usual rows that is worth a warning, infinite where it may be chance.
     """
 
     kind: Kind
@@ -118,7 +119,7 @@ class Expectation(NamedTuple):
     error: float
     n_rows: int
     n_groups: int
-    doubt: bool = False
+    least: float = np.inf
 
 
 # held-out values of rows, those to calibrate by, and groups or blocks, to a score and its error
@@ -391,8 +392,8 @@ def expected(
             for each in (left.residuals, left.usual[0])
         )
         score, error = judge(taken, values, usual, left.parts)
-        doubt = _is_surely_worse(left, taken.mass, len(kinds))
-        if doubt:
+        least = np.inf
+        if _is_surely_worse(left, taken.mass, len(kinds)):
             # R² of noise is lower where twins are left out too, by 2/n: surely, and no news
             right, constant = (
                 target.moments(k * values_of[left.rows], closed.width)[0] for k in (1.0, 0.0)
@@ -401,10 +402,11 @@ def expected(
                 judge(taken, each, usual, left.parts)[0] for each in (usual, right, constant)
             )
             unit = abs(ends[0] - ends[1])
-            doubt = score < other - _WORTH * (unit if np.isfinite(unit) else abs(other))
+            worth = _WORTH * (unit if np.isfinite(unit) else abs(other))
+            least = worth if score < other - worth else np.inf
         n_groups = len(np.unique(left.parts))
         named = replace(kind, groups=None, order=None)
-        lines.append(Expectation(named, score, error, len(taken), n_groups, doubt))
+        lines.append(Expectation(named, score, error, len(taken), n_groups, least))
     return lines
 
 
