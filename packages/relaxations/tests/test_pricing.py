@@ -42,6 +42,19 @@ def test_the_optimum_is_that_of_all_supports(lam, C):
 
 
 @pytest.mark.usefixtures("few_at_work")
+def test_a_search_that_begins_at_weights_and_cuts_of_fewer_kernels():
+    """As along a path over k0: the working set is empty though there are weights already."""
+    grams, y, _ = views()
+    low, high = best_of(grams, y, combinations(range(12), 2), 1.0, C=1.0)
+    one = solve_global(grams, y, C=1.0, lam=1.0, k0=1, tol=1e-6)
+    known = {"weights0": one.weights, "pool": one.pool}
+    s = solve_global(grams, y, C=1.0, lam=1.0, k0=2, tol=1e-6, **known)
+    assert s.status is Status.CONVERGED
+    assert s.lower_bound <= high
+    assert low <= s.upper_bound <= high * (1 + 1e-6)
+
+
+@pytest.mark.usefixtures("few_at_work")
 def test_regression_and_low_rank_kernels_too():
     _, _, X = views(width=3)
     y = (X[:, 0] - X[:, 1]).sum(axis=1)

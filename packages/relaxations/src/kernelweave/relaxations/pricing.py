@@ -51,6 +51,11 @@ class WorkingSet:
         self._oracle, self._penalty, self._tol = oracle, penalty, tol
         self._at_work = np.full(len(oracle.grams), self.is_priced)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any kernel is at work."""
+        return bool(self._at_work.any())
+
     def search(self) -> SaddleSearch:
         """Return the search over the kernels at work, from the cuts that there are."""
         if self._at_work.all():

@@ -260,7 +260,7 @@ class SupportSearch:
 
     def _relax(self) -> None:
         """Take a round of the relaxation; begin to branch where it is good enough."""
-        if not self.working.is_priced and self.best is None:
+        if not self.working.has_begun:
             for point in self.working.begin():
                 self._keep(point)
             self.relaxation = self.working.search()
