@@ -227,3 +227,6 @@ def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:
     assert not is_identifier("customer id", Numbers(np.floor(apart / 2.0), whole=True))
     assert not is_identifier("customer id", Numbers(apart))
     assert is_identifier("age", Numbers(np.arange(1.0, 41.0), whole=True))
+    some_left_out = np.setdiff1d(np.arange(1.0, 51.0), [1.0, 7.0, 8.0, 30.0, 50.0])
+    assert is_identifier("age", Numbers(some_left_out, whole=True))
+    assert not is_identifier("age", Numbers(np.arange(21.0, 61.0), whole=True))

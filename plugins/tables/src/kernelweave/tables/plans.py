@@ -347,11 +347,14 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
 def is_identifier(name: str, raw: Raw) -> bool:
     """Whether a column of a named table only tells its rows apart.
 
-    A column of integers, each once, that is called like an identifier or counts the rows.
+    A column of integers, each once, that is called like an identifier or counts the rows, of which
+    up to a fifth may have been left out, such as those without a target.
     """
     if not (isinstance(raw, Numbers) and raw.whole and len(raw) >= FEWEST_ROWS):
         return False
-    counts = bool((np.diff(raw.values) == 1.0).all()) and raw.values[0] in (0.0, 1.0)
+    first, last = raw.values[[0, -1]]
+    rises = bool((np.diff(raw.values) > 0.0).all())
+    counts = rises and first >= 0.0 and last <= 1.25 * len(raw)
     called = _NAMES_OF_IDENTIFIERS.fullmatch(name.strip()) is not None
     return counts or (called and len(np.unique(raw.values)) == len(raw))
 
