@@ -73,7 +73,7 @@ class Explained:
         -------
         ShapleyValues
             Its ``errors`` are deviations of the posterior, exact on the scale ``"link"``. Above
-            2,000 rows `predict` works in single precision, and sums differ from it in the sixth
+            2,000 rows `predict` works in single precision, and sums differ from it in the fifth
             digit.
 
         References
