@@ -251,4 +251,8 @@ def test_what_cannot_be_obeyed_is_refused() -> None:
         model.fit(X, y, order=np.zeros(90))
     with pytest.raises(ValueError, match="must not hold out rows that it learns from"):
         EvidenceKernelRegressor(cv=[(np.arange(60), np.arange(50, 90))]).fit(X, y)
+    with pytest.raises(ValueError, match="cv must be an integer >= 2, got 1"):
+        EvidenceKernelRegressor(cv=1).fit(X, y)
+    with pytest.raises(ValueError, match=r"(?s)a cross-validation object .* Got group"):
+        EvidenceKernelRegressor(cv="group").fit(X, y)
     assert not hasattr(model, "kernel_")

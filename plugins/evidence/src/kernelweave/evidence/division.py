@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
+from kernelweave.kernels_core.checks import integer
 from kernelweave.kernels_core.estimators.classes import column_of
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.columns import Dates, Numbers, Words
@@ -19,6 +19,7 @@ from kernelweave.tables.dates import DateParts, date_as_written, read_dates
 from kernelweave.tables.errors import place_of
 from kernelweave.tables.frames import read_values
 from kernelweave.tables.plans import first_reading
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _num_samples
 
 from .classes import random_folds
@@ -33,9 +34,8 @@ class Division:
     """What the user says of how new rows differ from those of training.
 
     `groups` of shape (n_rows,): rows of one number are held out together; `order` of shape
-    (n_rows,): rows are held out after those before them; `cv`: a splitter, or pairs of places;
-    `kind`: the rows that are held out then; `y`: targets as the user gives them; `column`: of X,
-    that names the groups.
+    (n_rows,): rows are held out after those before them; `cv`: a splitter; `kind`: the rows that
+    are held out then; `y`: targets as the user gives them; `column`: of X, that names the groups.
     """
 
     groups: Index | None
@@ -70,8 +70,7 @@ class Division:
     @cached_property
     def pairs(self) -> list[Split]:
         """The places that a splitter gives."""
-        known = isinstance(self.cv, Iterable)
-        found = self.cv if known else self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
+        found = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
         return [(np.asarray(one), np.asarray(other)) for one, other in found]
 
     def splits(
@@ -116,14 +115,14 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
 
     `groups`, `order`: the name of a column of X, or a value a row; groups of near copies where
     `groups` is "rows alike"; `cv`: a splitter, or pairs of places; a number says nothing here.
-    Raises ValueError if there is no such column or both are given.
+    Raises ValueError if there is no such column, both are given, or `cv` is none of these.
     """
     if groups is not None and order is not None:
         raise ValueError("give groups or order, not both: rows are held out in one way")
     n_rows, targets = _num_samples(X), np.asarray(y)
-    custom = cv if cv is not None and not isinstance(cv, int | np.integer) else None
-    if custom is not None and not hasattr(custom, "split"):
-        custom = list(custom)
+    if isinstance(cv, int | np.integer):
+        integer(2).check("cv", cv)
+    custom = None if cv is None or isinstance(cv, int | np.integer) else check_cv(cv)
     if isinstance(groups, str) and groups == ALIKE and ALIKE not in getattr(X, "columns", ()):
         encoder = ColumnEncoder()
         with warnings.catch_warnings():
