@@ -106,6 +106,10 @@ def test_text_json_edges_and_picture(
         granger_command(str(table), edges=edges)
     with pytest.raises(ValueError, match="there is no folder"):
         granger_command(str(table), edges=tmp_path / "missing" / "edges.csv")
+    for outputs in ({"edges": table}, {"edges": dot, "report": dot}):
+        # a table that is read, and what is written, would be lost
+        with pytest.raises(ValueError, match="is read, or written twice"):
+            granger_command(str(table), force=True, **outputs)
     with pytest.raises(ValueError, match=r"must end in one of .*png"):
         granger_command(str(table), picture=tmp_path / "graph.txt")
     with pytest.raises(ValueError, match=r"must end in one of \.graphml, \.dot"):
@@ -152,6 +156,8 @@ def test_candidates_of_lambda(table: Path, capsys: pytest.CaptureFixture[str]) -
     granger_command(str(table), drop=["time", "run"], lams=[3.0, 0.3, 0.03], json=True)
     found = json.loads(capsys.readouterr().out)
     assert found["lam"] == 0.3
+    with pytest.raises(ValueError, match=r"^lams must be a finite number > 0"):
+        granger_command(str(table), drop=["time", "run"], lams=[1.0, -1.0])
     with pytest.raises(ValueError, match="give one of the two"):
         granger_command(str(table), drop=["time", "run"], lam=0.1, lams=[1.0, 0.1])
 

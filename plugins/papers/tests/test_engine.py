@@ -265,6 +265,7 @@ def test_quick_says_what_is_reduced(
     [
         (["god"], "no table 'god'; did you mean 'good'?"),
         (["good", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["--max-time", "-1"], "--max-time must be at least 0, got -1"),
         (["good", "--subsample", "7"], "--subsample must be at least 50, got 7"),
         (["good", "--data", "nowhere"], "the data folder nowhere does not exist"),
     ],

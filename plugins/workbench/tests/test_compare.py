@@ -465,7 +465,7 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
         (["--cv", "2.5"], "--cv must be a whole number, group or time, got '2.5'"),
         (["--cv", "1000"], "--cv must be at most the number of rows, "),
         (["--max-time", "soon"], "--max-time must be a number, got 'soon'"),
-        (["--max-time=-1"], "--max-time must be a number > 0, got -1.0"),
+        (["--max-time=-1"], "--max-time must be a number > 0, got -1"),
         (["--seed=-1"], "--seed must be an integer >= 0 and <= 4294967295, got -1"),
         (["--task", "x"], "--task must be auto, classification or regression, got 'x'"),
         (["--drop", "y"], "--drop 'y' is the target"),

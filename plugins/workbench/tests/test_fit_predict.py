@@ -439,6 +439,8 @@ def test_an_existing_model_is_refused_before_the_work(
     for tokens in (("fit", model), ("predict", "no model", model), ("predict", model, "iris")):
         said = run(*tokens, "--out", model, "--force").error
         assert said == f"{model} is read from, and would be lost: choose another name"
+    same = ("--predictions", tmp_path / ".." / tmp_path.name / "model", "--force")
+    assert "is written twice" in run("fit", "iris", "--out", model, *same).error
     assert model.read_text() == "precious"
 
 

@@ -98,6 +98,7 @@ def test_an_error_is_the_spread_over_samples() -> None:
         ("f1", ["a", "b"], "classification", "f1_macro suits classes of any name"),
         ("average_precision", ["a", "b"], "classification", "['a' 'b']"),
         ("roc_auc", [1.0, 2.5, 3.5], "regression", "does not suit this target (regression)"),
+        ("accuracy", [1.0, 2.0, 3.0], "regression", "; the metrics that suit it are 'd2_"),
         ("neg_mean_squared_log_error", [-1.0, 2.0], "regression", "does not suit this target"),
     ],
 )

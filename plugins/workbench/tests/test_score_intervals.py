@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernelweave.evidence.scores import grouped_ratio, squared_losses
@@ -80,6 +82,10 @@ def test_a_model_and_its_rivals_have_one_error_over_groups(task: str) -> None:
     if task == "regression":
         losses, units = squared_losses(truth[:, None], predicted[:, None], weight)
     np.testing.assert_allclose(rows.score, grouped_ratio(losses, units, weight, groups))
+    # one block tells no error: ± 0.00000000 was printed
+    alone = replace(rows, groups=np.zeros(40, dtype=np.intp)).score
+    assert "±" not in f"{alone}"
+    assert np.isnan([alone.error, grouped_ratio(losses, units, weight, 0 * groups)[1]]).all()
 
 
 @pytest.mark.parametrize("name", ["accuracy", "roc_auc", "neg_log_loss"])

@@ -107,7 +107,8 @@ def grouped_ratio(
     share = (weight / weight.sum())[:, None]
     if not np.ptp(losses) and not np.ptp(units):
         masses = np.bincount(groups, weights=share[:, 0])
-        return float(1.0 - losses.flat[0] / units.flat[0]), float(1.5 * np.sum(masses**2))
+        error = float(1.5 * np.sum(masses**2)) if len(masses) > 1 else np.nan
+        return float(1.0 - losses.flat[0] / units.flat[0]), error
     total = (share * units).sum(axis=0)
     total = np.where(total > 0.0, total, 1.0)
     ratio = (share * losses).sum(axis=0) / total
@@ -116,14 +117,14 @@ def grouped_ratio(
 
 
 def error_over_groups(influence: FloatArray, groups: Index) -> float:
-    """Return the standard error over draws of whole groups.
+    """Return the standard error over draws of whole groups; NaN of one group, which tells none.
 
     `influence` of shape (n,): what each row adds to the deviation, its share included; `groups` of
     shape (n,): from 0.
     """
     sums = np.bincount(groups, weights=influence)
     n = len(np.unique(groups))
-    spread = n / (n - 1) if n > 1 else 1.0
+    spread = n / (n - 1) if n > 1 else np.nan
     return float(np.sqrt(spread * np.sum(sums**2)))
 
 

@@ -119,7 +119,7 @@ def granger_command(
     json : bool
         Print the result as JSON.
     """
-    _check_outputs([edges, picture, report, graph], force)
+    _check_outputs([edges, picture, report, graph], data, force)
     _check_endings(picture, graph)
     links, asked = [_link(each) for each in forbid or []], _lags(lags)
     from kernelweave.kernels_core.checks import COUNT
@@ -197,13 +197,18 @@ def _link(pair: str) -> tuple[str, str]:
     return source, target
 
 
-def _check_outputs(paths: list[Path | None], force: bool) -> None:
-    """Refuse before the work what could not be written after it."""
-    for path in paths:
-        if path is not None and path.exists() and not force:
+def _check_outputs(paths: list[Path | None], data: str, force: bool) -> None:
+    """Refuse before the work what could not be written after it, or would cost another file."""
+    taken = {Path(data).resolve()}
+    for path in filter(None, paths):
+        if path.resolve() in taken:
+            raise ValueError(f"{path} is read, or written twice: give each file its own name")
+        taken.add(path.resolve())
+        if path.exists() and not force:
             raise ValueError(f"{path} exists: give another name or --force")
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
+        if path.is_dir() or not path.parent.is_dir():
+            what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+            raise ValueError(f"{path} cannot be written: {what}")
 
 
 def _check_endings(picture: Path | None, graph: Path | None) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Rows, Vector
+from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.kernels import FittedDictionary
-from kernelweave.vv_rkhs import PrecomputedFamily, VectorLeastSquares
+from kernelweave.vv_rkhs import PrecomputedFamily
 from kernelweave.vv_rkhs.penalties import as_penalty
 from sklearn.utils import check_random_state
 
@@ -227,7 +228,7 @@ class GrangerGraph(FittedGraph):
         else:
             lams = np.array([float(self.lam)])
         for lam in lams.tolist():
-            VectorLeastSquares(lam).validate()
+            STRENGTH.check("lams" if self.lam == "cv" else "lam", lam)
         self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return

@@ -73,9 +73,9 @@ def tables_command(
     from .engine.chosen import ALL, choose, files_missing, narrowed, with_data
     from .engine.running import KeptCells, Run
 
-    least = {"jobs": (jobs, 1), "subsample": (subsample, 50), "repeats": (repeats, 1)}
-    for name, (value, bound) in least.items():
-        if value is not None and value < bound:
+    counts = (("jobs", jobs, 1), ("subsample", subsample, 50), ("repeats", repeats, 1))
+    for name, value, bound in (*counts, ("max-time", max_time, 0)):
+        if value is not None and not value >= bound:
             raise CommandError(f"--{name} must be at least {bound}, got {value}")
     folder = data or data_folder()
     if folder is not None and not folder.is_dir():

@@ -105,6 +105,9 @@ def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> object:
     """Return what an option says, numbers as Python reads them: 2.5 is not rounded to 2."""
 
     def read(of: Any, text: str) -> object:
+        if of is float and text.lstrip("+-").isdecimal() and len(text) < sys.float_info.dig:
+            # a message repeats 2 as 2
+            return int(text)
         return of(text) if of in (int, float) else cyclopts.convert(of, [text])
 
     return cyclopts.convert(kind, tokens, read)

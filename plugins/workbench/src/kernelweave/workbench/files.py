@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -19,12 +19,14 @@ from .errors import CommandError
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def check_output(path: Path, *read: str | Path | None, force: bool) -> None:
+def check_output(
+    path: Path, *read: str | Path | None, force: bool, written: Sequence[Path | None] = ()
+) -> None:
     """Refuse an output file before any work.
 
-    `read`: the files, among other sources, that the work reads. Raises CommandError if the folder
-    is missing or not writable, if ``path`` is a folder or one of the files, or if it exists and
-    ``force`` is false.
+    `read`: the files, among other sources, that the work reads; `written`: those that it writes
+    too. Raises CommandError if the folder is missing or not writable, if ``path`` is a folder or
+    one of the files, or if it exists and ``force`` is false.
     """
     if path.is_dir():
         raise CommandError(f"cannot write {path}: it is a folder, not a file")
@@ -33,6 +35,8 @@ def check_output(path: Path, *read: str | Path | None, force: bool) -> None:
         raise CommandError(f"cannot write {path}: there is no folder {folder}; create it first")
     if _is_special(path):
         return
+    if any(each is not None and path.resolve() == each.resolve() for each in written):
+        raise CommandError(f"{path} is written twice: give each output a name of its own")
     with suppress(OSError):
         known = [each for each in read if each and Path(each).exists()]
         if path.exists() and any(map(path.samefile, known)):

@@ -232,6 +232,9 @@ def check_metric(name: str | None, y: Labels, task: str) -> Metric:
 def _refusal(metric: Metric, y: Labels, task: str) -> Exception | None:
     """Return why a metric has no value for guesses at the targets, ``None`` if it has one."""
     n, proba = len(y), None
+    if task == "regression":
+        # whole numbers would pass for classes
+        y = np.pi * y
     if task == "classification":
         labels, codes = np.unique(y, return_inverse=True)
         proba = 0.5 * np.eye(len(labels))[codes] + 0.5 / len(labels)

@@ -36,7 +36,8 @@ class Score(NamedTuple):
     def formatted(self, digits: int = 4, sign: str = "") -> str:
         """Return value ± error, with as many more digits as a small error needs.
 
-        A `sign` of "+" writes that of positive values too.
+        The value alone where the error is not known. A `sign` of "+" writes that of positive
+        values too.
 
         Examples
         --------
@@ -45,7 +46,8 @@ class Score(NamedTuple):
         """
         digits = self._digits(digits)
         # z: no "-0.0000"
-        return f"{self.value:{sign}z.{digits}f} ± {self.error:.{digits}f}"
+        value = f"{self.value:{sign}z.{digits}f}"
+        return value if math.isnan(self.error) else f"{value} ± {self.error:.{digits}f}"
 
     def interval(
         self, n_parts: int, *, held_out: float = 0.0, best: float = 1.0, least: float = -math.inf,
@@ -181,7 +183,8 @@ def _standard_error(
     share = weight / weight.sum()
     own = share * influence
     which = np.arange(len(own)) if groups is None else groups
-    if task == "classification" and not (np.abs(np.bincount(which, own)) > 1e-12).any():
+    alike = not (np.abs(np.bincount(which, own)) > 1e-12).any()
+    if task == "classification" and alike and (groups is None or np.ptp(groups)):
         # what n rows never show is rarer than 3 / n, in 95 of 100 samples: two errors
         return float(1.5 * np.sum(np.bincount(which, share) ** 2))
     return float(np.sqrt(own @ own)) if groups is None else error_over_groups(own, groups)
