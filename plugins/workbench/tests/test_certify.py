@@ -118,10 +118,10 @@ def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:
     behind = {"behind": 0.038, "behind_error": 0.014, "n_parts": 200}
     row = {"name": "baseline", "score": 0.66, **behind}
     compared = {"comparison": {"rows": [row]}}
-    assert "no better" not in known("classification", 0.7, 0.0, **compared)
+    assert "better than" not in known("classification", 0.7, 0.0, **compared)
     row["behind"] = 0.02
     # beside the score that is in the table
-    assert "no better than the most frequent class (0.660)" in known(
+    assert "not significantly better than the most frequent class (0.660)" in known(
         "classification", 0.7, 0.1, **compared
     )
 

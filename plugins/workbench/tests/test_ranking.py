@@ -52,7 +52,9 @@ def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
     assert said.startswith("The kernel is not more accurate than the baseline, but")
     assert "The model finds 2 of the 8 rows of '1', with 0 false positives" in said
     nothing = verdict("kernel", [dummy], "accuracy", ranking_of(held_out(informed=False)))
-    assert nothing.startswith("The kernel is not better than always predicting the baseline")
+    assert nothing.startswith(
+        "The kernel is not significantly better than always predicting the baseline"
+    )
 
 
 def test_frequent_classes_are_left_to_accuracy() -> None:

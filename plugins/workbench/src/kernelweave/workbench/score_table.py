@@ -59,7 +59,7 @@ def print_scores(
         table.add_row(Text(cells[0], style=style), *cells[1:])
     screen.print(table)
     if not all(row.get("learned", True) for row in rows):
-        screen.print("  † not better than a constant prediction")
+        screen.print("  † not significantly better than a constant prediction")
     if any(row.get("cut") for row in rows):
         screen.print("  * did not converge")
 

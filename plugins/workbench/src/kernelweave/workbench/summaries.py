@@ -229,7 +229,8 @@ def _known(found: Mapping[str, Any]) -> str:
         why = "the columns may not be informative, or there may be too few rows"
         if ranking := scored["rare_ranking"]:
             return "" if compared else ranking
-        known = f"{_expected(found, scored)}, no better than {answer} ({baseline:z.3f})"
+        word = "not significantly" if scored["score"] > baseline else "no"
+        known = f"{_expected(found, scored)}, {word} better than {answer} ({baseline:z.3f})"
         return f"{known}." if compared else f"{known}: {why}."
     return f"{_expected(found, scored)}{found.get('doubt', '')}."
 

@@ -61,8 +61,8 @@ class Row:
     - `behind_low`, `behind_high`: its interval over the folds, which share training rows; ``None``
       of one part
     - `also`: further scores by name
-    - `learned`: whether it is better than one constant prediction; if not, a lead over it means
-      nothing
+    - `learned`: whether it is surely better than one constant prediction; if not, a lead over it
+      means nothing
     - `seconds`: of all its fits
     """
 
@@ -251,7 +251,7 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
             f"{unsure.behind_low:+.3f} to {unsure.behind_high:+.3f})."
         )
     if not any(row.name != "baseline" for row in ranked):
-        return f"{first} is the only model that is better than a constant prediction."
+        return "No other model is significantly better than a constant prediction."
     second = f"{_named(ranked[0].title)}, by {ranked[0].lead}"
     return f"{first} is significantly better than all others (the next is {second})."
 
@@ -267,8 +267,8 @@ def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
             "probabilities (the evidence kernel has them)."
         )
     return (
-        f"{first} is not better than always predicting {answer}: the columns may not be "
-        "informative, or there may be too few rows."
+        f"{first} is not significantly better than always predicting {answer}: the columns may not "
+        "be informative, or there may be too few rows."
     )
 
 
