@@ -146,9 +146,9 @@ def fit_command(
         Any other parameter of the estimator, as name=value: C=10, k0=cv, n_landmarks=2000; may be
         repeated.
     """
-    for path, other in ((out, None), (predictions, out)):
+    for path, others in ((out, []), (predictions, [out])):
         if path is not None:
-            check_output(path, data, test, views, force=force, written=[other])
+            check_output(path, data, test, views, force=force, written=others)
     from kernelweave.tables import read_table
 
     from ..fitting import Choices

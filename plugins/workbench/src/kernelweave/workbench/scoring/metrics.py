@@ -234,7 +234,7 @@ def _refusal(metric: Metric, y: Labels, task: str) -> Exception | None:
     n, proba = len(y), None
     if task == "regression":
         # whole numbers would pass for classes
-        y = np.pi * y
+        y = np.pi * np.asarray(y, dtype=np.float64)
     if task == "classification":
         labels, codes = np.unique(y, return_inverse=True)
         proba = 0.5 * np.eye(len(labels))[codes] + 0.5 / len(labels)
