@@ -15,6 +15,7 @@ from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 THREE = [Linear(), RBF(0.5), Polynomial(2)]
@@ -156,6 +157,31 @@ def test_folds_do_not_see_the_targets_they_are_judged_on(data) -> None:
     np.testing.assert_array_equal(
         first.held_out_prediction_[order[others]], second.held_out_prediction_[order[others]]
     )
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_groups_are_held_out_whole_and_errors_are_over_them(classes: bool) -> None:
+    """Groups were taken for nothing: the scores were those of random rows, 0.88 and 0.98."""
+    state = np.random.default_rng(0)
+    group = np.repeat(np.arange(30), 4)
+    X = state.normal(size=(30, 2))[group] + 0.01 * state.normal(size=(120, 2))
+    y = state.uniform(-2.0, 2.0, size=30)[group] + 0.1 * state.normal(size=120)
+    y = np.where(y > 0, "high", "low") if classes else y
+    # rows of two groups that are equal stay two
+    X[0], y[0] = X[4], y[4]
+    kind = EvidenceMKLClassifier if classes else EvidenceMKLRegressor
+    at_random = kind([RBF(10.0)]).fit(X, y)
+    model = kind([RBF(10.0)]).fit(X, y, groups=group)
+    assert at_random.held_out_score_ > 0.75
+    assert model.held_out_score_ < 0.7
+    said = model.held_out_prediction_
+    said = model.classes_[said.argmax(axis=1)] if classes else said
+    score = accuracy_score if classes else r2_score
+    assert model.held_out_score_ == pytest.approx(score(y, said))
+    left = np.array([score(y[group != g], said[group != g]) for g in range(30)])
+    assert model.held_out_error_ == pytest.approx(np.sqrt(29 * left.var()), rel=0.2)
+    with pytest.raises(ValueError, match="groups are one and the same"):
+        model.fit(X, y, groups=np.zeros(120))
 
 
 def test_three_classes_named_by_words() -> None:

@@ -19,7 +19,8 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Points, RandomState, Rows, row_slices
+from kernelweave.kernels_core.arrays import FloatArray, Index, Points, RandomState, row_slices
+from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, integer, one_of
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
@@ -41,14 +42,16 @@ from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.qp_smo import Ridge
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ..classes import class_codes, folds_of_copies, judge_classes, per_class
+from ..classes import class_codes, crossed_logits, judge_classes, random_folds
 from ..kernel import default_kernels
 from ..probabilities import CalibratedClasses
-from ..rows import Split, normalise_weights, spread_of, to_original_rows
+from ..rows import Rows, Split, normalise_weights, spread_of, to_original_rows
 from ..scores import judge_numbers
+from ..tasks import Classification, Regression, score_of
 from .learn import FLOOR, NoisyFamily, learn_weights
 from .step import PricedOrthant
 
@@ -81,7 +84,8 @@ class EvidenceWeights(WeightedKernels):
         rule=one_of("lbfgs", "majorize"),
     )
     n_folds: int = parameter(
-        "Number of folds of the cross-validated score, each with its own weights.",
+        "Number of folds of the cross-validated score, each with its own weights; with ``groups``, "
+        "they hold out whole groups.",
         default=3,
         rule=integer(2),
     )
@@ -131,22 +135,21 @@ class EvidenceWeights(WeightedKernels):
 
     def _learn(self, data: Data) -> FitResult:
         """Learn the weights on all rows and in folds, while there is time."""
-        n, merged = data.X.shape[0], data.merged
+        n, (merged, groups) = data.X.shape[0], _merged(data)
         if n < 2:
             raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
         samples = replace(merged, weight=normalise_weights(merged.weight))
         found: dict[str, Any] = {}
         stopped: SolveInterrupted | None = None
-        held_out, n_folds = np.full(samples.targets.T.shape, np.nan), int(self.n_folds)
-        n_missing = n_folds
+        held_out = np.full(samples.targets.T.shape, np.nan)
+        splits = self._splits(samples.targets, groups)
+        n_missing = len(splits)
         with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
             try:
                 with interrupts.defer_interrupt(), blas_threads(samples.X.shape[0]):
                     found, grams = self._on_all_rows(samples)
                     if found["result_"].status is Status.INTERRUPTED:
                         raise KeyboardInterrupt
-                    splits = self._splits(samples.targets, check_random_state(self.random_state))
-                    n_missing = n_folds = len(splits)
                     for rows, others in splits:
                         if clock.expired():
                             break
@@ -158,14 +161,14 @@ class EvidenceWeights(WeightedKernels):
                 found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
                 stopped = SolveInterrupted(found["result_"])
                 stopped.__cause__ = stop
-        found |= self._judged(samples, held_out)
+        found |= self._judged(samples, held_out) | self._judged_by_groups(samples, held_out, groups)
         if stopped is not None:
             return FitResult(found, None if self.on_interrupt == "return" else stopped)
         result = found["result_"]
         said = "" if result.status.success else result.message
         if n_missing:
             rest = "{n} of {of} folds were not reached: raise {max_time}"
-            rest = Message(rest, n=n_missing, of=n_folds)
+            rest = Message(rest, n=n_missing, of=len(splits))
             said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
         if said:
             warnings.warn(said, ConvergenceWarning, stacklevel=4)
@@ -217,13 +220,40 @@ class EvidenceWeights(WeightedKernels):
                 K += w * each[np.ix_(others, rows)]
         return np.asarray(K @ result.solution.dual_coef.T * spread + centre)
 
-    @abstractmethod
-    def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
-        """Return the folds of merged samples."""
+    def _splits(self, targets: FloatArray, groups: Index | None) -> list[Split]:
+        """Return the folds of merged samples, which hold out whole groups if there are any."""
+        n, codes = targets.shape[1], class_codes(targets) if is_classifier(self) else None
+        n_groups = n if groups is None else len(np.unique(groups))
+        if groups is not None and n_groups < 2:
+            raise ValueError("groups are one and the same in every row: at least 2 are needed")
+        state, n_folds = check_random_state(self.random_state), min(int(self.n_folds), n_groups)
+        return random_folds(n, n_folds, state, codes, groups) if n > 1 else []
+
+    def _judged_by_groups(
+        self, samples: Samples, held_out: FloatArray, groups: Index | None
+    ) -> dict[str, Any]:
+        """Return the held-out score with its standard error over groups, where there are any."""
+        seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
+        if groups is None or not len(seen):
+            return {}
+        nothing = np.empty((len(groups), 0))
+        rows = Rows(nothing, nothing.astype(np.int64), samples.targets, samples.weight)
+        task = Classification() if is_classifier(self) else Regression()
+        answers = task.crossed(rows, held_out)[seen]
+        score, error = score_of(task, rows.take(seen), answers, groups[seen])
+        return {"held_out_score_": score, "held_out_error_": error}
 
     @abstractmethod
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
         """Return the held-out score and what else the held-out predictions say."""
+
+
+def _merged(data: Data) -> tuple[Samples, Index | None]:
+    """Return the distinct samples, and their groups: equal rows of two groups are two samples."""
+    if data.groups is None:
+        return data.merged, None
+    both = replace(data, targets=np.vstack([data.targets, data.groups])).merged
+    return replace(both, targets=both.targets[:-1]), both.targets[-1].astype(np.intp)
 
 
 def _mass_of(samples: Samples) -> FloatArray:
@@ -294,7 +324,7 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
 
     _multi_output: ClassVar[bool] = True
 
-    def predict(self, X: Rows, return_std: bool = False) -> Any:
+    def predict(self, X: Table, return_std: bool = False) -> Any:
         """Return predictions.
 
         Parameters
@@ -323,10 +353,6 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
         with config_context(memory_limit=self.memory_limit):
             width = _deviation(self.kernel_, self._points(X), self.noise_, *self._training)
         return mean, width[:, 0] if self._is_flat else width
-
-    def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
-        n = targets.shape[1]
-        return folds_of_copies(np.arange(n), self.n_folds, state) if n > 1 else []
 
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
         score, error = judge_numbers(held_out, samples.targets, _mass_of(samples))
@@ -361,13 +387,9 @@ class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier
     probability: ClassVar[bool] = False  # type: ignore[misc]
     calibration_: ClassVar[None] = None  # type: ignore[misc]
 
-    def _splits(self, targets: FloatArray, state: np.random.RandomState) -> list[Split]:
-        return folds_of_copies(
-            np.arange(targets.shape[1]), self.n_folds, state, class_codes(targets)
-        )
-
     def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
         calibration, score, error = judge_classes(held_out, samples.targets, _mass_of(samples))
-        logits = calibration.logits(per_class(to_original_rows(held_out, samples.owner)))
+        logits = crossed_logits(held_out, samples.targets, _mass_of(samples))
         found = {"_calibration": calibration, "held_out_score_": score, "held_out_error_": error}
-        return found | {"held_out_prediction_": softmax(logits, axis=1)}
+        probabilities = to_original_rows(softmax(logits, axis=1), samples.owner)
+        return found | {"held_out_prediction_": probabilities}
