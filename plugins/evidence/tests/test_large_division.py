@@ -25,6 +25,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 from test_new_rows import patients, walk
+from test_words import notes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning"),
@@ -85,6 +86,24 @@ def test_judges_have_learned_of_no_row_of_their_groups(monkeypatch: pytest.Monke
     other = model.held_out_fold_ == 1
     gap = np.abs(again.held_out_prediction_[other] - model.held_out_prediction_[other])
     assert gap.max() > 1e-3
+
+
+def test_targets_held_out_change_no_scale_and_no_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Components of texts are those of all rows here, but of no target."""
+    X, y = notes(240)
+    seen, quick = solutions(monkeypatch), QUICK | {"max_iter": 3}
+    model = EvidenceKernelRegressor(**quick).fit(X, y)
+    held_out = model.held_out_fold_ >= 0
+    assert held_out.sum() > 60
+    changed = [np.where(held_out, 9.0 * y[::-1], y), np.where(held_out, y, y[::-1])]
+    again = [EvidenceKernelRegressor(**quick).fit(X, each) for each in changed]
+    scales, those, others = ([fit.theta for fit in each.fits] for each in seen)
+    np.testing.assert_allclose(those, scales, atol=1e-9)
+    # other targets of the other rows do
+    assert np.abs(np.subtract(others, scales)).max() > 1e-3
+    for each in again:
+        np.testing.assert_array_equal(each.held_out_fold_, model.held_out_fold_)
+        np.testing.assert_allclose(each.encode(X), model.encode(X), atol=1e-6)
 
 
 def test_workers_of_dask_hold_out_the_same_groups_as_one_process() -> None:

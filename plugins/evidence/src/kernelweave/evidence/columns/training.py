@@ -29,6 +29,8 @@ _MOST_COMPONENTS = 30
 _HASHES = 2**13
 # components of smaller singular values, as a share of the first, are rounding
 _NO_COMPONENT = 1e-6
+# entries of a component that are as close, as a share, are equal but for rounding
+_TIED = 1e-6
 _IDENTIFIER = (
     "looks like a row ID",
     Message("to use it, {as_number}", as_number="set its kind to 'number'"),
@@ -125,7 +127,11 @@ def _components(words: Words, most: int) -> tuple[NDArray[np.float32], Index]:
     n_components = min(most, min(weights.shape) - 1)
     found = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(weights)
     strong = found.singular_values_ > _NO_COMPONENT * found.singular_values_[0]
-    return found.components_[strong].astype(np.float32), known
+    basis = found.components_[strong]
+    # letters of one word have entries of one size: the first is to be positive, not any by rounding
+    largest = np.abs(basis) > (1.0 - _TIED) * np.abs(basis).max(axis=1, keepdims=True)
+    signs = np.sign(np.take_along_axis(basis, largest.argmax(axis=1)[:, None], axis=1))
+    return (signs * basis).astype(np.float32), known
 
 
 class ColumnRemarks:
