@@ -408,3 +408,12 @@ def test_nested_json_is_refused_by_column_and_row(tmp_path: Path) -> None:
     assert isinstance(table.frame["a"][1], dict)
     with pytest.raises(TableError, match=r"column 'a' has \{'b': 2\} \(dict\) in line 2: a value"):
         table.inputs(["a"])
+
+
+def test_a_wide_text_is_read_without_a_warning_of_pandas(tmp_path: Path) -> None:
+    """Columns were replaced one after the other, of which pandas warns at the next one."""
+    wide = pd.DataFrame(np.arange(800.0).reshape(2, 400), columns=[f"v{k}" for k in range(400)])
+    table = read(tmp_path, wide.to_csv(index=False).encode())
+    np.testing.assert_array_equal(table.frame.assign(more=0.0)[wide.columns], wide)
+    with pytest.raises(TableError, match="is no Excel file and has no sheet 'a'"):
+        read(tmp_path, wide.to_csv(index=False).encode(), sheet="a")

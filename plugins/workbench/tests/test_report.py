@@ -11,12 +11,14 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.displays.axes import write_thousands
+from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.report.pictures import column_pictures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -232,3 +234,13 @@ def test_a_browser_needs_no_scrolling_sideways(
     assert found is not None, done.stdout[-500:]
     assert int(found[1]) <= int(found[2]) <= width
     assert found[3] == "true"
+
+
+def test_letters_that_the_font_lacks_are_text_of_the_page() -> None:
+    """Each was a warning and a square; an escape in a name would have broken the picture."""
+    svg, plain = (
+        figure_svg(lambda figure, name=name: figure.subplots().set_xlabel(name))
+        for name in ("年齢 \x1b[2J", "age")
+    )
+    assert any("年齢" in (each.text or "") for each in ElementTree.fromstring(svg).iter())
+    assert b"<text" not in plain

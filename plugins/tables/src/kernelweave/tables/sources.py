@@ -121,8 +121,6 @@ def _read_file(path: Path, source: str, ways: dict[str, Any]) -> Table:
         content = path.read_bytes()
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror or error}") from error
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return read_parquet(content, source)
     return _read_content(content, source, ways)
 
 
@@ -143,10 +141,12 @@ def _read_by_name(source: str, ways: dict[str, Any]) -> Table:
 def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
     """Read what the bytes themselves say they are."""
     content = _unpacked(content, source)
-    if content.startswith(PARQUET):
-        return read_parquet(content, source)
     if content.startswith((ZIP, OLD_EXCEL)):
         return read_excel(content, source, header=ways["header"], wanted=ways["sheet"])
+    if ways["sheet"] is not None:
+        raise TableError(f"{source} is no Excel file and has no sheet {ways['sheet']!r}")
+    if content.startswith(PARQUET):
+        return read_parquet(content, source)
     if b"\0" in content[:4096] and ways["encoding"] is None and not utf_16_of(content):
         raise TableError(
             f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"

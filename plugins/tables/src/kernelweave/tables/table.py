@@ -164,7 +164,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
                     if isinstance(raw, Words) and raw.seen == "text":
                         words[str(name)] = raw
     comma = comma or comma_of(words.values())
-    frame, units = cells.copy(deep=False), {}
+    numbers, units = {}, {}
     for name, raw in words.items():
         reading, remark = first_reading(raw, comma) or (None, "")
         if not isinstance(reading, WrittenNumbers):
@@ -176,8 +176,10 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
             units[name] = reading.unit
         values = reading.values_of(raw, comma)
         odd = np.isnan(values) & ~raw.missing
-        read = pd.Series(values, frame.index, name=name)
-        frame[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
+        read = pd.Series(values, cells.index, name=name)
+        numbers[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
+    # columns replaced one after the other would each be a block of its own
+    frame = pd.DataFrame({k: numbers.get(k, column) for k, column in cells.items()})
     return replace(table, frame=frame, units=units, refused=refused)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import jinja2
+from kernelweave.tables.errors import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,14 +47,30 @@ def figure_svg(
 ) -> bytes:
     """Return what ``draw`` puts on an empty figure of so many inches, as SVG.
 
-    The same for the same drawing: no date, fixed identifiers.
+    The same for the same drawing: no date, fixed identifiers. Letters are curves, unless the font
+    lacks one: then they are text, which the reader's program draws in a font of its own.
     """
+    try:
+        return _svg(draw, (width, height), "path", "error")
+    except UserWarning:
+        # an escape in a name would end the document
+        return printable(_svg(draw, (width, height), "none", "ignore").decode()).encode()
+
+
+def _svg(
+    draw: Callable[[Figure], object],
+    size: tuple[float, float],
+    letters: str,
+    missing: Literal["error", "ignore"],
+) -> bytes:
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"svg.hashsalt": "kernelweave", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(width, height), layout="constrained")
+    words = {"svg.hashsalt": "kernelweave", "svg.fonttype": letters}
+    with matplotlib.rc_context(words), warnings.catch_warnings():
+        warnings.filterwarnings(missing, "Glyph .* missing from", UserWarning)
+        figure = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure)
         buffer = io.BytesIO()
