@@ -179,7 +179,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
         read = pd.Series(values, cells.index, name=name)
         numbers[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
     # columns replaced one after the other would each be a block of its own
-    frame = pd.DataFrame({k: numbers.get(k, column) for k, column in cells.items()})
+    frame = pd.DataFrame({k: numbers.get(str(k), column) for k, column in cells.items()})
     return replace(table, frame=frame, units=units, refused=refused)
 
 
