@@ -94,11 +94,6 @@ class TextColumn:
         """Number of its dimensions."""
         return int(self.bases.shape[1])
 
-    @property
-    def remark(self) -> str:
-        """A sentence for the summary."""
-        return f"Texts: the {self.n_components} strongest components of what they share."
-
     def dimensions(self) -> list[Dimension]:
         """Return what its components are."""
         names = [f"{self.name} text {k}" for k in range(1, self.n_components + 1)]
@@ -239,7 +234,8 @@ class ColumnKinds:
                     remarks.leave_out(name, f"duplicate of {first!r}")
                 else:
                     self.texts.append(TextColumn.fit(position, name, read))
-                    remarks.add(name, self.texts[-1].remark)
+                    n = self.texts[-1].n_components
+                    remarks.add(name, f"Texts: the {n} strongest components of what they share.")
             elif isinstance(read, Words) and plan.used:
                 self.words.append((position, name, read))
 
