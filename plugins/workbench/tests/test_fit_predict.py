@@ -613,6 +613,9 @@ def test_whole_groups_are_held_out_where_asked_for(run: Callable, visits: Path) 
     # the other models are without those patients too
     trees = next(row for row in found["comparison"]["rows"] if row["name"] == "boosting")
     assert trees["score"] < 0.3
+    # and a model that has no lines of its own says which rows its score is of
+    ridge = run(*asked[:-1], "--model", "ridge", "--no-compare").out
+    assert "R² on similar new rows (new patient): about" in " ".join(ridge.split())
     assert (
         "--groups 'patent': did you mean 'patient'?" in run(*asked[:4], "--groups", "patent").error
     )

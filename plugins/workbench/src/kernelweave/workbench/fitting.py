@@ -194,7 +194,8 @@ def fit_table(
         stopped = True
     header = replace(
         model.header, comparison=comparison, importance=importance,
-        new_rows=_expected_on_new_rows(estimator), doubt=next(iter(doubts), ""),
+        new_rows=_expected_on_new_rows(estimator) or _of_folds(held_out, folds, choices.metric),
+        doubt=next(iter(doubts), ""),
     )  # fmt: skip
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
@@ -236,6 +237,17 @@ def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
         return ()
     rows = held_out.rename_axis("name").reset_index().to_dict("records")
     return tuple({str(key): value for key, value in row.items()} for row in rows)
+
+
+def _of_folds(
+    held_out: HeldOut | None, folds: Folds, metric: str | None
+) -> tuple[dict[str, Any], ...]:
+    """Return the score of the groups or later rows that folds held out, if they are of these."""
+    if held_out is None or not folds.name:
+        return ()
+    score, error = Metric(metric).score(held_out)
+    parts = {"n_rows": len(held_out.truth), "n_groups": held_out.n_parts}
+    return ({"name": folds.name, "score": score, "error": error, **parts},)
 
 
 def _importance(estimator: object, on_note: Callable[[str], None]) -> list[dict[str, Any]]:

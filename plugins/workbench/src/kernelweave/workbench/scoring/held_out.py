@@ -156,12 +156,14 @@ class Folds:
     - `groups` of shape (n_rows,): rows of one number are held out together
     - `order` of shape (n_rows,): a fold is predicted by fits to the rows before it
     - `kind`: of rows that are held out, for people; empty where they are drawn at random
+    - `name`: of these rows in a table of kinds, likewise
     """
 
     fold: Index
     groups: Index | None = None
     order: FloatArray | None = None
     kind: str = ""
+    name: str = ""
 
     def training(self, k: int) -> NDArray[np.bool_]:
         """Return which rows a fit that predicts fold ``k`` may learn from."""
@@ -202,7 +204,7 @@ def folds_by(
     for k, (_, other) in enumerate(splits):
         fold[other] = k
     fold[weight <= 0] = -1
-    return Folds(fold, division.groups, division.order, division.kind.said)
+    return Folds(fold, division.groups, division.order, division.kind.said, division.kind.name)
 
 
 def folds_of(
