@@ -124,6 +124,21 @@ def test_edges_stand_in_columns(table: Path, capsys: pytest.CaptureFixture[str])
     assert len({len(line) for line in edges}) == 1
 
 
+def test_names_are_no_formulas_and_dates_are_whole(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edges, dates = tmp_path / "edges.csv", tmp_path / "dates.csv"
+    table.write_text(table.read_text().replace("a,b,c", "=a,b\x1b[31m,c"))
+    granger_command(str(table), replicate="run", drop=["time"], lam=0.01, edges=edges)
+    assert "\x1b" not in capsys.readouterr().out
+    with edges.open() as stream:
+        assert {row["source"] for row in csv.DictReader(stream)} == {"'=a", "b\x1b[31m", "c"}
+    days = [f"{day:02}.01.2020,{day % 7},{day % 5}" for day in range(1, 31)]
+    dates.write_text("\n".join(["day,a,b", *days]).replace("04.01.2020", "unknown"))
+    with pytest.raises(ValueError, match="column 'day' has no date in line 5: correct it"):
+        granger_command(str(dates))
+
+
 def test_columns_have_roles(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     roles: dict[str, Any] = {"exogenous": ["c"], "never_target": ["a"], "forbid": ["b:a"]}
     granger_command(str(table), drop=["time", "run"], lam=0.1, json=True, **roles)

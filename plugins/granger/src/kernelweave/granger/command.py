@@ -125,6 +125,8 @@ def granger_command(
     from kernelweave.kernels_core.checks import COUNT
 
     COUNT.check("top", top)
+    from kernelweave.tables.table import no_formula
+
     from .files import read_series
     from .graph import GrangerGraph
     from .page import graph_page
@@ -159,7 +161,8 @@ def granger_command(
     ).fit(table.frame)
     rows = [{str(k): value for k, value in row.items()} for row in model.edges_.to_dict("records")]
     if edges is not None:
-        model.edges_.to_csv(edges, index=False)
+        ends = {end: model.edges_[end].map(no_formula) for end in ("source", "target")}
+        model.edges_.assign(**ends).to_csv(edges, index=False)
     if picture is not None:
         _draw(model, picture)
     if report is not None:
@@ -247,6 +250,8 @@ def _print_json(model: GrangerGraph, rows: list[_Said]) -> None:
 
 
 def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> None:
+    from kernelweave.tables.errors import printable
+
     from .series import describe_lags
     from .significance import p_value_text
 
@@ -274,7 +279,7 @@ def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> 
     if len(rows) > top:
         lines.append(f"  {len(rows) - top} lighter edges: --top, --edges or --json show them")
     lines.append(_wrapped(f"  {_reading(model, rows)}"))
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(printable("\n".join(lines) + "\n"))
 
 
 def _wrapped(sentence: str) -> str:

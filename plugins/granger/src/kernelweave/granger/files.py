@@ -75,7 +75,7 @@ def _column(table: Table, name: str) -> pd.Series:
 
 
 def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
-    """Return the first column of dates in which no cell is missing, if there is one."""
+    """Return the first column of dates, if there is one; raise where one of them is missing."""
     given = table.inputs(names)
     with warnings.catch_warnings():
         # what is no number is refused below
@@ -84,11 +84,16 @@ def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
     for plan, raw in zip(plans, read_columns(given).columns, strict=True):
         if isinstance(plan.reading, DateParts) and not isinstance(raw, Numbers):
             moments = plan.reading.moments(raw).rename(plan.column)
-            if moments.notna().all():
-                if plan.remark:
-                    said = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
-                    warnings.warn(said, KernelWeaveWarning, stacklevel=3)
-                return moments
+            if moments.isna().any():
+                raise TableError(
+                    f"{table.source}: column {plan.column!r} has no date in "
+                    f"{table.where(int(moments.isna().argmax()))}: correct it; --drop "
+                    f"{plan.column!r} leaves the column out"
+                )
+            if plan.remark:
+                said = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
+                warnings.warn(said, KernelWeaveWarning, stacklevel=3)
+            return moments
     return None
 
 

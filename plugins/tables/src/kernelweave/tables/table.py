@@ -337,6 +337,12 @@ def is_number(cell: object) -> bool:
     return True
 
 
+def no_formula(cell: object) -> object:
+    """Return a cell with an apostrophe in front where a spreadsheet would evaluate it."""
+    opens = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if opens and not is_number(cell) else cell
+
+
 def as_numbers(series: pd.Series) -> npt.NDArray[np.float64]:
     """Return a column as float64, NaN where a cell is no number, as a date is none."""
     if pd.api.types.is_datetime64_any_dtype(series) or pd.api.types.is_complex_dtype(series):

@@ -152,15 +152,10 @@ def to_csv(columns: dict[str, list[object]]) -> str:
     >>> to_csv({"prediction": ["=1+1", "-2", "- none"]}).split()
     ['prediction', "'=1+1", '-2', "'-", 'none']
     """
+    from kernelweave.tables.table import no_formula
+
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(map(_no_formula, columns))
-    writer.writerows(map(_no_formula, row) for row in zip(*columns.values(), strict=True))
+    writer.writerow(map(no_formula, columns))
+    writer.writerows(map(no_formula, row) for row in zip(*columns.values(), strict=True))
     return buffer.getvalue()
-
-
-def _no_formula(cell: object) -> object:
-    from kernelweave.tables.table import is_number
-
-    opens = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{cell}" if opens and not is_number(cell) else cell
