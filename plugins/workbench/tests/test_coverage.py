@@ -31,6 +31,9 @@ def test_categories_and_few_values_are_slabs_of_their_own() -> None:
     found = Coverage.of(0.9, inside, np.zeros(125), X)
     # c has too few rows to be told of
     assert (found.where, found.worst, found.n_rows) == ("kind b", 0.5, 60)
+    # the lowest stands beside a coverage that is nowhere below the level too
+    same = Coverage.of(0.5, inside, np.zeros(125), X)
+    assert same.lowest.startswith("50.0% of 60 rows with kind b (")
 
 
 def test_few_rows_have_no_slab() -> None:

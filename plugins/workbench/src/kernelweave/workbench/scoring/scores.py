@@ -266,8 +266,8 @@ class Coverage:
 
     @property
     def lowest(self) -> str:
-        """The lowest coverage in words, empty where there is none below the level."""
-        if not self.worst < self.level:
+        """The lowest coverage in words, empty where all parts have too few rows."""
+        if not self.where:
             return ""
         return (
             f"{self.worst:.1%} of {self.n_rows} rows with {self.where} "
