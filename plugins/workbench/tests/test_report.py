@@ -19,6 +19,7 @@ import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.displays.axes import write_thousands
 from kernelweave.workbench.pages import figure_svg
+from kernelweave.workbench.report import _facts
 from kernelweave.workbench.report.pictures import column_pictures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -244,3 +245,15 @@ def test_letters_that_the_font_lacks_are_text_of_the_page() -> None:
     )
     assert any("年齢" in (each.text or "") for each in ElementTree.fromstring(svg).iter())
     assert b"<text" not in plain
+
+
+def test_the_headline_names_the_rows_that_its_score_is_of() -> None:
+    about = {
+        "measure": "R²", "held_out": {"score": 0.36, "error": 0.08}, "columns": [], "gap": np.inf,
+        "n_features": 3, "n_samples": 360, "is_rule": False, "premise": "",
+        "new_rows": [
+            {"name": "new patient", "score": 0.36, "error": 0.08, "n_rows": 360, "n_groups": 60}
+        ],
+    }  # fmt: skip
+    assert _facts(about, None, True)[0] == ("R², new patient", "0.360 ± 0.080")
+    assert _facts(about | {"new_rows": []}, None, True)[0][0] == "R², cross-validated"

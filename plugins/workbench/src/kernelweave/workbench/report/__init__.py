@@ -107,7 +107,8 @@ def _facts(
     facts = []
     if about["held_out"] is not None:
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
-        facts.append((f"{about['measure']}, cross-validated", scored.formatted(3)))
+        kind = next((row["name"] for row in about["new_rows"]), "cross-validated")
+        facts.append((f"{about['measure']}, {kind}", scored.formatted(3)))
         lines = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
     if found is not None and not same:
