@@ -6,7 +6,7 @@ Johnson, with weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -153,6 +153,29 @@ class Points(NamedTuple):
         return same
 
 
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Arrays of several lengths, end to end: one in a file, which of thousands takes long to write.
+
+    `values` of shape (sum of the lengths,); `ends` of shape (n_arrays,): where each ends.
+    """
+
+    values: FloatArray
+    ends: Index
+
+    @classmethod
+    def of(cls, arrays: Sequence[FloatArray]) -> Ragged:
+        """Join arrays."""
+        ends = np.cumsum([len(each) for each in arrays], dtype=np.intp)
+        return cls(np.concatenate(arrays) if len(arrays) else np.empty(0), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter(np.split(self.values, self.ends)[:-1])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Views:
     """What the views need to know of the training rows.
@@ -167,9 +190,9 @@ class Views:
 
     mean: FloatArray
     scale: FloatArray
-    knots: tuple[FloatArray, ...]
-    ranks: tuple[FloatArray, ...]
-    shares: tuple[FloatArray, ...]
+    knots: Ragged
+    ranks: Ragged
+    shares: Ragged
     warps: tuple[Warp | None, ...] = ()
     fills: Fills = ()
     pools: tuple[NDArray[np.int64], ...] = ()
@@ -235,8 +258,9 @@ class Views:
         pools = () if coding is None else coding.pools(codes, share)
         numeric, codes = _recoded(numeric, codes, fills, pools)
         tables = [_mid_ranks(column, share) for column in numeric.T]
-        shares = tuple(np.bincount(column, weights=share).astype(np.float64) for column in codes.T)
-        knots, ranks = zip(*tables, strict=True) if tables else ((), ())
+        of_categories = [np.bincount(column, weights=share) for column in codes.T]
+        shares = Ragged.of([each.astype(np.float64) for each in of_categories])
+        knots, ranks = (Ragged.of([table[k] for table in tables]) for k in (0, 1))
         skewed = is_skewed(numeric, share) if transform_columns else ()
         warps = tuple(
             Warp.of(column, share) if each else None
@@ -249,7 +273,7 @@ class Views:
         unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
         scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-        return cls(mean, scale, tuple(knots), tuple(ranks), shares, warps, fills, pools, group)
+        return cls(mean, scale, knots, ranks, shares, warps, fills, pools, group)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
@@ -307,9 +331,7 @@ def _recoded(
     return numeric, codes
 
 
-def _transformed(
-    numeric: FloatArray, warps: Sequence[Warp | None], knots: Sequence[FloatArray]
-) -> FloatArray:
+def _transformed(numeric: FloatArray, warps: Sequence[Warp | None], knots: Ragged) -> FloatArray:
     """Return numbers under their powers, no further away than a training value may be."""
     if not any(warps):
         return numeric

@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
 from ..rows import Rows, Standardised, prediction_range
-from ..views import Views
+from ..views import Ragged, Views
 from .drawing import Drawn
 from .source import Source
 
@@ -170,15 +170,15 @@ def _views(sample: Rows, totals: _Totals) -> Views:
     """Return the sample's ranks beside everybody's moments: a rare value is not a far one."""
     mean, scale = totals.columns.moments
     scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-    shares = tuple(count / count.sum() for count in totals.levels)
+    shares = Ragged.of([count / count.sum() for count in totals.levels])
     return replace(_thinned(sample.views()), mean=mean, scale=scale, shares=shares)
 
 
 def _thinned(views: Views) -> Views:
     """Return views with some thousand knots a column at most; ranks between them are on a line."""
     pairs = [_some_knots(*pair) for pair in zip(views.knots, views.ranks, strict=True)]
-    knots, ranks = zip(*pairs, strict=True) if pairs else ((), ())
-    return replace(views, knots=tuple(knots), ranks=tuple(ranks))
+    knots, ranks = (Ragged.of([pair[k] for pair in pairs]) for k in (0, 1))
+    return replace(views, knots=knots, ranks=ranks)
 
 
 def _some_knots(knots: FloatArray, ranks: FloatArray) -> tuple[FloatArray, FloatArray]:
