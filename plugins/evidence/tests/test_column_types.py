@@ -79,6 +79,7 @@ def test_every_library_gives_the_same(table: pd.DataFrame) -> None:
         table.convert_dtypes(),
         table.convert_dtypes(dtype_backend="pyarrow"),
         polars.with_columns(pl.col("colour").cast(pl.Categorical)),
+        polars.with_columns(pl.col("holed").cast(pl.Categorical)).to_arrow(),
         table.astype({"colour": "category", "flag": object, "count": object}),
     ):
         assert_same(encoder.transform(other), rows)
@@ -222,7 +223,7 @@ def test_complex_numbers_are_refused() -> None:
         (np.ones((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"),
         (pd.DataFrame(index=range(3)), r"0 feature\(s\)"),
         (pd.DataFrame({"a": []}), "no rows"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "several columns called 'a'"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns named 'a'"),
         ([[1.0, 2.0]], "1 sample"),
     ],
 )

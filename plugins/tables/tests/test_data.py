@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -122,15 +121,6 @@ def test_files_that_are_not_what_they_say(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(TableError, match=said.replace("(", r"\(").replace(")", r"\)")):
         read_table(str(tmp_path / name))
-
-
-def test_parquet_without_pyarrow_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "t.parquet", "PAR1")
-    # what an import finds where nothing is installed
-    for name in ("pyarrow", "pyarrow.parquet"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(TableError, match="pip install pyarrow"):
-        read_table(str(tmp_path / "t.parquet"))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import re
@@ -20,9 +19,9 @@ from kernelweave.kernels_core import KernelWeaveWarning, memory
 from kernelweave.kernels_core.exceptions import Message
 
 from .errors import TableError, did_you_mean, one_line
+from .frames import check_names
 from .table import (
     Table,
-    check_names,
     name_columns,
     read_cells,
     warn_of_note,
@@ -40,14 +39,10 @@ PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 def read_parquet(content: bytes, source: str) -> Table:
     """Read a Parquet file, whose rows are counted from 1 in messages.
 
-    Raises TableError if pyarrow is missing, or the file is damaged, empty or has a name twice.
+    Raises TableError if it is damaged, empty or has a name twice.
     """
-    try:
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise TableError(
-            f"reading {source} needs pyarrow: pip install pyarrow, or save it as CSV"
-        ) from error
+    from pyarrow import parquet
+
     try:
         check_names(parquet.read_schema(io.BytesIO(content)).names, source)
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")

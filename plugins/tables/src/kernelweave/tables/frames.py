@@ -12,9 +12,36 @@ from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, RawTable, Words, comma_of, read_labels, read_objects
+from .errors import TableError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
+
+
+def as_pandas(X: Any) -> pd.DataFrame | None:
+    """Return a table of any library, or an Arrow stream, as one of pandas; ``None`` of others.
+
+    Raises TypeError if it is lazy, TableError if two columns share a name.
+    """
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
+    if nw.dependencies.is_into_dataframe(X):
+        check_names(map(str, getattr(X, "column_names", X.columns)), "the table")
+        return X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True).to_pandas()
+    if hasattr(X, "__arrow_c_stream__") and not nw.dependencies.is_into_series(X):
+        return nw.from_arrow(X, backend="pyarrow").to_pandas()
+    return None
+
+
+def check_names(names: Iterable[str], source: str) -> None:
+    """Raise where two columns share a name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
 def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
@@ -25,13 +52,11 @@ def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     what is no number, word or date, or X is no table; MemoryBudgetError if a sparse matrix is too
     large.
     """
-    import narwhals.stable.v2 as nw
     from scipy import sparse
 
-    if nw.dependencies.is_into_dataframe(X):
-        return _read_frame(X)
-    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
+    frame = as_pandas(X)
+    if frame is not None:
+        return _read_frame(frame)
     if sparse.issparse(X):
         matrix: Any = X
         n_rows, n_columns = matrix.shape
@@ -50,16 +75,7 @@ def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     return _read_array(X, estimator)
 
 
-def _read_frame(X: Any) -> RawTable:
-    import narwhals.stable.v2 as nw
-
-    columns = [str(each) for each in getattr(X, "column_names", X.columns)]
-    repeated = [each for each, count in Counter(columns).items() if count > 1]
-    if repeated:
-        raise ValueError(f"X has several columns called {repeated[0]!r}: give each its own name")
-    frame = X
-    if not nw.dependencies.is_pandas_dataframe(X):
-        frame = nw.from_native(X, eager_only=True)
+def _read_frame(frame: pd.DataFrame) -> RawTable:
     if frame.shape[1] == 0:
         # the words that scikit-learn's checks look for
         raise ValueError(
@@ -67,38 +83,28 @@ def _read_frame(X: Any) -> RawTable:
         )
     if len(frame) == 0:
         raise ValueError("X has no rows: at least one is needed")
-    raws = tuple(map(read_series, (frame[name] for name in frame.columns), columns))
-    known = getattr(X, "attrs", None) or {}
-    comma, kinds = known.get("comma") or comma_of(raws), known.get("kinds", {})
-    return RawTable(tuple(columns), raws, named=True, comma=comma, kinds=kinds)
+    names = tuple(map(str, frame.columns))
+    raws = tuple(read_series(frame[each], name) for each, name in zip(frame, names, strict=True))
+    comma = frame.attrs.get("comma") or comma_of(raws)
+    return RawTable(names, raws, named=True, comma=comma, kinds=frame.attrs.get("kinds", {}))
 
 
-def read_series(series: Any, name: str) -> Raw:
-    """Return a series of pandas or narwhals as a column.
-
-    A partial dependence reads a table a hundred times, and a wrapper costs ten times a column: of
-    pandas, only series of other types than numpy's and strings get one.
-    """
-    import narwhals.stable.v2 as nw
+def read_series(series: pd.Series, name: str) -> Raw:
+    """Return a column of a data frame."""
     import pandas as pd
 
-    if isinstance(series, pd.Series):
-        if isinstance(series.dtype, np.dtype):
-            return read_values(series.to_numpy(), name)
-        if isinstance(series.dtype, pd.StringDtype):
-            return read_objects(series.array, name)
-        series = nw.from_native(series, series_only=True)
-    dtype = series.dtype
-    if isinstance(dtype, nw.Categorical | nw.Enum):
-        codes, uniques = pd.factorize(np.asarray(series.to_numpy(), dtype=object))
-        return read_labels(codes, list(uniques), "categories")
-    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
-        moments = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()
-        local = pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(dtype.time_zone)
-        return Dates(local)
-    if dtype.is_decimal():
-        series = series.cast(nw.Float64)
-    return read_values(np.asarray(series.to_numpy()), name)
+    if isinstance(series.dtype, pd.ArrowDtype):
+        import pyarrow as pa
+
+        series = pa.array(series).to_pandas()
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes, present = pd.factorize(series)
+        return read_labels(codes, list(present), "categories")
+    if isinstance(series.dtype, pd.DatetimeTZDtype):
+        return Dates(series.reset_index(drop=True))
+    if isinstance(series.dtype, pd.StringDtype):
+        return read_objects(series.array, name)
+    return read_values(series.to_numpy(), name)
 
 
 def _read_array(X: Rows, estimator: BaseEstimator) -> RawTable:

@@ -32,6 +32,7 @@ from .formats import (
     read_parquet,
     read_statistics,
 )
+from .frames import as_pandas
 from .table import Table, read_cells
 from .text import read_csv, utf_16_of
 
@@ -93,7 +94,13 @@ def read_table(
         ways = {"header": header, "encoding": encoding, "sheet": sheet}
         table = _read_named_source(os.fspath(source), ways)
     else:
-        table = _read_frame(source)
+        frame = as_pandas(source)
+        if frame is None:
+            raise TableError(
+                "a table must be a file, a data set's name or a data frame of pandas, polars or "
+                f"Arrow, got {type(source).__name__}"
+            )
+        table = read_cells(frame, "the table")
     if target is None:
         return table
     if target not in table.columns:
@@ -260,20 +267,3 @@ def read_openml(source: str) -> Table:
     target = names[0] if names else None
     text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
     return read_cells(frame, source, target=target, task="classification" if text else None)
-
-
-def _read_frame(frame: object) -> Table:
-    """Return a table of a data frame of any library, or of what has the Arrow stream interface."""
-    import narwhals as nw
-
-    if not isinstance(frame, pd.DataFrame):
-        known = nw.from_native(frame, eager_only=True, pass_through=True)
-        if not isinstance(known, nw.DataFrame):
-            if not hasattr(frame, "__arrow_c_stream__"):
-                raise TableError(
-                    f"a table must be a file, a data set's name or a data frame of pandas, polars "
-                    f"or Arrow, got {type(frame).__name__}"
-                )
-            known = nw.from_arrow(frame, backend="pyarrow")
-        frame = known.to_pandas()
-    return read_cells(frame, "the table")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +16,7 @@ from kernelweave.kernels_core.checks import LARGEST
 
 from .columns import Words, are_codes, comma_of, is_missing
 from .errors import CellError, TableError, did_you_mean
-from .frames import read_series
+from .frames import check_names, read_series
 from .plans import check_unit, first_reading
 from .written import WrittenNumbers
 
@@ -193,13 +192,6 @@ def hold_codes(cells: pd.Series) -> bool:
         return False
     known = [cell for cell in cells.dropna().unique() if not is_missing(cell)]
     return all(isinstance(cell, str) for cell in known) and are_codes(known)
-
-
-def check_names(names: Iterable[str], source: str) -> None:
-    """Raise where two columns share a name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{source} has two columns named {twice[0]!r}: rename one")
 
 
 def name_columns(first: list[str], source: str) -> list[str]:

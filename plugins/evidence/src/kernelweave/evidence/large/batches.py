@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core.arrays import Labels, row_slices
 from kernelweave.kernels_core.checks import integer
+from kernelweave.tables.frames import as_pandas
 from kernelweave.tables.text import dialect_of
 from numpy.typing import NDArray
 
@@ -193,12 +193,8 @@ def _file(path: Path, size: int) -> _Read:
 
 
 def _parquet(path: Path, size: int) -> Iterator[pd.DataFrame]:
-    try:
-        dataset = importlib.import_module("pyarrow.dataset")
-    except ImportError as error:
-        raise ImportError(
-            f"reading {path.name} needs pyarrow: pip install pyarrow, or save it as CSV"
-        ) from error
+    from pyarrow import dataset
+
     try:
         yield from _dataset(dataset.dataset(path, format="parquet"), size)
     except ValueError as error:
@@ -241,13 +237,8 @@ def _parts(source: Callable[[], Iterable[object]]) -> Iterator[object]:
 
 def _as_pandas(part: object) -> Any:
     """Return a table of any library as pandas; arrays stay what they are."""
-    import narwhals.stable.v2 as nw
-
-    if isinstance(part, pd.DataFrame | np.ndarray):
-        return part
-    if nw.dependencies.is_into_dataframe(part):
-        return nw.from_native(part, eager_only=True).to_pandas()
-    return np.asarray(part)
+    frame = as_pandas(part)
+    return np.asarray(part) if frame is None else frame
 
 
 class _Csv:
