@@ -19,7 +19,7 @@ from kernelweave.tables.plans import KINDS, ColumnPlan, dates_of, numbers_of
 from numpy.typing import NDArray
 
 from .encoded import Coding, Encoded
-from .training import ColumnKinds, ColumnRemarks, NumberColumn, fit_categories, fit_numbers
+from .training import NumberColumn, fit_categories, fit_numbers, sort_columns
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -265,15 +265,14 @@ class ColumnEncoder:
         rows: NDArray[np.intp],
         kinds: Mapping[str, str],
     ) -> None:
-        remarks = ColumnRemarks()
-        columns = ColumnKinds(table, remarks, kinds)
+        columns = sort_columns(table, kinds)
         self._numbers = [column for column, _ in columns.numbers]
         values = stack(self._numbers, [raw for _, raw in columns.numbers], rows, table.comma)
-        self._block, dimensions = fit_numbers(self._numbers, values, weight, remarks)
+        self._block, dimensions = fit_numbers(self._numbers, values, weight, columns.plans)
         self._categories = fit_categories(
             columns.words,
             weight,
-            remarks,
+            columns.plans,
             max_categories=int(self.max_categories),
             min_frequency=self.min_frequency,
             asked=[name for name, kind in kinds.items() if kind == "category"],
@@ -282,7 +281,7 @@ class ColumnEncoder:
         of_texts = [each for column in self._texts for each in column.dimensions()]
         of_categories = [column.dimension() for column in self._categories]
         self.dimensions_ = [*dimensions, *of_texts, *of_categories]
-        self.report_: list[ColumnPlan] = remarks.with_remarks(columns.plans)
+        self.report_: list[ColumnPlan] = list(columns.plans.values())
         if not self.dimensions_:
             first = self.report_[0]
             said = "no column can be used; {column!r}, for instance: {remark}"

@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
-from kernelweave.tables.columns import Dates, Numbers, RawTable, Words
+from kernelweave.tables.columns import Raw, RawTable, Words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import ColumnWarning
 from kernelweave.tables.plans import FEWEST_ROWS, ColumnPlan, is_identifier, plan_column
@@ -129,37 +129,20 @@ def _components(words: Words, most: int) -> tuple[NDArray[np.float32], Index]:
     return (signs * basis).astype(np.float32), known
 
 
-class ColumnRemarks:
-    """What the summary says of each column, and which columns are ignored."""
-
-    def __init__(self) -> None:
-        self._remarks: dict[str, list[str]] = {}
-        self._left_out: set[str] = set()
-
-    def add(self, column: str, sentence: str) -> None:
-        """Add a sentence to the remark of a column."""
-        self._remarks.setdefault(column, []).append(sentence)
-
-    def leave_out(self, column: str, sentence: str, advice: str = "") -> None:
-        """Ignore a column: `sentence` is the reason, `advice` how the user can have it used."""
-        self._left_out.add(column)
-        how = Message(" ({advice})", advice=advice) if advice else ""
-        self.add(column, Message("Ignored: {why}{how}.", why=sentence, how=how))
-
-    def with_remarks(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
-        """Return the plans, in the order of the table, with the remarks of their columns."""
-        return [
-            plan._replace(
-                kind="ignore" if plan.column in self._left_out else plan.kind,
-                remark=_joined(self._remarks.get(plan.column, [])),
-            )
-            for plan in plans
-        ]
+Plans: TypeAlias = dict[str, ColumnPlan]
 
 
-def _joined(sentences: list[str]) -> str:
-    """Return sentences as one text; a single one stays as it is, a `Message` perhaps."""
-    return sentences[0] if len(sentences) == 1 else " ".join(sentences)
+def remark(plans: Plans, name: str, sentence: str) -> None:
+    """Add a sentence to the plan of a column; a single one stays the `Message` that it may be."""
+    said = plans[name].remark
+    plans[name] = plans[name]._replace(remark=" ".join((said, sentence)) if said else sentence)
+
+
+def leave_out(plans: Plans, name: str, sentence: str, advice: str = "") -> None:
+    """Ignore a column: `sentence` is the reason, `advice` how the user can have it used."""
+    how = Message(" ({advice})", advice=advice) if advice else ""
+    remark(plans, name, Message("Ignored: {why}{how}.", why=sentence, how=how))
+    plans[name] = plans[name]._replace(kind="ignore")
 
 
 class NumberColumn(NamedTuple):
@@ -196,62 +179,64 @@ class CategoryColumn:
         )
 
 
-class ColumnKinds:
-    """The columns of a training table by their kind: numbers and dates, categories, free text.
+class Sorted(NamedTuple):
+    """The columns of a training table by their kind.
 
-    - `plans`: the kind of every column, ignored ones included
+    - `plans`: of every column, ignored ones included
     - `numbers`: columns of numbers and dates, each with its training values
     - `words`: columns of categories, as position, name and training values
     - `texts`: columns of free text, already fitted
     """
 
-    def __init__(self, table: RawTable, remarks: ColumnRemarks, kinds: Mapping[str, str]) -> None:
-        self.plans: list[ColumnPlan] = []
-        self.numbers: list[tuple[NumberColumn, Numbers | Dates | Words]] = []
-        self.words: list[tuple[int, str, Words]] = []
-        self.texts: list[TextColumn] = []
-        seen: dict[tuple[tuple[str, ...], bytes], str] = {}
-        for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
-            wanted = kinds.get(name)
-            if raw.missing.all() and wanted != "ignore":
-                self.plans.append(ColumnPlan(name, "ignore", "no values"))
-                remarks.leave_out(name, "no values")
-                continue
-            plan, read = plan_column(name, raw, kind=wanted, comma=table.comma)
-            self.plans.append(plan)
-            if wanted is None and table.named and is_identifier(name, read):
-                _leave_out(name, _IDENTIFIER, remarks)
-                continue
-            if plan.remark:
-                remarks.add(name, plan.remark)
-            if plan.kind in ("number", "date"):
-                self.numbers.append((NumberColumn(position, name, plan.reading), read))
-            elif isinstance(read, Words) and plan.kind == "text":
-                first = seen.setdefault((read.labels, read.codes.tobytes()), name)
-                if len(read.labels) == 1 and not read.missing.any():
-                    remarks.leave_out(name, f"constant ({read.labels[0]!r})")
-                elif first != name:
-                    remarks.leave_out(name, f"duplicate of {first!r}")
-                else:
-                    self.texts.append(TextColumn.fit(position, name, read))
-                    n = self.texts[-1].n_components
-                    remarks.add(name, f"Texts: the {n} strongest components of what they share.")
-            elif isinstance(read, Words) and plan.used:
-                self.words.append((position, name, read))
+    plans: Plans
+    numbers: list[tuple[NumberColumn, Raw]]
+    words: list[tuple[int, str, Words]]
+    texts: list[TextColumn]
+
+
+def sort_columns(table: RawTable, kinds: Mapping[str, str]) -> Sorted:
+    """Return the columns of a training table by their kind; `kinds`: what the user says of them."""
+    found = plans, numbers, words, texts = Sorted({}, [], [], [])
+    seen: dict[tuple[tuple[str, ...], bytes], str] = {}
+    for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
+        wanted = kinds.get(name)
+        if raw.missing.all() and wanted != "ignore":
+            plans[name] = ColumnPlan(name, "ignore", "no values")
+            leave_out(plans, name, "no values")
+            continue
+        plan, read = plan_column(name, raw, kind=wanted, comma=table.comma)
+        plans[name] = plan
+        if wanted is None and table.named and is_identifier(name, read):
+            _leave_out(name, _IDENTIFIER, plans)
+        elif plan.kind in ("number", "date"):
+            numbers.append((NumberColumn(position, name, plan.reading), read))
+        elif isinstance(read, Words) and plan.kind == "text":
+            first = seen.setdefault((read.labels, read.codes.tobytes()), name)
+            if len(read.labels) == 1 and not read.missing.any():
+                leave_out(plans, name, f"constant ({read.labels[0]!r})")
+            elif first != name:
+                leave_out(plans, name, f"duplicate of {first!r}")
+            else:
+                texts.append(TextColumn.fit(position, name, read))
+                n = texts[-1].n_components
+                remark(plans, name, f"Texts: the {n} strongest components of what they share.")
+        elif isinstance(read, Words) and plan.used:
+            words.append((position, name, read))
+    return found
 
 
 def fit_numbers(
     columns: list[NumberColumn],
     values: FloatArray,
     weight: FloatArray | None,
-    remarks: ColumnRemarks,
+    plans: Plans,
 ) -> tuple[NumberBlock, list[Dimension]]:
     """Fit the imputation of numbers, and drop constant and duplicate columns.
 
     - `columns`: in the order of ``values``
     - `values` of shape (n_rows, n_values): what the columns give
     - `weight` of shape (n_rows,): 2 counts a row twice
-    - `remarks`: gets a sentence for each column that is imputed or dropped
+    - `plans`: get a sentence for each column that is imputed or dropped
 
     Returns `block`: what was learned; `dimensions`: what each column of its result is.
     """
@@ -268,15 +253,15 @@ def fit_numbers(
     for column, end in zip(columns, ends, strict=True):
         name, own = column.name, column.name in with_missing
         if column.parts is not None:
-            remarks.add(name, _date_remark(column, column.parts, used[name]))
+            remark(plans, name, _date_remark(column, column.parts, used[name]))
         if block.has_missing[end]:
-            remarks.add(name, _missing_remark(values[:, end], column, block.medians[end], own))
+            remark(plans, name, _missing_remark(values[:, end], column, block.medians[end], own))
         if not used[name]:
             why = _why_unused(values, int(end), block, dimensions)
             if own:
-                remarks.add(name, f"Only missing values are used: {why}.")
+                remark(plans, name, f"Only missing values are used: {why}.")
             else:
-                remarks.leave_out(name, why)
+                leave_out(plans, name, why)
     indicators = [Dimension(f"{name} missing", name, "missing") for name in indicated]
     return block, [*(dimensions[j] for j in block.kept), *indicators]
 
@@ -284,7 +269,7 @@ def fit_numbers(
 def fit_categories(
     words: list[tuple[int, str, Words]],
     weight: FloatArray | None,
-    remarks: ColumnRemarks,
+    plans: Plans,
     *,
     max_categories: int,
     min_frequency: float,
@@ -303,24 +288,24 @@ def fit_categories(
         if categories.recurring <= _RECURRING and not by_chance and name not in asked:
             categories = fit(min_frequency=np.inf)
         if categories.labels == (RARE,):
-            _leave_out(name, _WORDS, remarks)
+            _leave_out(name, _WORDS, plans)
             continue
         if len(categories.labels) == 1:
-            remarks.leave_out(name, f"constant ({categories.labels[0]!r})")
+            leave_out(plans, name, f"constant ({categories.labels[0]!r})")
             continue
         first = seen.setdefault(partition(categories.transform(column)), name)
         if first != name:
-            remarks.leave_out(name, f"same groups of rows as {first!r}")
+            leave_out(plans, name, f"same groups of rows as {first!r}")
             continue
-        remarks.add(name, _category_remark(categories, len(column), int(column.missing.sum())))
+        remark(plans, name, _category_remark(categories, len(column), int(column.missing.sum())))
         kept.append(CategoryColumn(position, name, categories))
     return kept
 
 
-def _leave_out(name: str, reason: tuple[str, str], remarks: ColumnRemarks) -> None:
+def _leave_out(name: str, reason: tuple[str, str], plans: Plans) -> None:
     """Ignore a column and warn, as the user may want it used after all."""
     why, advice = reason
-    remarks.leave_out(name, why, advice)
+    leave_out(plans, name, why, advice)
     said = "column {name!r} is ignored: {why} ({advice})"
     said = Message(said, name=name, why=why, advice=advice)
     warnings.warn(said, ColumnWarning, stacklevel=3)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -110,56 +110,18 @@ class Draw:
             ) from error
 
 
-@dataclass
-class _Shown:
-    """For each column the first row with a missing value, with a value, and with another value."""
+def _showing(batch: Batch) -> Index:
+    """Return the rows that show, column by column, a missing value, a value, and another value.
 
-    rows: dict[tuple[Hashable, str], tuple[int, Batch]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, batch: Batch, begin: int) -> _Shown:
-        """Return what a batch shows."""
-        seen = cls()
-        for name, column in pd.DataFrame(batch.X).items():
-            missing = column.isna().to_numpy()
-            seen._note((name, "missing"), missing, batch, begin)
-            if not missing.all():
-                seen._note((name, "first"), ~missing, batch, begin)
-                first = column.iloc[int(np.argmin(missing))]
-                seen._note((name, "value"), _others(column, first), batch, begin)
-        return seen
-
-    def _note(
-        self, key: tuple[Hashable, str], where: NDArray[np.bool_], batch: Batch, begin: int
-    ) -> None:
-        if where.any():
-            row = int(np.argmax(where))
-            self.rows[key] = (begin + row, batch.take(np.array([row])))
-
-    def add(self, other: _Shown) -> None:
-        """Add what later rows show."""
-        for (name, what), own in other.rows.items():
-            if what != "value":
-                self.rows.setdefault((name, what), own)
-            if what != "missing":
-                self._note_other(name, own)
-
-    def _note_other(self, name: Hashable, own: tuple[int, Batch]) -> None:
-        """Keep a row of a column if its value is another than the first."""
-        value = pd.DataFrame(own[1].X)[name]
-        first = pd.DataFrame(self.rows[name, "first"][1].X)[name]
-        if _others(value, first.iloc[0]).any():
-            self.rows.setdefault((name, "value"), own)
-
-    def missing_in(self, table: pd.DataFrame) -> dict[int, Batch]:
-        """Return the rows that show what a table does not, by their place."""
-        wanted = {}
-        for (name, what), (place, row) in self.rows.items():
-            values = table[name].dropna()
-            one_value = not len(values) or not _others(values, values.iloc[0]).any()
-            if one_value if what != "missing" else len(values) == len(table):
-                wanted[place] = row
-        return wanted
+    They are the first that do, so that those of a whole table are among those of its parts.
+    """
+    found = []
+    for _, column in pd.DataFrame(batch.X).items():
+        known = column.notna().to_numpy()
+        found += [~known, known]
+        if known.any():
+            found.append(_others(column, column.iloc[int(known.argmax())]))
+    return np.unique(np.array([each.argmax() for each in found if each.any()], dtype=np.intp))
 
 
 def _others(column: pd.Series, first: object) -> NDArray[np.bool_]:
@@ -172,17 +134,20 @@ def _others(column: pd.Series, first: object) -> NDArray[np.bool_]:
 
 @dataclass
 class _FirstReading:
-    """Rows drawn, what they may miss, and what all targets tell."""
+    """Rows drawn, those that show what the draw may miss and their places, and all targets."""
 
     drawn: Drawn[Batch]
-    shown: _Shown
+    shown: Batch
+    places: Index
     targets: Any
     n_rows: int
 
     def add(self, other: _FirstReading) -> None:
         """Add what later rows tell."""
         self.drawn.add(other.drawn)
-        self.shown.add(other.shown)
+        both = self.shown.and_others(other.shown)
+        kept = _showing(both)
+        self.shown, self.places = both.take(kept), np.append(self.places, other.places)[kept]
         self.targets.add(other.targets)
         self.n_rows += other.n_rows
 
@@ -200,13 +165,11 @@ def first_reading(source: Source, targets: Targets, size: int, seed: int) -> tup
     if seen is None:
         raise ValueError("the batches must hold at least one row, got none")
     drawn, by = seen.drawn, np.argsort(seen.drawn.places)
-    batch = drawn.rows.take(by)
-    more = seen.shown.missing_in(pd.DataFrame(batch.X))
-    places = np.array(sorted(more), dtype=np.intp)
-    for place in places:
-        batch = batch.and_others(more[place])
-    index = np.concatenate([drawn.places[by], places])
-    return Draw(batch, index, seen.n_rows, complete), seen.targets
+    every = drawn.rows.take(by).and_others(seen.shown)
+    more = _showing(every)
+    kept = np.append(np.arange(len(by)), more[more >= len(by)])
+    index = np.append(drawn.places[by], seen.places)[kept]
+    return Draw(every.take(kept), index, seen.n_rows, complete), seen.targets
 
 
 def _read(
@@ -221,4 +184,5 @@ def _read(
 ) -> _FirstReading:
     batch, own = checked_batch(batch, targets, first)
     drawn = Drawn.of(batch, len(batch), first, size, seed, n_rows)
-    return _FirstReading(drawn, _Shown.of(batch, first), own, len(batch))
+    rows = _showing(batch)
+    return _FirstReading(drawn, batch.take(rows), first + rows, own, len(batch))
