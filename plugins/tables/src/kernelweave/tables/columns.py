@@ -160,8 +160,7 @@ def as_words(raw: Raw) -> Words:
         return raw
     import pandas as pd
 
-    codes, uniques = pd.factorize(np.asarray(raw.values))
-    return Words(codes.astype(np.int64), tuple(label(each) for each in uniques), raw.seen)
+    return read_labels(*pd.factorize(np.asarray(raw.values)), raw.seen)
 
 
 def label(value: object) -> str:

@@ -169,10 +169,8 @@ def plan_column(
     """
     if kind == "ignore":
         return ColumnPlan(name, "ignore", raw.seen, remark="Ignored, as requested."), raw
-    if kind == "category":
-        return ColumnPlan(name, "category", raw.seen), as_words(raw)
-    if kind == "text":
-        return ColumnPlan(name, "text", raw.seen), as_words(raw)
+    if kind in ("category", "text"):
+        return ColumnPlan(name, kind, raw.seen), as_words(raw)
     if isinstance(raw, Numbers) and kind != "date":
         return ColumnPlan(name, "number", raw.seen), raw
     if isinstance(raw, Dates) and kind != "number":

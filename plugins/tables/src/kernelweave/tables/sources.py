@@ -118,10 +118,13 @@ def _read_named_source(source: str, ways: dict[str, Any]) -> Table:
     path = Path(source).expanduser()
     if path.is_dir():
         raise TableError(f"{source} is a folder, not a file: name a file in it")
-    return _read_file(path, source, ways) if path.exists() else _read_by_name(source, ways)
-
-
-def _read_file(path: Path, source: str, ways: dict[str, Any]) -> Table:
+    if not path.exists():
+        known, files = datasets(), folder_files()
+        if source in known:
+            return read_named(known[source])
+        if source not in files:
+            raise TableError(_not_found(source, [*known, *files]))
+        path = files[source]
     if path.suffix.lower() in STATISTICS:
         return read_statistics(path, source)
     try:
@@ -131,18 +134,14 @@ def _read_file(path: Path, source: str, ways: dict[str, Any]) -> Table:
     return _read_content(content, source, ways)
 
 
-def _read_by_name(source: str, ways: dict[str, Any]) -> Table:
-    known, files = datasets(), folder_files()
-    if source in known:
-        return read_named(known[source])
-    if source in files:
-        return _read_file(files[source], source, ways)
+def _not_found(source: str, known: list[str]) -> str:
+    """Return what to say of a name that is no file and none of the known data sets."""
     missing = f"there is no file {source!r} and no data set of that name"
     if "/" in source or "." in source:
-        raise TableError(missing)
-    hint = did_you_mean(source, [*known, *files], what="data sets")
+        return missing
     remark = folder_remark()
-    raise TableError(f"{missing}; {hint}" + (f" ({remark})" if remark else ""))
+    hint = did_you_mean(source, known, what="data sets")
+    return f"{missing}; {hint}" + (f" ({remark})" if remark else "")
 
 
 def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
