@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
 from .dates import DateParts, date_as_written, day_first, read_dates
-from .errors import ColumnWarning, place_of
+from .errors import ColumnWarning, TableError, place_of
 from .frames import read_columns
 from .written import WrittenNumbers, have_no_unit, unit_of_most, units_behind
 
@@ -169,8 +169,10 @@ def plan_column(
     """
     if kind == "ignore":
         return ColumnPlan(name, "ignore", raw.seen, remark="Ignored, as requested."), raw
-    if kind in ("category", "text"):
-        return ColumnPlan(name, kind, raw.seen), as_words(raw)
+    if kind == "category":
+        return ColumnPlan(name, "category", raw.seen), as_words(raw)
+    if kind == "text":
+        return ColumnPlan(name, "text", raw.seen), as_words(raw)
     if isinstance(raw, Numbers) and kind != "date":
         return ColumnPlan(name, "number", raw.seen), raw
     if isinstance(raw, Dates) and kind != "number":
@@ -302,7 +304,7 @@ def numbers_of(
 
 
 def check_unit(name: str, now: str, then: str, source: str = "") -> None:
-    """Raise ValueError where numbers are in another unit than in training; warn of one without.
+    """Raise TableError where numbers are in another unit than in training; warn of one without.
 
     `now`, `then`: the units, empty without one; `source`: begins what is said.
     """
@@ -310,7 +312,7 @@ def check_unit(name: str, now: str, then: str, source: str = "") -> None:
         return
     what = f"{source}column {name!r}"
     if now and then:
-        raise ValueError(
+        raise TableError(
             f"{what} is in {now}, and was in {then} in the training data: convert it to {then}"
         )
     said = f"is in {now}, and had no unit in the training data: check that it is in the same"

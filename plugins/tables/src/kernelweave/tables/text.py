@@ -41,6 +41,7 @@ _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
 _SEPARATORS = "\t;|,"
 # Lines that tell the separator: enough that sentences differ in their commas, and no long read.
 _LOOKED_AT = 50
+_UTF_8 = "utf-8-sig"
 # What spreadsheets and statistical offices write beside UTF-8.
 _ENCODINGS = (
     *("cp1252", "cp932", "gb18030", "euc_kr", "euc_jp", "big5", "cp1250", "cp1251", "cp1253"),
@@ -61,7 +62,7 @@ def read_csv(
     TableError on bytes that are no text, blank lines alone, names that are missing or occur twice,
     no rows, or rows of different lengths.
     """
-    text = decode(content, source, encoding)
+    text, _ = decode(content, source, encoding)
     if not text.strip():
         raise TableError(f"{source} is empty")
     separator, n_told = _told_separator(text)
@@ -105,47 +106,38 @@ def read_csv(
     return without_row_numbers(table) if header and not first[0] else table
 
 
-def decode(content: bytes, source: str, encoding: str | None = None) -> str:
-    """Return a text in UTF-8, UTF-16, or what charset-normalizer finds, which is warned of.
+def decode(content: bytes, source: str, encoding: str | None = None) -> tuple[str, str]:
+    """Return a text and its encoding: UTF-8, UTF-16, or what charset-normalizer finds, warned of.
 
     `content`: the file; `source`: what messages call it; `encoding`: its name where it is known.
     Raises TableError if it is none of these.
     """
-    found = encoding or encoding_of(content)
+    found = encoding or utf_16_of(content) or _UTF_8
     try:
-        text = content.decode(found or "utf-8").removeprefix("\ufeff")
+        return content.decode(found).removeprefix("\ufeff"), found
     except LookupError as error:
         raise TableError(
             f"there is no encoding {encoding!r}: utf-8, cp1252 and shift_jis are some"
         ) from error
     except UnicodeDecodeError as error:
-        if encoding is None and found is not None:
+        if encoding is None and found != _UTF_8:
             raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
-        said = "{source} is not {name} text (line {line})"
-        said += "" if encoding else ": save it as UTF-8, or give its {encoding}"
-        said = Message(said, source=source, name=encoding or "UTF-8", line=_line_of(error))
-        raise TableError(said) from error
-    if encoding is None and found in _ENCODINGS:
-        try:
-            content.decode()
-        except UnicodeDecodeError as error:
-            name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(found, found)
-            warnings.warn(
-                Message(
-                    "{source} is not UTF-8 text (line {line}) and is read as {name}: check its "
-                    "accents and letters, or give its {encoding}",
-                    source=source,
-                    line=_line_of(error),
-                    name=name,
-                ),
-                KernelWeaveWarning,
-                stacklevel=2,
-            )
-    return text
-
-
-def _line_of(error: UnicodeDecodeError) -> int:
-    return error.object.count(b"\n", 0, error.start) + 1
+        likeliest = None if encoding else _likeliest_encoding(content)
+        line = error.object.count(b"\n", 0, error.start) + 1
+        if likeliest is None:
+            said = "{source} is not {name} text (line {line})"
+            said += "" if encoding else ": save it as UTF-8, or give its {encoding}"
+            said = Message(said, source=source, name=encoding or "UTF-8", line=line)
+            raise TableError(said) from error
+    said = (
+        "{source} is not UTF-8 text (line {line}) and is read as {name}: check its accents and "
+        "letters, or give its {encoding}"
+    )
+    name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(likeliest, likeliest)
+    warnings.warn(
+        Message(said, source=source, line=line, name=name), KernelWeaveWarning, stacklevel=2
+    )
+    return content.decode(likeliest), likeliest
 
 
 def dialect_of(path: Path) -> tuple[str, str, int]:
@@ -155,8 +147,8 @@ def dialect_of(path: Path) -> tuple[str, str, int]:
     """
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
-    head = head.rpartition(b"\n")[0] or head
-    return encoding_of(head) or "utf-8-sig", *_told_separator(decode(head, path.name))
+    text, encoding = decode(head.rpartition(b"\n")[0] or head, path.name)
+    return encoding, *_told_separator(text)
 
 
 def _told_separator(text: str) -> tuple[str, int]:
@@ -165,16 +157,11 @@ def _told_separator(text: str) -> tuple[str, int]:
     return (told[1], 1) if told else (separator_of(text), 0)
 
 
-def encoding_of(content: bytes) -> str | None:
+def _likeliest_encoding(content: bytes) -> str | None:
     """Return the likeliest of the usual encodings that all bytes have, ``None`` if there is none.
 
-    `content`: the file. Letters that several encodings have in common are Western.
+    Letters that several encodings have in common are Western.
     """
-    if wide := utf_16_of(content):
-        return wide
-    with suppress(UnicodeDecodeError):
-        content.decode()
-        return "utf-8-sig"
     from charset_normalizer import from_bytes
 
     # of a table of numbers with an accent somewhere, only that line tells
