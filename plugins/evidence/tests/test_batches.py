@@ -157,7 +157,7 @@ def test_a_draw_does_not_depend_on_the_batches_and_is_fair() -> None:
 
 
 def draw(batches: Batches, size: int) -> Draw:
-    return first_reading(batches_alone(batches), NumberTargets(), size, 0)[0]
+    return first_reading(batches_alone(batches), NumberTargets.of, size, 0)[0]
 
 
 def fit_of(frame: pd.DataFrame) -> EvidenceKernelRegressor:

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from kernelweave.evidence.targets import check_classes, check_numbers, check_weight
+from kernelweave.evidence.tasks import Classification
 from kernelweave.kernels_core import KernelWeaveWarning
 
 N = 12
@@ -31,18 +32,18 @@ Y = np.linspace(-1.0, 2.0, N)
     ],
 )
 def test_numbers_of_every_kind_are_targets(y: Any) -> None:
-    found = check_numbers(y, N)
-    np.testing.assert_array_equal(found.values, Y[None, :])
-    assert found.flat
+    values, flat = check_numbers(y, N)
+    np.testing.assert_array_equal(values, Y[None, :])
+    assert flat
 
 
 def test_several_outputs() -> None:
     both = np.stack([Y, Y**2], axis=1)
     for y in (both, pd.DataFrame(both), pl.DataFrame(both)):
-        found = check_numbers(y, N)
-        np.testing.assert_array_equal(found.values, both.T)
-        assert not found.flat
-    assert not check_numbers(Y[:, None], N).flat
+        values, flat = check_numbers(y, N)
+        np.testing.assert_array_equal(values, both.T)
+        assert not flat
+    assert not check_numbers(Y[:, None], N)[1]
 
 
 def changed(row: int, value: Any) -> list[Any]:
@@ -102,13 +103,15 @@ class TestClasses:
         ],
     )
     def test_labels_of_every_kind(self, y: Any, labels: list[Any]) -> None:
-        found = check_classes(y, N)
-        assert found.labels.tolist() == labels
-        assert found.labels[found.codes].tolist() == list(y)
+        found, codes = check_classes(y, N)
+        assert found.tolist() == labels
+        assert found[codes].tolist() == list(y)
 
     def test_targets_are_signs(self) -> None:
-        np.testing.assert_array_equal(check_classes([0, 1] * 6, N).values, [[-1.0, 1.0] * 6])
-        three = check_classes([0, 1, 2] * 4, N).values
+        np.testing.assert_array_equal(
+            Classification().read([0, 1] * 6, N, None)[1], [[-1.0, 1.0] * 6]
+        )
+        three = Classification().read([0, 1, 2] * 4, N, None)[1]
         np.testing.assert_array_equal(three[1], [-1.0, 1.0, -1.0] * 4)
         assert three.shape == (3, N)
 

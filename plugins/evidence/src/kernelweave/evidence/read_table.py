@@ -85,7 +85,7 @@ def read_table(
         if groups == ALIKE:
             raise ValueError(f"groups={ALIKE!r} compares all rows: give a table in memory")
         table: Source = (DaskParts.of if is_dask(X) else batches_alone)(X, y, weight)
-        seen, targets = first_reading(table, task.summary(), DRAWN_ROWS, seed())
+        seen, targets = first_reading(table, task.summary, DRAWN_ROWS, seed())
         task = task.of_summary(targets)
         with seen.place_errors():
             encoder.fit(seen.batch.X, normalise_weights(seen.batch.weight), estimator=estimator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
@@ -18,43 +17,14 @@ from numpy.typing import NDArray
 _FEW_ROWS = 10
 
 
-@dataclass(frozen=True)
-class RegressionTargets:
-    """Targets of a regression.
-
-    `values` of shape (n_outputs, n_rows): finite, and not constant; `flat`: whether the user gave
-    one dimension.
-    """
-
-    values: FloatArray
-    flat: bool
-
-
-@dataclass(frozen=True)
-class Classes:
-    """Targets of a classification.
-
-    `labels` of shape (n_classes,): the classes, sorted; `codes` of shape (n_rows,): which of them
-    each row has.
-    """
-
-    labels: Labels
-    codes: NDArray[np.intp]
-
-    @property
-    def values(self) -> FloatArray:
-        """−1 and +1: one row for two classes, else one per class."""
-        from kernelweave.kernels_core.estimators.classes import one_vs_rest
-
-        return one_vs_rest(self.codes, len(self.labels))
-
-
-def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> RegressionTargets:
-    """Return the targets of a regression.
+def check_numbers(
+    y: object, n_rows: int, weight: FloatArray | None = None
+) -> tuple[FloatArray, bool]:
+    """Return the targets of a regression, (n_outputs, n_rows), and whether the user gave one list.
 
     `y` of shape (n_rows,) or (n_rows, n_outputs): numbers, or objects that are numbers; `n_rows`:
     what X has; `weight` of shape (n_rows,): what `check_weight` returned: rows of weight 0 do not
-    count. The targets, one row an output. Raises ValueError if a target is missing, infinite or no
+    count. Raises ValueError if a target is missing, infinite or no
     number, an output is constant, or rows are missing.
     """
     array = _array(y)
@@ -71,15 +41,17 @@ def check_numbers(y: object, n_rows: int, weight: FloatArray | None = None) -> R
             said += ": there is nothing to learn"
             raise ValueError(Message(said, i=i, value=row[0]))
     _warn_if_few(counted.shape[1])
-    return RegressionTargets(values, flat)
+    return values, flat
 
 
-def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> Classes:
-    """Return the targets of a classification.
+def check_classes(
+    y: object, n_rows: int, weight: FloatArray | None = None
+) -> tuple[Labels, NDArray[np.intp]]:
+    """Return the sorted classes, and which of them each row has, shape (n_rows,).
 
     `y` of shape (n_rows,): labels of any kind, at least two different ones; `n_rows`: what X has;
     `weight` of shape (n_rows,): what `check_weight` returned: each class needs a row that counts.
-    The classes and which of them each row has. Raises ValueError if a label is missing or a
+    Raises ValueError if a label is missing or a
     fraction, there is one class only, or rows are missing.
     """
     from sklearn.utils import column_or_1d
@@ -103,7 +75,7 @@ def check_classes(y: object, n_rows: int, weight: FloatArray | None = None) -> C
         said = "class {label} has no row of positive weight: drop it from {y}"
         raise ValueError(Message(said, label=_shown(lost)))
     _warn_if_few(len(counted))
-    return Classes(labels, codes)
+    return labels, codes
 
 
 def check_labels(labels: Labels, first: int = 0) -> None:

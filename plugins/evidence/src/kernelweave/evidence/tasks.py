@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
-from kernelweave.kernels_core.estimators.classes import class_weights
+from kernelweave.kernels_core.estimators.classes import class_weights, one_vs_rest
 from kernelweave.kernels_core.estimators.underfit import HELD_OUT, doubt_classes, doubt_numbers
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -157,12 +158,13 @@ class Regression:
         self, y: object, n_rows: int, weight: FloatArray | None
     ) -> tuple[Regression, FloatArray, FloatArray | None]:
         """Return the task of checked targets, these, and the weights of their rows."""
-        targets = check_numbers(y, n_rows, weight)
-        return replace(self, flat=targets.flat), targets.values, weight
+        values, flat = check_numbers(y, n_rows, weight)
+        return replace(self, flat=flat), values, weight
 
-    def summary(self) -> NumberTargets:
-        """Return an empty summary of targets that are read batch by batch."""
-        return NumberTargets()
+    @property
+    def summary(self) -> Callable[..., NumberTargets]:
+        """What reads targets batch by batch."""
+        return NumberTargets.of
 
     def of_summary(self, targets: Any) -> Regression:
         """Return the task of the targets of all batches, which are checked."""
@@ -240,16 +242,16 @@ class Classification:
         self, y: object, n_rows: int, weight: FloatArray | None
     ) -> tuple[Classification, FloatArray, FloatArray | None]:
         """Return the task of checked targets, these as ±1, and the weights of their rows."""
-        targets = check_classes(y, n_rows, weight)
+        labels, codes = check_classes(y, n_rows, weight)
         if self.class_weight is not None:
             mass = np.ones(n_rows) if weight is None else weight
-            factors = class_weights(self, targets.labels, targets.codes, mass)
-            weight = mass * factors[targets.codes]
-        return replace(self, labels=targets.labels), targets.values, weight
+            weight = mass * class_weights(self, labels, codes, mass)[codes]
+        return replace(self, labels=labels), one_vs_rest(codes, len(labels)), weight
 
-    def summary(self) -> ClassTargets:
-        """Return an empty summary of targets that are read batch by batch."""
-        return ClassTargets()
+    @property
+    def summary(self) -> Callable[..., ClassTargets]:
+        """What reads targets batch by batch."""
+        return ClassTargets.of
 
     def of_summary(self, targets: Any) -> Classification:
         """Return the task of the targets of all batches, which are checked and weighed."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.tables.columns import Codes, Words
-from numpy.typing import NDArray
 
 RARE = "(rare)"
 MISSING = "(missing)"
@@ -91,14 +90,6 @@ class Categories:
             labels = tuple(truths.get(_TRUTHS.get(each.casefold()), each) for each in labels)
         known = [lookup.get(label, self.rare) for label in labels]
         return np.array([*known, self.missing], dtype=np.int64)[words.codes]
-
-
-def partition(codes: NDArray[np.int64]) -> bytes:
-    """Return what is the same for two columns that part the rows in the same way."""
-    used, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    ranks = np.empty(len(used), dtype=np.int64)
-    ranks[np.argsort(first)] = np.arange(len(used))
-    return ranks[inverse].tobytes()
 
 
 def _split(

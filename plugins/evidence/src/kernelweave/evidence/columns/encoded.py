@@ -48,7 +48,7 @@ class NumberBlock:
         """
         missing = np.isnan(values)
         has_missing: Flags = np.asarray(missing.any(axis=0))
-        medians = _medians(values, missing, has_missing, weight)
+        medians = _medians(values, missing, weight)
         with np.errstate(invalid="ignore"):
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
         varied = low < high
@@ -96,13 +96,9 @@ def _fingerprint(column: NDArray[np.generic]) -> bytes:
     return column.tobytes()
 
 
-def _medians(
-    values: FloatArray, missing: Flags, has_missing: Flags, weight: FloatArray | None
-) -> FloatArray:
+def _medians(values: FloatArray, missing: Flags, weight: FloatArray | None) -> FloatArray:
     if weight is None:
-        medians: FloatArray = np.median(values, axis=0)
-        medians[has_missing] = np.nanmedian(values[:, has_missing], axis=0)
-        return medians
+        return np.asarray(np.nanmedian(values, axis=0))
     return np.array(
         [
             weighted_median(values[~missing[:, j], j], weight[~missing[:, j]])

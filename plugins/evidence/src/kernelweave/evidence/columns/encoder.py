@@ -339,18 +339,15 @@ def stack(
     each row stands in the user's table, for messages; `comma`: as in `RawTable`. Raises ValueError
     if a number is infinite or too large, or a column is not what it was in training.
     """
-    widths = [len(column.dimensions()) for column in columns]
-    values = np.empty((len(rows), sum(widths)))
-    start = 0
-    for column, raw, width in zip(columns, raws, widths, strict=True):
-        own = values[:, start : start + width]
-        if not isinstance(column.reading, DateParts):
-            own[:, 0] = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
-            _check_size(own[:, 0], column.name, rows)
+    found = [np.empty((len(rows), 0))]
+    for column, raw in zip(columns, raws, strict=True):
+        if isinstance(column.reading, DateParts):
+            found.append(dates_of(raw, column.reading, column.name, int(rows[0])))
         else:
-            own[:] = dates_of(raw, column.reading, column.name, int(rows[0]))
-        start += width
-    return values
+            values = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
+            _check_size(values, column.name, rows)
+            found.append(values[:, None])
+    return np.hstack(found)
 
 
 def _check_size(values: FloatArray, name: str, rows: NDArray[np.intp]) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.columns import Raw, RawTable, Words
@@ -17,7 +18,7 @@ from kernelweave.tables.errors import ColumnWarning
 from kernelweave.tables.plans import FEWEST_ROWS, ColumnPlan, is_identifier, plan_column
 from kernelweave.tables.written import WrittenNumbers
 
-from .categories import RARE, Categories, partition
+from .categories import RARE, Categories
 from .encoded import Dimension, NumberBlock, repeated
 
 if TYPE_CHECKING:
@@ -293,7 +294,9 @@ def fit_categories(
         if len(categories.labels) == 1:
             leave_out(plans, name, f"constant ({categories.labels[0]!r})")
             continue
-        first = seen.setdefault(partition(categories.transform(column)), name)
+        # the same for columns that part the rows in the same way
+        rows = pd.factorize(categories.transform(column))[0]
+        first = seen.setdefault(rows.tobytes(), name)
         if first != name:
             leave_out(plans, name, f"same groups of rows as {first!r}")
             continue

@@ -152,13 +152,15 @@ class _FirstReading:
         self.n_rows += other.n_rows
 
 
-def first_reading(source: Source, targets: Targets, size: int, seed: int) -> tuple[Draw, Targets]:
+def first_reading(
+    source: Source, targets: Callable[..., Targets], size: int, seed: int
+) -> tuple[Draw, Targets]:
     """Return rows of all batches for what must read a whole table, and what all targets tell.
 
     The draw depends on the order of the rows, not on how they are cut. Where time is up it is one
     of the rows read so far.
 
-    `targets`: an empty summary; `size`: rows at most; all where there are fewer.
+    `targets`: what reads those of a batch; `size`: rows at most; all where there are fewer.
     """
     read = partial(_read, targets=targets, size=size, seed=seed, n_rows=source.n_rows)
     seen, complete = source.fold(read, partly=True)
@@ -177,7 +179,7 @@ def _read(
     first: int,
     _: Callable[[], bool],
     *,
-    targets: Targets,
+    targets: Callable[..., Targets],
     size: int,
     seed: int,
     n_rows: int | None,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, RealArray
+from kernelweave.kernels_core.estimators.classes import one_vs_rest
 from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
@@ -40,22 +40,21 @@ class NumberTargets:
     `mass`, `n_rows`: of the rows that count.
     """
 
-    low: FloatArray = field(default_factory=lambda: np.array([np.inf]))
-    high: FloatArray = field(default_factory=lambda: np.array([-np.inf]))
-    flat: bool = True
-    mass: float = 0.0
-    n_rows: int = 0
+    low: FloatArray
+    high: FloatArray
+    flat: bool
+    mass: float
+    n_rows: int
 
-    def look(self, y: Labels, mass: FloatArray, first: int) -> None:
-        """Check the targets of a batch whose first row is the table's ``first``; remember them."""
-        self.flat = y.ndim == 1
-        self.mass, self.n_rows = self.mass + float(mass.sum()), self.n_rows + int((mass > 0).sum())
-        values = self.values(y, first)[:, mass > 0.0]
-        if values.size:
-            self.low = np.minimum(self.low, values.min(axis=1))
-            self.high = np.maximum(self.high, values.max(axis=1))
+    @classmethod
+    def of(cls, y: Labels, mass: FloatArray, first: int) -> NumberTargets:
+        """Check the targets of a batch whose first row is the table's ``first``."""
+        values = cls.values(y, first)[:, mass > 0.0]
+        low, high = values.min(axis=1, initial=np.inf), values.max(axis=1, initial=-np.inf)
+        return cls(low, high, y.ndim == 1, float(mass.sum()), values.shape[1])
 
-    def values(self, y: Labels, first: int) -> FloatArray:
+    @staticmethod
+    def values(y: Labels, first: int) -> FloatArray:
         """Return finite numbers, shape (n_outputs, n)."""
         columns = y[None] if y.ndim == 1 else y.T
         return np.array([finite_numbers(each, first=first) for each in columns])
@@ -86,18 +85,18 @@ class ClassTargets:
     `masses`: the weight of the rows of each label; `n_rows`: that count.
     """
 
-    masses: dict[Any, float] = field(default_factory=dict)
-    n_rows: int = 0
+    masses: dict[Any, float]
+    n_rows: int
 
-    def look(self, y: Labels, mass: FloatArray, first: int) -> None:
-        """Check the labels of a batch."""
+    @classmethod
+    def of(cls, y: Labels, mass: FloatArray, first: int) -> ClassTargets:
+        """Check the labels of a batch whose first row is the table's ``first``."""
         if y.ndim != 1:
             raise ValueError(f"y must have shape (n_rows,), got batches of {y.ndim} dimensions")
         check_labels(y, first)
-        self.n_rows += int((mass > 0).sum())
         labels, codes = np.unique(y, return_inverse=True)
-        for label, own in zip(labels.tolist(), np.bincount(codes, weights=mass), strict=True):
-            self.masses[label] = self.masses.get(label, 0.0) + float(own)
+        masses = np.bincount(codes, weights=mass).tolist()
+        return cls(dict(zip(labels.tolist(), masses, strict=True)), int((mass > 0).sum()))
 
     def add(self, other: ClassTargets) -> None:
         """Add what later rows tell."""
@@ -130,8 +129,6 @@ class ClassTargets:
 
     def values(self, y: Labels, first: int) -> FloatArray:
         """Return −1 and +1: one row for two classes, else one per class."""
-        from kernelweave.kernels_core.estimators.classes import one_vs_rest
-
         return one_vs_rest(self.codes(y), len(self.labels))
 
     def factors(self, y: Labels) -> FloatArray:
@@ -142,16 +139,18 @@ class ClassTargets:
 Targets: TypeAlias = NumberTargets | ClassTargets
 
 
-def checked_batch(batch: Batch, targets: Targets, first: int) -> tuple[Batch, Targets]:
+def checked_batch(
+    batch: Batch, targets: Callable[..., Targets], first: int
+) -> tuple[Batch, Targets]:
     """Return a batch with its weights checked, and what its targets tell.
 
-    `targets`: an empty summary; `first`: where its first row stands in the whole table.
+    `targets`: what reads these; `first`: where its first row stands in the whole table.
     """
     if batch.y is None:
         raise ValueError("fit needs targets: give Batches the name of a target column")
-    weight, own = _weight(batch, first), copy.deepcopy(targets)
-    own.look(batch.y, np.ones(len(batch)) if weight is None else weight, first)
-    return Batch(batch.X, batch.y, weight), own
+    weight = _weight(batch, first)
+    mass = np.ones(len(batch)) if weight is None else weight
+    return Batch(batch.X, batch.y, weight), targets(batch.y, mass, first)
 
 
 @dataclass(frozen=True)
