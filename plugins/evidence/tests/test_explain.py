@@ -14,7 +14,8 @@ from kernelweave.evidence import (
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
 )
-from kernelweave.evidence.explaining.shapley import mixture, nodes_for
+from kernelweave.evidence.explaining._njit_games import add_games
+from kernelweave.evidence.explaining.shapley import Quadrature, mixture, rules_for
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.terms import Scales
 from kernelweave.kernels_core import MemoryBudgetError, config_context
@@ -308,10 +309,29 @@ def test_the_laplacian_is_a_mixture_of_gaussians() -> None:
 @pytest.mark.parametrize("n_players", [1, 2, 7, 20, 150])
 def test_the_nodes_integrate_products_of_all_players_but_one(n_players: int) -> None:
     roots = np.random.RandomState(0).rand(2, n_players - 1)
-    nodes, masses = nodes_for(n_players)
+    rules = rules_for(n_players)
+    nodes, masses = rules.nodes[-1], rules.masses[-1]
     values = np.prod(roots[0] + nodes[:, None] * (roots[1] - roots[0]), axis=1)
     many, own = np.polynomial.legendre.leggauss(100)
     exact = np.prod(roots[0] + 0.5 * (many[:, None] + 1.0) * (roots[1] - roots[0]), axis=1)
     assert abs(masses @ values - 0.5 * own @ exact) < 1e-10 * exact.max()
     # the steepest product: of players without whom nothing is worth anything
     assert abs(masses @ nodes ** (n_players - 1) - 1.0 / n_players) < 1e-9
+
+
+@pytest.mark.parametrize("spread", [1e-5, 1e-2, 1.0])
+def test_few_nodes_are_as_exact_as_asked(spread: float) -> None:
+    state = np.random.RandomState(1)
+    n_players, least = 20, 1e-12
+    mean = np.clip(1.0 - spread * state.rand(n_players, 150), 0.0, 1.0)
+    own = np.clip(mean + spread * (state.rand(3, n_players, 150) - 0.5), 0.0, 1.0)
+    rules = rules_for(n_players)
+    exact = Quadrature(*(each[-1:] for each in rules))
+    found, wanted = np.zeros((2, 3, n_players, 150))
+    add_games(own, mean, 7.0, *rules, least, found)
+    add_games(own, mean, 7.0, *exact, least, wanted)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=least)
+    few = Quadrature(*(each[:1] for each in rules))
+    wrong = np.zeros_like(found)
+    add_games(own, mean, 7.0, *few, least, wrong)
+    assert (np.abs(wrong - wanted).max() > least) == (spread > 1e-3)

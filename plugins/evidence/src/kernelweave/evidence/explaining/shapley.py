@@ -30,6 +30,10 @@ _UNDERFLOW = -600.0
 _NOTHING = 1e-14
 # cells of factors that are worked out at a time: they stay in a core's second cache
 _CELLS = 2**15
+# of Shapley values of the points of a kernel
+_MOST_CELLS = 2**21
+# nodes that are tried before those that are exact
+_FEW_NODES = (2, 4, 6, 8)
 
 
 class _Family(NamedTuple):
@@ -49,13 +53,15 @@ class Players:
     - `dimensions`: which of the kernel's dimensions each column has
     - `scales`: of one kernel
     - `views`: of its rows
+    - `least`: weight that changes no value
     """
 
     dimensions: Sequence[NDArray[np.intp]]
     scales: Scales
     views: Views
+    least: float
 
-    @property
+    @cached_property
     def match_weight(self) -> FloatArray:
         """How much κ grows where two rows agree, of each dimension."""
         return self.views.match_weight
@@ -75,8 +81,7 @@ class Players:
         gaussian, laplacian, _, product, wide = self.scales.weights[:N_TERMS]
         found = [_Family(gaussian, 0.5), _Family(wide, 1.0 / FLAT), _Family(product, None)]
         found += [_Family(laplacian * share, rate) for rate, share in zip(*mixture(), strict=True)]
-        least = _NOTHING * float(np.sum(self.scales.weights))
-        return [each for each in found if abs(each.weight) > least]
+        return [each for each in found if abs(each.weight) > self.least]
 
     def parts(
         self, left: Points, right: Points, rows: slice
@@ -232,14 +237,15 @@ def shapley_values(
     values, base = np.empty((n, p, dual.shape[1])), np.zeros(dual.shape[1])
     variances = np.empty((n, p))
     parts = []
+    least = _NOTHING * sum(float(np.sum(each.weights)) for each in expansion.scales)
     for scales in expansion.scales:
-        players = Players(dimensions, scales, expansion.views)
+        players = Players(dimensions, scales, expansion.views, least)
         mean = _Background.of(players, points, share)
         parts.append((players, mean))
         base += mean.linear[:, :m].sum(axis=0) @ dual
         for each, own in zip(players.families, mean.mean, strict=True):
             base += each.weight * (own[:, :m].prod(axis=0) @ dual)
-    for block in row_slices(n, _rows_at_once(p, points.n_points)):
+    for block in row_slices(n, max(1, _MOST_CELLS // (p * points.n_points))):
         functional, prior = _functionals(parts, rows, block, points, m, share)
         values[block] = functional @ dual
         lost = expansion.explained(functional.reshape(-1, m)).reshape(-1, p)
@@ -276,24 +282,26 @@ def _functionals(
     Of shape (n, n_players, n_known) and (n, n_players).
     """
     p, own_rows = len(parts[0][0].dimensions), _some(rows, np.arange(*block.indices(rows.n_points)))
-    out, prior = np.zeros((own_rows.n_points, p, n_known)), np.zeros((p, own_rows.n_points))
-    nodes = nodes_for(p)
+    n = own_rows.n_points
+    out, prior, average = np.zeros((n, p, n_known)), np.zeros((p, n)), np.empty((n, p))
+    rules = rules_for(p)
     for players, background in parts:
         far, product, linear = players.parts(rows, points, block)
         own_product, own_linear = players.own(own_rows)
         out += linear[:, :, :n_known] - background.linear[:, :n_known]
         prior += own_linear - 2.0 * (linear @ share).T + background.linear_both[:, None]
-        least = _NOTHING * float(np.sum(players.scales.weights))
-        averages = zip(players.families, background.mean, background.both, strict=True)
-        for each, mean, both in averages:
-            factors = _factors(each, far, product)
+        for each, mean, both in zip(
+            players.families, background.mean, background.both, strict=True
+        ):
+            known_mean = np.ascontiguousarray(mean[:, :n_known])
+            for some in row_slices(n, _rows_at_once(p, points.n_points)):
+                factors = _factors(each, far[some], product[some])
+                average[some] = factors @ share
+                known = np.ascontiguousarray(factors[:, :, :n_known])
+                games.add_games(known, known_mean, each.weight, *rules, players.least, out[some])
             own = own_product if each.rate is None else np.ones_like(own_product)
-            games.add_games(
-                np.ascontiguousarray(factors[:, :, :n_known]),
-                np.ascontiguousarray(mean[:, :n_known]),
-                each.weight, *nodes, least / abs(each.weight), out,
-            )  # fmt: skip
-            games.add_variances(own, (factors @ share).T, both, each.weight, *nodes, prior)
+            exact = rules.nodes[-1], rules.masses[-1]
+            games.add_variances(own, average.T.copy(), both, each.weight, *exact, prior)
     return out, prior.T
 
 
@@ -321,12 +329,28 @@ def mixture() -> tuple[FloatArray, FloatArray]:
     return np.append(0.25 / t, _SHARPEST), np.append(weights, 1.0 - weights.sum())
 
 
-def nodes_for(n_players: int) -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights on [0, 1] that integrate products of all players but one.
+class Quadrature(NamedTuple):
+    """Rules on [0, 1] with even numbers of nodes; the last integrates products of all but one.
 
-    Exact for degree n_players − 1; of very many, t^n is a polynomial of degree √(23 n) to ten
-    digits.
+    - `sizes` of shape (n_rules,): how many nodes each has
+    - `nodes`, `masses` of shape (n_rules, n_nodes): the masses beyond its own are 0
     """
-    n_nodes = min((n_players + 1) // 2, int(np.ceil(2.4 * np.sqrt(n_players))) + 1)
-    nodes, weights = np.polynomial.legendre.leggauss(max(1, n_nodes))
-    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+    sizes: NDArray[np.int64]
+    nodes: FloatArray
+    masses: FloatArray
+
+
+def rules_for(n_players: int) -> Quadrature:
+    """Return Gauss and Legendre's rules; the last is exact for degree n_players − 1.
+
+    Of very many players, t^n is a polynomial of degree √(23 n) to ten digits.
+    """
+    exact = max(1, min((n_players + 1) // 2, int(np.ceil(2.4 * np.sqrt(n_players))) + 1))
+    tried = [*(each for each in _FEW_NODES if each < exact), exact]
+    sizes = np.array([each + each % 2 for each in tried])
+    nodes, masses = np.zeros((2, len(tried), sizes[-1]))
+    for row, each in enumerate(tried):
+        x, w = np.polynomial.legendre.leggauss(each)
+        nodes[row, :each], masses[row, :each] = 0.5 * (x + 1.0), 0.5 * w
+    return Quadrature(sizes, nodes, masses)
