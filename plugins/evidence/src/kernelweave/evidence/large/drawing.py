@@ -142,6 +142,16 @@ class _FirstReading:
     targets: Any
     n_rows: int
 
+    @classmethod
+    def of(
+        cls, batch: Batch, first: int, _: Callable[[], bool], *,
+        targets: Callable[..., Targets], size: int, seed: int, n_rows: int | None,
+    ) -> _FirstReading:  # fmt: skip
+        """Return what a batch tells, the first of whose rows is the table's ``first``."""
+        batch, own = checked_batch(batch, targets, first)
+        drawn, rows = Drawn.of(batch, len(batch), first, size, seed, n_rows), _showing(batch)
+        return cls(drawn, batch.take(rows), first + rows, own, len(batch))
+
     def add(self, other: _FirstReading) -> None:
         """Add what later rows tell."""
         self.drawn.add(other.drawn)
@@ -162,7 +172,7 @@ def first_reading(
 
     `targets`: what reads those of a batch; `size`: rows at most; all where there are fewer.
     """
-    read = partial(_read, targets=targets, size=size, seed=seed, n_rows=source.n_rows)
+    read = partial(_FirstReading.of, targets=targets, size=size, seed=seed, n_rows=source.n_rows)
     seen, complete = source.fold(read, partly=True)
     if seen is None:
         raise ValueError("the batches must hold at least one row, got none")
@@ -172,19 +182,3 @@ def first_reading(
     kept = np.append(np.arange(len(by)), more[more >= len(by)])
     index = np.append(drawn.places[by], seen.places)[kept]
     return Draw(every.take(kept), index, seen.n_rows, complete), seen.targets
-
-
-def _read(
-    batch: Batch,
-    first: int,
-    _: Callable[[], bool],
-    *,
-    targets: Callable[..., Targets],
-    size: int,
-    seed: int,
-    n_rows: int | None,
-) -> _FirstReading:
-    batch, own = checked_batch(batch, targets, first)
-    drawn = Drawn.of(batch, len(batch), first, size, seed, n_rows)
-    rows = _showing(batch)
-    return _FirstReading(drawn, batch.take(rows), first + rows, own, len(batch))

@@ -80,54 +80,63 @@ class _Moments:
 
 
 @dataclass
-class _Totals:
-    """What a block adds to the knowledge of all rows."""
+class PartSurvey:
+    """What some rows tell; those of other rows can be added.
 
-    columns: _Moments
+    `levels`: the mass of each category; `low`, `high` of shape (n_outputs,): range of the targets.
+    """
+
+    n_rows: int
+    numbers: _Moments
     targets: _Moments
     levels: list[FloatArray]
     low: FloatArray
     high: FloatArray
+    drawn: Drawn[Rows]
 
     @classmethod
-    def of(cls, rows: Rows) -> _Totals:
+    def of(
+        cls, rows: Rows, first: int, _: Callable[[], bool], *, size: int, seed: int,
+        n_rows: int | None,
+    ) -> PartSurvey:  # fmt: skip
+        """Return what a block tells, the first of whose rows is the table's ``first``."""
         weight = rows.mass
         return cls(
+            len(rows),
             _Moments.of(rows.numeric, weight),
             _Moments.of(rows.targets.T, weight),
             [np.bincount(column, weights=weight).astype(np.float64) for column in rows.codes.T],
             rows.targets.min(axis=1),
             rows.targets.max(axis=1),
+            Drawn.of(rows, len(rows), first, size, seed, n_rows),
         )
 
-    def add(self, other: _Totals) -> None:
-        self.columns.add(other.columns)
+    def add(self, other: PartSurvey) -> None:
+        """Add what other rows tell."""
+        self.n_rows += other.n_rows
+        self.numbers.add(other.numbers)
         self.targets.add(other.targets)
         pairs = zip(self.levels, other.levels, strict=True)
         self.levels = [_padded_sum(old, new) for old, new in pairs]
         self.low = np.minimum(self.low, other.low)
         self.high = np.maximum(self.high, other.high)
-
-
-@dataclass
-class PartSurvey:
-    """What some rows tell; those of other rows can be added."""
-
-    n_rows: int
-    totals: _Totals
-    drawn: Drawn[Rows]
-
-    def add(self, other: PartSurvey) -> None:
-        """Add what other rows tell."""
-        self.n_rows += other.n_rows
-        self.totals.add(other.totals)
         self.drawn.add(other.drawn)
 
-    def whole(self, complete: bool = True) -> Survey:
-        """Return the survey, these being all rows that there are or that time sufficed for."""
-        drawn = self.drawn
-        targets, views = _standardised(drawn.rows, self.totals), _views(drawn.rows, self.totals)
-        return Survey(self.n_rows, complete, drawn.rows, drawn.places, targets, views)
+    def standardised(self) -> Standardised:
+        """Return the targets of the sample in the units of all targets."""
+        centre, spread = self.targets.moments
+        spread[spread == 0] = 1.0
+        values = (self.drawn.rows.targets - centre[:, None]) / spread[:, None]
+        low, high = prediction_range(self.low, self.high, 0.3 * spread)
+        return Standardised(values, centre, spread, low, high)
+
+    def views(self) -> Views:
+        """Return the sample's ranks beside everybody's moments: a rare value is not a far one."""
+        mean, scale = self.numbers.moments
+        scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
+        shares = Ragged.of([count / count.sum() for count in self.levels])
+        sample = _thinned(self.drawn.rows.views())
+        return replace(sample, mean=mean, scale=scale, shares=shares)
 
 
 def survey(source: Source, size: int, seed: int) -> Survey:
@@ -137,18 +146,14 @@ def survey(source: Source, size: int, seed: int) -> Survey:
 
     `size`: rows to draw; all where there are fewer; `seed`: of the draw.
     """
-    read = partial(_read, size=size, seed=seed, n_rows=source.n_rows)
+    read = partial(PartSurvey.of, size=size, seed=seed, n_rows=source.n_rows)
     seen, complete = source.fold(read, partly=True)
     if seen is None:
         raise ValueError("the blocks must hold at least one row, got none")
-    return seen.whole(complete)
-
-
-def _read(
-    rows: Rows, first: int, _: Callable[[], bool], *, size: int, seed: int, n_rows: int | None
-) -> PartSurvey:
-    drawn = Drawn.of(rows, len(rows), first, size, seed, n_rows)
-    return PartSurvey(len(rows), _Totals.of(rows), drawn)
+    drawn = seen.drawn
+    return Survey(
+        seen.n_rows, complete, drawn.rows, drawn.places, seen.standardised(), seen.views()
+    )
 
 
 def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
@@ -156,22 +161,6 @@ def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
     out[: len(old)] = old
     out[: len(new)] += new
     return out
-
-
-def _standardised(sample: Rows, totals: _Totals) -> Standardised:
-    centre, spread = totals.targets.moments
-    spread[spread == 0] = 1.0
-    values = (sample.targets - centre[:, None]) / spread[:, None]
-    low, high = prediction_range(totals.low, totals.high, 0.3 * spread)
-    return Standardised(values, centre, spread, low, high)
-
-
-def _views(sample: Rows, totals: _Totals) -> Views:
-    """Return the sample's ranks beside everybody's moments: a rare value is not a far one."""
-    mean, scale = totals.columns.moments
-    scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-    shares = Ragged.of([count / count.sum() for count in totals.levels])
-    return replace(_thinned(sample.views()), mean=mean, scale=scale, shares=shares)
 
 
 def _thinned(views: Views) -> Views:
