@@ -36,6 +36,17 @@ def test_categories_and_few_values_are_slabs_of_their_own() -> None:
     assert same.lowest.startswith("50.0% of 60 rows with kind b (")
 
 
+def test_sets_of_classes_have_a_slab_for_each_predicted_class() -> None:
+    state = np.random.default_rng(1)
+    X = pd.DataFrame({"a": state.normal(size=600)})
+    predicted = state.integers(8, size=600)
+    inside = state.uniform(size=600) < np.where(predicted == 5, 0.5, 0.97)
+    found = Coverage.of(0.9, inside, predicted, X)
+    shares = pd.Series(inside).groupby(predicted).agg(["mean", "size"])
+    assert (found.worst, found.n_rows) == (shares["mean"][5], shares["size"][5])
+    assert found.where == "a prediction of 5"
+
+
 def test_few_rows_have_no_slab() -> None:
     found = Coverage.of(0.9, np.ones(12, bool), np.arange(12.0), pd.DataFrame({"a": range(12)}))
     assert (found.share, found.where, found.lowest) == (1.0, "", "")

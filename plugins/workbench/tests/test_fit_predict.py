@@ -239,10 +239,22 @@ def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> Non
     frame[::2].to_csv(train, index=False)
     frame[1::2].to_csv(test, index=False)
     options = ["--target", "species", *QUICK, "--no-compare", "--test", test]
-    found = json.loads(run("fit", train, *options, "--json").out)
+    model = tmp_path / "model.kw"
+    found = json.loads(run("fit", train, *options, "--out", model, "--json").out)
     assert found["test"]["rows"] == 75
     assert found["test"]["score"] > 0.9
-    assert "Test accuracy" in run("fit", train, *options).out
+    said = run("fit", train, *options).out
+    assert "Test accuracy" in said
+    # the sets that the command predicts hold as many labels as it says
+    sets = pd.read_csv(io.StringIO(run("predict", model, test, "--set", "0.9").out))["set"]
+    held = [
+        label in row.split("|") for label, row in zip(frame["species"][1::2], sets, strict=True)
+    ]
+    level, _ = found["test"]["coverage"]
+    assert (level["level"], level["share"]) == (0.9, np.mean(held))
+    # a long name leaves a narrow column
+    words = f"{np.mean(held):.1%} of the targets are in their 90 % sets of classes".split()
+    assert "".join(words) in "".join(said.split())
 
 
 def test_another_file_may_lack_what_the_model_does_not_use(run: Callable, tmp_path: Path) -> None:

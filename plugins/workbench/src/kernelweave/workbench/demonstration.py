@@ -99,7 +99,7 @@ class Demonstration:
         return EvidenceKernelClassifier() if self.classes else EvidenceKernelRegressor()
 
     def _said_by_ours(self) -> dict[str, object]:
-        """Return the held-out score by the folds, intervals' coverage, and what columns matter."""
+        """Return the held-out score by the folds, the coverage, and what columns matter."""
         from sklearn.inspection import permutation_importance
 
         drop = permutation_importance(
@@ -111,11 +111,14 @@ class Demonstration:
             "held_out_error": self.model.held_out_error_,
             "importance": {str(self.X.columns[j]): float(drop[j]) for j in order},
         }
-        if not self.classes:
+        if self.classes:
+            sets = self.model.predict_set(self.X_test, CONFIDENCE)
+            inside = sets[np.arange(len(sets)), np.searchsorted(self.model.classes_, self.y_test)]
+        else:
             low, high = self.model.predict_interval(self.X_test, CONFIDENCE)
             inside = (low <= self.y_test) & (self.y_test <= high)
-            predicted = self.model.predict(self.X_test)
-            said["coverage"] = asdict(Coverage.of(CONFIDENCE, inside, predicted, self.X_test))
+        predicted = self.model.predict(self.X_test)
+        said["coverage"] = asdict(Coverage.of(CONFIDENCE, inside, predicted, self.X_test))
         return said
 
     @property

@@ -96,8 +96,7 @@ def _said(found: dict[str, Any]) -> dict[str, str]:
         "cross-validated on the training rows",
         "top columns": ", ".join(strongest),
     }
-    if "coverage" in found:
-        held = Coverage(**found["coverage"])
-        lines["coverage"] = f"{held.share:.1%} of the test rows are in their 90 % intervals"
-        lines |= {"lowest": held.lowest} if held.lowest else {}
-    return lines
+    held = Coverage(**found["coverage"])
+    sets = "intervals" if found["task"] == "regression" else "sets of classes"
+    lines["coverage"] = f"{held.share:.1%} of the test rows are in their 90 % {sets}"
+    return lines | ({"lowest": held.lowest} if held.lowest else {})

@@ -433,6 +433,7 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
         line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
             held = next(Coverage(**each) for each in tested["coverage"] if each["level"] == 0.9)
-            line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % intervals"
+            sets = "intervals" if found["task"] == "regression" else "sets of classes"
+            line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % {sets}"
             line |= {"lowest": held.lowest} if held.lowest else {}
         console.print_section(screen, f"Test {found['measure']}", line.items())

@@ -33,7 +33,7 @@ def report_command(
         A file that `kernelweave fit --out` wrote.
     data : str
         Table with known targets, as for `kernelweave fit`: adds its scores and plots, the coverage
-        of intervals, and the learned kernel as a heat map.
+        of intervals or sets of classes, and the learned kernel as a heat map.
     target : str
         Column of the targets. Default: the one the model was fitted to.
     out : Path

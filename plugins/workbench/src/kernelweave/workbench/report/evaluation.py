@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 from kernelweave.tables import Table, choose_target, split_by_target
+from numpy.typing import NDArray
 
 from ..errors import CommandError
 from ..models import Model
@@ -20,8 +21,10 @@ from ..scoring.scores import Coverage
 _WORST = 3  # rows that are shown
 # Samples of a heat map: more are finer than its pixels.
 _MOST_DRAWN = 300
-# Levels of the prediction intervals whose coverage is reported.
+# Levels of the intervals and of the sets of classes whose coverage is reported: sets hold the most
+# probable class, and so at least as many labels as are right.
 LEVELS = (0.5, 0.8, 0.9, 0.95)
+SET_LEVELS = (0.9, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,7 @@ class HeldOutEvaluation:
     - `held_out`: the predictions
     - `rows`: which rows these are, for people
     - `X`: the rows as the model takes them, where they are at hand
-    - `coverage`: what share of the targets lies in the intervals for a confidence
+    - `coverage`: what share of the targets lies in the intervals, or sets, for a confidence
     """
 
     held_out: HeldOut
@@ -86,7 +89,7 @@ def of_held_out(held_out: HeldOut) -> HeldOutEvaluation:
 
 
 def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluation:
-    """Predict a table that holds the target too, with the measured coverage of intervals.
+    """Predict a table that holds the target too, with the coverage of intervals or sets of classes.
 
     Rows without a target are left out; `column`: the target's name, by default the one of the fit.
     Raises CommandError if the table lacks a column, or holds classes the model does not know.
@@ -117,6 +120,13 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         )
     elif known is not None and hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
+        # nothing calibrates sets where time was up before the first fold
+        if hasattr(estimator, "predict_set") and model.held_out is not None:
+            sets = ((level, model.predict_set(table, level)) for level in SET_LEVELS)
+            coverage = tuple(
+                Coverage.of(level, _among(y.tolist(), held), predicted, rows)
+                for level, held in sets
+            )
     elif known is not None and hasattr(estimator, "decision_function"):
         decision = decision_of_classes(estimator, rows)
     n = len(y)
@@ -125,6 +135,10 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         proba, decision, None if known is None else np.array(known),
     )  # fmt: skip
     return HeldOutEvaluation(found, f"the {n} rows of {Path(table.source).name}", rows, coverage)
+
+
+def _among(labels: list[object], sets: list[list[object]]) -> NDArray[np.bool_]:
+    return np.array([label in held for label, held in zip(labels, sets, strict=True)])
 
 
 def learned_from(model: Model, found: HeldOutEvaluation) -> bool:

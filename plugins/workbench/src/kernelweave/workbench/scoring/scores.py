@@ -227,13 +227,13 @@ def mean_interval(values: ArrayLike, test_share: float = 0.0) -> MeanInterval:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What share of the targets prediction intervals hold, and where they hold least.
+    """What share of the targets intervals, or sets of classes, hold, and where they hold least.
 
     - `level`: what was asked for
     - `share`: of all rows
     - `worst`, `n_rows`, `where`: share, number and name of the rows where it is smallest, over
-      quarters of the prediction and of each column of numbers, and over categories; NaN, 0 and
-      empty where all have too few rows
+      quarters of the prediction and of each column of numbers, and over categories and predicted
+      classes; NaN, 0 and empty where all have too few rows
     - `chance`: the worst share that there would be if each held `level`, in the median
     """
 
@@ -275,13 +275,14 @@ class Coverage:
         )
 
 
-def _slabs(
-    predicted: NDArray[np.float64], X: pd.DataFrame
-) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _slabs(predicted: NDArray[Any], X: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Yield names and rows of quarters of numbers and of categories, if they have rows enough."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     named = [("a prediction", predicted)]
+    if predicted.dtype.kind != "f":
+        # classes that are numbers have no quarters
+        named = [("a prediction of", predicted.astype(str))]
     named += [(str(name), X[name].to_numpy()) for name in X.columns]
     for name, values in named:
         numbers = is_numeric_dtype(values) and not is_bool_dtype(values)
