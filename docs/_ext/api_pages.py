@@ -17,7 +17,7 @@ PACKAGES = {
     "kernelweave.kernels_core.formula": "Solutions of several tasks, and bounds over a set.",
     "kernelweave.kernels_core.grams": "Gram matrices: one or a stack, stored, of low rank or not.",
     "kernelweave.kernels_core.parameters": "Sets, learners and settings as values.",
-    "kernelweave.kernels_core.psd_cone": "Projections and rank-one steps for P ⪰ 0, on arrays.",
+    "kernelweave.kernels_core.psd_cone": "Projections onto simplices and spectahedra, on arrays.",
     "kernelweave.kernels_core.rounding": "Sums whose rounding error is bounded.",
     "kernelweave.kernels_core.testing": "The conformance kit: algorithms, kernels, estimators.",
     "kernelweave.qp_smo": "Support vector machine duals on a Gram matrix.",

@@ -152,13 +152,6 @@ def _projections() -> list[Function]:
             ("P",),
             {"trace": (0.0, math.inf)},
         ),
-        Function(
-            psd_cone.sparse_sdp,
-            {"gradient": lambda L: L - square, "start": np.eye(2) / 4, "trace": 1.0, "tol": 1e-3},
-            (),
-            ("start",),
-            {"trace": (0.0, math.inf), "tol": (math.inf,), "max_iter": (1.5,)},
-        ),
         Function(ridge_mkl.LqBall(q=1.5).project, {"mu": vector}, ("mu",), (), {}),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.vv_rkhs import OutputSubproblem, closed_form_output_kernel
@@ -41,8 +42,30 @@ def test_line_search_is_exact(part: OutputSubproblem) -> None:
 def test_hazan_shrinks_the_trace_where_zero_is_best() -> None:
     """Without the step towards 0 the trace could never fall below τ."""
     part = OutputSubproblem(np.eye(3), 10.0 * np.eye(3), 0.1 * np.eye(3), 1.0, 3.0)
-    found = part.hazan(np.eye(3), n_iter=50, tol=1e-9)
-    np.testing.assert_allclose(found.L, 0.0, atol=1e-6)
+    L, gap = part.hazan(np.eye(3), n_iter=50, tol=1e-9)
+    assert gap <= 1e-9
+    np.testing.assert_allclose(L, 0.0, atol=1e-6)
+
+
+def test_rank_one_steps_against_cvxpy() -> None:
+    rng = np.random.default_rng(0)
+    A, Y = rng.standard_normal((15, 4)), rng.standard_normal((15, 4))
+    part = OutputSubproblem(A, np.zeros((4, 4)), Y, 0.0, 2.0, n_samples=1.0)
+    X = cp.Variable((4, 4), PSD=True)
+    convex = cp.Problem(cp.Minimize(cp.sum_squares(A @ X - Y)), [cp.trace(X) <= 2.0])
+    convex.solve(solver=cp.CLARABEL)
+    for line_search, most in ((True, 0.02), (False, 0.1)):
+        L, gap = part.hazan(0.5 * np.eye(4), n_iter=500, line_search=line_search)
+        assert np.trace(L) <= 2.0 + 1e-12
+        assert np.linalg.eigvalsh(L)[0] >= -1e-12
+        assert convex.value - 1e-6 <= part.value(L) <= convex.value + gap + 1e-6
+        assert gap <= most * convex.value
+
+
+@pytest.mark.parametrize("start", [2.0 * np.eye(4), -np.eye(4)])
+def test_a_start_outside_the_set_is_refused(part: OutputSubproblem, start: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="L must be positive semidefinite of trace <= 3"):
+        part.hazan(start)
 
 
 def test_closed_form_minimises_the_norm() -> None:

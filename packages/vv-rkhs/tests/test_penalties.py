@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.kernels_core.psd_cone.projection import lq_norm, project_lq_ball
+from kernelweave.kernels_core.psd_cone import lq_norm, project_lq_ball
 from kernelweave.vv_rkhs import ElasticNet, GroupNorm, SquaredLpNorm
 from kernelweave.vv_rkhs.penalties import as_penalty
 from scipy.optimize import minimize_scalar

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound, top_eigenpair
+from kernelweave.kernels_core.psd_cone import largest_eigenvalue_bound, top_eigenpair
 from numpy.testing import assert_allclose
 
 

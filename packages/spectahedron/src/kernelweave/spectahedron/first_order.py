@@ -28,8 +28,7 @@ from kernelweave.kernels_core import Problem, Status, relative_gap
 from kernelweave.kernels_core.arrays import Matrix, RealArray
 from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula.learner import Solution
-from kernelweave.kernels_core.psd_cone import project_spectahedron
-from kernelweave.kernels_core.psd_cone.projection import top_eigenpair
+from kernelweave.kernels_core.psd_cone import project_spectahedron, top_eigenpair
 from kernelweave.qp_smo.engine import solve_box
 from kernelweave.qp_smo.problem import Budget
 

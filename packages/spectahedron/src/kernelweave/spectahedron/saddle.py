@@ -20,7 +20,7 @@ from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.grams import Gram, UnstoredKernel
 from kernelweave.kernels_core.memory import limit_bytes
-from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound, top_eigenpair
+from kernelweave.kernels_core.psd_cone import largest_eigenvalue_bound, top_eigenpair
 from numpy.typing import DTypeLike
 
 from .gram_memory import GramWithEntries, require_grams

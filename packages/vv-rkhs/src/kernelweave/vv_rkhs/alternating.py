@@ -115,7 +115,7 @@ class BlockDescentSearch(SeparableSearch):
         if self.settings.output_step == "exact":
             return part.solve(point.L)
         searched = self.settings.output_step == "hazan"
-        return part.hazan(point.L, n_iter=self.settings.sdp_iter, line_search=searched).L
+        return part.hazan(point.L, n_iter=self.settings.sdp_iter, line_search=searched)[0]
 
     @property
     def outcome(self) -> Status | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import Matrix, Vector
-from kernelweave.kernels_core.psd_cone.projection import largest_eigenvalue_bound
+from kernelweave.kernels_core.psd_cone import largest_eigenvalue_bound
 
 from .constraint import given_output_kernel, given_weights
 from .family import as_input_kernels

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import NONNEGATIVE, POSITIVE, check_array
-from kernelweave.kernels_core.psd_cone import SparseSDPSolution, project_simplex, sparse_sdp
+from kernelweave.kernels_core.clock import expired
+from kernelweave.kernels_core.psd_cone import project_simplex, top_eigenpair
 from scipy.linalg import eigh
 
 
@@ -151,27 +152,50 @@ class OutputSubproblem:
 
     def hazan(
         self, L: Matrix, *, n_iter: int = 100, tol: float = 0.0, line_search: bool = True
-    ) -> SparseSDPSolution:
-        """Run Hazan's algorithm from L.
+    ) -> tuple[Matrix, float]:
+        """Minimise by rank-one steps, each of which costs a gradient and an extreme eigenpair.
+
+        L ← L + s (τ v vᵀ − L), v the unit eigenvector of the smallest eigenvalue of ∇g(L), and
+        v = 0 where that is positive: without this case the trace could not shrink. Hazan, "Sparse
+        approximate solutions to semidefinite programs", LATIN 2008.
 
         Parameters
         ----------
         L : ndarray of shape (n_outputs, n_outputs), float64
-            Where to start.
+            Where to start: positive semidefinite of trace at most τ.
         n_iter : int, default=100
             Steps at most.
         tol : float, default=0.0
             Frank-Wolfe gap to stop at.
         line_search : bool, default=True
-            Exact line search; else the step 2/k.
+            Exact line search; else the step min(1, 2/k), which need not descend.
 
         Returns
         -------
-        SparseSDPSolution
-            The matrix and its Frank-Wolfe gap.
+        L : ndarray of shape (n_outputs, n_outputs), float64
+            The last matrix.
+        gap : float
+            Its Frank-Wolfe gap, at least g(L) − min g up to the accuracy of the eigensolver.
+
+        Raises
+        ------
+        ValueError
+            If the start is not in the set.
         """
-        search = self.line_search if line_search else None
-        return sparse_sdp(self.gradient, L, self.tau, line_search=search, tol=tol, max_iter=n_iter)
+        if L.trace() > self.tau * (1.0 + 1e-9) or np.linalg.eigvalsh(L)[0] < -1e-9 * self.tau:
+            raise ValueError(f"L must be positive semidefinite of trace <= {self.tau:g}")
+        vector: Matrix | None = None
+        for k in range(n_iter + 1):
+            G = self.gradient(L)
+            value, vector = top_eigenpair(-G, vector)
+            atom = self.tau * np.outer(vector, vector) if value > 0.0 else np.zeros_like(L)
+            direction = atom - L
+            gap = max(0.0, -float(np.vdot(G, direction)))
+            if gap <= tol or k == n_iter or expired():
+                break
+            step = self.line_search(L, direction) if line_search else 2.0 / (k + 1)
+            L = L + float(np.clip(step, 0.0, 1.0)) * direction
+        return L, gap
 
     def solve(self, L: Matrix, *, tol: float = 1e-10, max_iter: int = 5000) -> Matrix:
         """Return the minimiser by accelerated projected gradients with restarts.

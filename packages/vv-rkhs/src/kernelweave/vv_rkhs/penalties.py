@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import RealArray, Vector
 from kernelweave.kernels_core.checks import number
-from kernelweave.kernels_core.psd_cone.projection import lq_norm, project_lq_ball
+from kernelweave.kernels_core.psd_cone import lq_norm, project_lq_ball
 
 PENALTIES = ("lp", "elastic-net", "group")
 EXPONENT = number(least=1.0, most=2.0)

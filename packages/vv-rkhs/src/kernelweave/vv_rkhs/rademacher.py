@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.checks import LARGEST, number
 from kernelweave.kernels_core.grams import as_grams
-from kernelweave.kernels_core.psd_cone.projection import lq_norm
+from kernelweave.kernels_core.psd_cone import lq_norm
 
 # η₀ of V, Theorem 3.1.
 _ETA_0 = 23.0 / 22.0

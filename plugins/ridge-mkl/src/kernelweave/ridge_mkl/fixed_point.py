@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.psd_cone.projection import lq_norm
+from kernelweave.kernels_core.psd_cone import lq_norm
 
 from .descent import Descent, DescentState
 from .oracle import Evaluation

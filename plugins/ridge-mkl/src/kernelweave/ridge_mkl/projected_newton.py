@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.psd_cone.projection import lq_norm
+from kernelweave.kernels_core.psd_cone import lq_norm
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .descent import ARMIJO, Descent, DescentState

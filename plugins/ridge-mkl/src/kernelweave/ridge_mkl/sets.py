@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, Rule, check_array, number
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.parameters import Value, parameter
-from kernelweave.kernels_core.psd_cone.projection import lq_norm, project_lq_ball
+from kernelweave.kernels_core.psd_cone import lq_norm, project_lq_ball
 from kernelweave.kernels_core.rounding import UNIT, gamma
 
 # slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite

@@ -1,4 +1,4 @@
-"""Exact projections: onto simplices, spectahedra, and ℓq balls."""
+"""Exact projections onto simplices, spectahedra and ℓq balls, and proved eigenvalue bounds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.optimize import brentq
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from ..arrays import Matrix, Vector
-from ..checks import POSITIVE, check_array
+from .arrays import Matrix, Vector
+from .checks import POSITIVE, check_array
+
+__all__ = ["project_simplex", "project_spectahedron"]
 
 # Newton from where convergence is certain: this only ends what rounding keeps going.
 _NEWTON_STEPS = 60
