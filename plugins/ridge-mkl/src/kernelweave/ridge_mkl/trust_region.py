@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from scipy.optimize import brentq
 
 from .descent import Descent, DescentState
 from .oracle import Evaluation
@@ -44,22 +45,16 @@ def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
             return np.asarray(V @ xi)
     low = max(0.0, -float(values[0]))
     size = float(np.abs(values).max()) + float(np.linalg.norm(c)) / radius
-    high = low + size
-    low += 1e-15 * size
+    low, high = low + 1e-15 * size, low + size * (1.0 + 1e-9)
     xi = -c / (values + low)
     if float(np.linalg.norm(xi)) < radius:  # the gradient has no part along the lowest direction
         rest = radius**2 - float(xi @ xi)
         xi[0] += np.sqrt(max(rest, 0.0))
         return np.asarray(V @ xi)
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if float(np.linalg.norm(c / (values + middle))) > radius:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-15 * high:
-            break
-    return np.asarray(V @ (-c / (values + high)))
+    shift = brentq(
+        lambda s: float(np.linalg.norm(c / (values + s))) - radius, low, high, xtol=1e-15 * high
+    )
+    return np.asarray(V @ (-c / (values + shift)))
 
 
 class TrustRegionSearch(Descent):
