@@ -15,7 +15,7 @@ from kernelweave.qp_smo import (
     solve_svc,
     solve_svr,
 )
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -265,7 +265,7 @@ def test_several_classes_minimise_the_sum() -> None:
 def test_ridge_on_weights_has_no_half(classes: tuple[Array, Array]) -> None:
     K, y = classes
     grams = np.stack([K, np.eye(len(y)), K**2])
-    found = solve_kernel_weights(grams, y, C=C, penalty=RidgePenalty(0.7), tol=1e-6)
+    found = solve_kernel_weights(grams, y, C=C, penalty=KSupport(0.7), tol=1e-6)
     beta = found.weights
     assert beta.sum() == pytest.approx(1.0, abs=1e-12)
     mixed = np.einsum("j,jik->ik", beta, grams)

@@ -17,7 +17,7 @@ from kernelweave.mkl_sparse import (
 from kernelweave.mkl_sparse.algorithm import BestResponseSearch
 from kernelweave.mkl_sparse.best_response import largest_kept, random_support
 from kernelweave.qp_smo import SVC, SVR, solve_svc
-from kernelweave.qp_smo.saddle import RidgePenalty, SaddleOracle
+from kernelweave.qp_smo.saddle import KSupport, SaddleOracle
 from sklearn.exceptions import ConvergenceWarning
 
 KERNELS = KernelDictionary([Linear(), Polynomial(2, 0.1, 1.0), RBF(0.5), RBF(2.0)])
@@ -34,7 +34,7 @@ def run_from(grams, y, start, *, C, lam, k0, cap=None, limit=50):
     oracle = SaddleOracle(GramStack(grams, check=False), y[None], SVC(C=C))
     run = BestResponseRun(
         oracle=oracle,
-        penalty=RidgePenalty(lam).on(len(grams)),
+        penalty=KSupport(lam).on(len(grams)),
         lam=lam,
         k0=k0,
         tol=1e-2,

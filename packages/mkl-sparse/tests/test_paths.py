@@ -4,7 +4,7 @@ from kernelweave.kernels_core import KernelDictionary, NotPSDError, PrecomputedG
 from kernelweave.kernels_core.kernels import RBF, Linear
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor, sparse_mkl_path
 from kernelweave.qp_smo import SVC, SVR
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from sklearn.model_selection import KFold, StratifiedKFold
 
 KERNELS = [Linear(), RBF(0.1), RBF(1.0), RBF(5.0)]
@@ -36,9 +36,7 @@ def test_every_point_of_a_path_brackets_its_optimum(learner):
         assert np.count_nonzero(p.weights) <= p.k0
         own = type(learner)(C=p.C, **({"epsilon": 0.05} if isinstance(learner, SVR) else {}))
         if p.k0 == 4:
-            free = solve_kernel_weights(
-                grams, y, learner=own, penalty=RidgePenalty(p.lam), tol=1e-6
-            )
+            free = solve_kernel_weights(grams, y, learner=own, penalty=KSupport(p.lam), tol=1e-6)
             assert p.lower_bound <= free.upper_bound
             assert p.upper_bound >= free.lower_bound
         else:

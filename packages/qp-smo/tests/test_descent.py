@@ -7,7 +7,7 @@ from kernelweave.kernels_core.grams import GramStack, LowRankStack
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.problem import Budget
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from kernelweave.qp_smo.unstored import descend, rates
 
 N = 240
@@ -85,7 +85,7 @@ def test_a_stack_of_factors_is_the_stack_of_their_matrices():
 @pytest.mark.parametrize("task", ["classes", "numbers"])
 def test_the_optimum_over_weights_is_that_of_the_matrices(task):
     learner, stack, grams, y = case(task)
-    options = {"learner": learner, "penalty": RidgePenalty(1.0), "tol": 1e-7}
+    options = {"learner": learner, "penalty": KSupport(1.0), "tol": 1e-7}
     stored = solve_kernel_weights(grams, y, check=False, **options)
     found = solve_kernel_weights(stack, y, **options)
     assert found.gap <= 1e-7

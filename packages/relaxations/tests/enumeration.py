@@ -1,7 +1,7 @@
 """The proved optimum over a list of supports, which every search is held against."""
 
 import numpy as np
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 
 
 def best_of(grams, y, supports, lam, *, tol=1e-8, **learner):
@@ -12,9 +12,7 @@ def best_of(grams, y, supports, lam, *, tol=1e-8, **learner):
     """
 
     def ends(support, tol):
-        s = solve_kernel_weights(
-            grams[list(support)], y, penalty=RidgePenalty(lam), tol=tol, **learner
-        )
+        s = solve_kernel_weights(grams[list(support)], y, penalty=KSupport(lam), tol=tol, **learner)
         return s.lower_bound, s.upper_bound
 
     rough = [(support, *ends(support, 1e-2)) for support in supports]

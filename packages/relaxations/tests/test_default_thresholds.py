@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from kernelweave.kernels_core.result import Status
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from kernelweave.relaxations import search, solve_global
 from kernelweave.relaxations.search import SupportSearch
 from kernelweave.relaxations.sweep import Sweep
@@ -56,7 +56,7 @@ def least_of_all(grams, y, k0, C, lam, wanted):
         if lower[i] >= wanted:
             continue
         alone = solve_kernel_weights(
-            grams[support], y, C=C, penalty=RidgePenalty(lam), tol=1e-5, check=False
+            grams[support], y, C=C, penalty=KSupport(lam), tol=1e-5, check=False
         )
         best, lower[i] = min(best, alone.upper_bound), max(lower[i], alone.lower_bound)
         (u,) = alone.solution.dual_coef

@@ -8,7 +8,7 @@ from kernelweave.kernels_core.grams import GramStack
 from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo import SVC, SVR
-from kernelweave.qp_smo.saddle import CutPool, RidgePenalty, SaddleOracle, solve_kernel_weights
+from kernelweave.qp_smo.saddle import CutPool, KSupport, SaddleOracle, solve_kernel_weights
 from kernelweave.relaxations import lower_bound, search, solve_global, sweep
 from kernelweave.relaxations.branch_and_bound import GlobalSearch
 from scipy.optimize import minimize_scalar
@@ -102,7 +102,7 @@ def test_tiny_problems_need_no_branching(problem):
     s = solve_global(grams[:1], y, C=1.0, lam=1.0, k0=3)
     assert s.weights.tolist() == [1.0]
     everything = solve_global(grams, y, C=1.0, lam=1.0, k0=len(grams), tol=1e-6)
-    ridge = solve_kernel_weights(grams, y, C=1.0, penalty=RidgePenalty(1.0), tol=1e-6)
+    ridge = solve_kernel_weights(grams, y, C=1.0, penalty=KSupport(1.0), tol=1e-6)
     assert everything.lower_bound <= ridge.upper_bound
     assert everything.upper_bound >= ridge.lower_bound
 

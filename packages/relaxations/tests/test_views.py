@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from enumeration import best_of
 from kernelweave.kernels_core.result import Status
-from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from kernelweave.relaxations import certify, search, solve_global
 
 SIZES = (3, 1, 2, 3, 2)
@@ -60,7 +60,7 @@ def test_it_is_the_best_of_all_supports(monkeypatch, seed, k0, n_views, lam):
 def test_as_many_views_as_there_are_limit_kernels_alone():
     grams, y, views = problem()
     limits = {"views": views, "n_views": 9, "k0": 9}
-    free = solve_kernel_weights(grams, y, C=2.0, penalty=RidgePenalty(0.5), tol=1e-7)
+    free = solve_kernel_weights(grams, y, C=2.0, penalty=KSupport(0.5), tol=1e-7)
     found = solve_global(grams, y, C=2.0, lam=0.5, **limits, tol=1e-6)
     assert found.lower_bound <= free.upper_bound
     assert free.lower_bound <= found.upper_bound

@@ -4,8 +4,6 @@ import pytest
 from kernelweave.qp_smo.saddle import (
     CutPool,
     KSupport,
-    NoPenalty,
-    RidgePenalty,
     lower_bound_from,
     solve_cut_master,
 )
@@ -46,7 +44,7 @@ def test_master_equals_a_cone_solver_and_its_bound_is_tight(seed):
     assert master.weights.sum() == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("penalty", [NoPenalty(), RidgePenalty(0.3), KSupport(0.3, 3)], ids=repr)
+@pytest.mark.parametrize("penalty", [KSupport(0.0), KSupport(0.3), KSupport(0.3, 3)], ids=repr)
 @pytest.mark.parametrize(("q", "m"), [(60, 9), (40, 40), (200, 30)])
 def test_many_kernels_equal_a_cone_solver(penalty, q, m, monkeypatch):
     monkeypatch.setattr(master_module, "_FIRST_KERNELS", 20)
@@ -81,7 +79,7 @@ def test_an_optimum_of_zero_has_its_weights_found():
     pool = CutPool(3)
     pool.add(0.0, np.zeros(3), np.zeros((1, 1)))
     pool.add(30.0, np.array([80.0, 1.0, 1.0]), np.zeros((1, 1)))
-    master = solve_cut_master(pool, NoPenalty().on(3))
+    master = solve_cut_master(pool, KSupport(0.0).on(3))
     assert master.lower_bound == pytest.approx(0.0, abs=1e-9)
     assert master.value == pytest.approx(0.0, abs=1e-9)
 
@@ -95,7 +93,7 @@ def test_a_rescaled_pool_holds_for_another_box():
     assert (2 * doubled.half_forms[0] >= [8.0, 16.0]).all()
 
 
-@pytest.mark.parametrize("penalty", [NoPenalty(), RidgePenalty(0.3), KSupport(0.3, 2)], ids=repr)
+@pytest.mark.parametrize("penalty", [KSupport(0.0), KSupport(0.3), KSupport(0.3, 2)], ids=repr)
 def test_many_cuts_are_taken_in_where_they_matter(penalty, monkeypatch):
     rng = np.random.default_rng(0)
     pool = CutPool(5)

@@ -8,7 +8,7 @@ import pytest
 from kernelweave.qp_smo.saddle import (
     CutPool,
     KSupport,
-    NestedSupport,
+    NestedPenalty,
     nested,
     solve_cut_master,
 )
@@ -41,7 +41,7 @@ def forms(lam=0.7):
     """Return penalties of several limits, branches among them."""
     one = np.eye(len(VIEWS), dtype=bool)
     for k0, n_views in [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (5, 2)]:
-        root = NestedSupport(lam, k0, VIEWS, n_views).on(len(VIEWS))
+        root = NestedPenalty.of(lam, k0, VIEWS, n_views)
         yield root
         yield root.restricted(one[1], one[0] | one[6])
     yield root.restricted(one[0] | one[1], one[2])
@@ -61,7 +61,7 @@ def test_the_value_is_the_least_over_the_hull(form, seed):
 
 
 def test_it_is_the_ridge_on_the_supports_and_more_elsewhere():
-    form = NestedSupport(1.0, 2, VIEWS, 2).on(len(VIEWS))
+    form = NestedPenalty.of(1.0, 2, VIEWS, 2)
     for chosen in supports(VIEWS, 2, 2):
         beta = np.zeros(len(VIEWS))
         beta[list(chosen)] = 1.0 / len(chosen)
@@ -77,8 +77,8 @@ def test_one_view_is_the_k_support_norm_and_so_are_single_kernels():
     for beta in rng.dirichlet(np.full(6, 0.5), size=5):
         flat = KSupport(0.3, 2).on(6)
         for same in (
-            NestedSupport(0.3, 2, ("one",) * 6, 1).on(6),
-            NestedSupport(0.3, 1, tuple(range(6)), 2).on(6),
+            NestedPenalty.of(0.3, 2, ("one",) * 6, 1),
+            NestedPenalty.of(0.3, 1, tuple(range(6)), 2),
         ):
             assert same.value(beta) == pytest.approx(flat.value(beta), rel=1e-12)
             assert same.n_supports == flat.n_supports == 15
@@ -121,7 +121,7 @@ def test_the_search_for_the_best_tau_ends_where_it_is_found(form, monkeypatch):
 
 @pytest.mark.parametrize(("k0", "n_views"), [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (5, 3)])
 def test_supports_are_counted_and_the_largest_found(k0, n_views):
-    form = NestedSupport(1.0, k0, VIEWS, n_views).on(len(VIEWS))
+    form = NestedPenalty.of(1.0, k0, VIEWS, n_views)
     own = {}
     for chosen in supports(VIEWS, k0, n_views):
         counts = tuple(sum(VIEWS[j] == v for j in chosen) for v in "abc")
@@ -177,13 +177,12 @@ def test_the_master_closes_its_own_gap_at_the_conic_optimum(position):
         ({"k0": 0}, "k0"),
         ({"n_views": 0}, "n_views"),
         ({"lam": -1.0}, "lam"),
-        ({"views": ("a",)}, "views must name the view of each of 7 kernels, got 1"),
     ],
 )
 def test_wrong_limits_are_refused(change, message):
     limits = {"lam": 1.0, "k0": 1, "views": VIEWS, "n_views": 1}
     with pytest.raises(ValueError, match=message):
-        NestedSupport(**limits | change).on(len(VIEWS))
+        NestedPenalty.of(**limits | change)
 
 
 @pytest.mark.filterwarnings("error")
@@ -195,7 +194,7 @@ def test_without_a_ridge_the_master_is_a_linear_program(seed):
     for half in rng.random((m, q)) * 10.0 ** rng.integers(-3, 3, size=(m, 1)):
         cuts.add(float(rng.random()), 2.0 * half, np.zeros((1, 2)))
     view = tuple(rng.integers(0, rng.integers(1, 4), q).tolist())
-    form = NestedSupport(0.0, int(rng.integers(1, 4)), view, int(rng.integers(1, 4))).on(q)
+    form = NestedPenalty.of(0.0, int(rng.integers(1, 4)), view, int(rng.integers(1, 4)))
     master = solve_cut_master(cuts, form)
     rows = np.hstack([-cuts.half_forms, -np.ones((m, 1))])
     simplex = np.append(np.ones(q), 0.0)[None]

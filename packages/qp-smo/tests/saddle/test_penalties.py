@@ -1,7 +1,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from kernelweave.qp_smo.saddle import KSupport, NoPenalty, RidgePenalty
+from kernelweave.qp_smo.saddle import KSupport
 
 
 def k_support(beta, k):
@@ -23,13 +23,13 @@ def test_k_support_value_is_the_least_over_the_shares(k0, seed):
 def test_k_support_is_the_ridge_on_sparse_weights():
     beta = np.array([0.7, 0.0, 0.3])
     assert KSupport(1.0, 2).on(3).value(beta) == pytest.approx(0.58, rel=1e-14)
-    assert KSupport(1.0, 3).on(3).value(beta) == RidgePenalty(1.0).on(3).value(beta)
+    assert KSupport(1.0, 3).on(3).value(beta) == KSupport(1.0).on(3).value(beta)
 
 
 PENALTIES = [
-    NoPenalty(),
-    RidgePenalty(0.3),
-    RidgePenalty(1e-6),
+    KSupport(0.0),
+    KSupport(0.3),
+    KSupport(1e-6),
     KSupport(0.7, 2),
     KSupport(1e-4, 1),
 ]
@@ -66,7 +66,7 @@ def test_branches_require_and_exclude():
 @pytest.mark.parametrize(
     ("penalty", "message"),
     [
-        (RidgePenalty(-1.0), "lam"),
+        (KSupport(-1.0), "lam"),
         (KSupport(1.0, 0), "k0"),
         (KSupport(np.nan, 1), "lam"),
     ],

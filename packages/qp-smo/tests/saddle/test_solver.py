@@ -8,8 +8,6 @@ from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import (
     CutPool,
     KSupport,
-    NoPenalty,
-    RidgePenalty,
     SaddleOracle,
     solve_kernel_weights,
 )
@@ -23,7 +21,7 @@ def test_a_false_cut_is_an_error_and_no_convergence(problem):
         solve_kernel_weights(grams, y, C=5.0, pool=pool)
 
 
-PENALTIES = [NoPenalty(), RidgePenalty(2.0), KSupport(3.0, 2)]
+PENALTIES = [KSupport(0.0), KSupport(2.0), KSupport(3.0, 2)]
 
 
 def by_dual(grams, y, penalty, kappa, constraints, u):
@@ -71,8 +69,8 @@ def test_regression_equals_a_conic_solver(problem, penalty):
 
 def test_tasks_share_the_weights(problem):
     grams, y, _ = problem
-    both = solve_kernel_weights(grams, np.stack([y, y]), C=5.0, penalty=RidgePenalty(2.0), tol=1e-6)
-    one = solve_kernel_weights(grams, y, C=5.0, penalty=RidgePenalty(1.0), tol=1e-6)
+    both = solve_kernel_weights(grams, np.stack([y, y]), C=5.0, penalty=KSupport(2.0), tol=1e-6)
+    one = solve_kernel_weights(grams, y, C=5.0, penalty=KSupport(1.0), tol=1e-6)
     assert both.lower_bound <= 2 * one.upper_bound
     assert both.upper_bound >= 2 * one.lower_bound
 
@@ -82,11 +80,9 @@ def test_a_weight_of_two_is_the_sample_twice(problem):
     weight = np.ones(y.size)
     weight[3], weight[5] = 2.0, 0.0
     rows = np.r_[np.delete(np.arange(y.size), 5), 3]
-    a = solve_kernel_weights(
-        grams, y, C=2.0, sample_weight=weight, penalty=RidgePenalty(1.0), tol=1e-6
-    )
+    a = solve_kernel_weights(grams, y, C=2.0, sample_weight=weight, penalty=KSupport(1.0), tol=1e-6)
     twice = np.ascontiguousarray(grams[:, rows][:, :, rows])
-    b = solve_kernel_weights(twice, y[rows], C=2.0, penalty=RidgePenalty(1.0), tol=1e-6)
+    b = solve_kernel_weights(twice, y[rows], C=2.0, penalty=KSupport(1.0), tol=1e-6)
     assert max(a.lower_bound, b.lower_bound) <= min(a.upper_bound, b.upper_bound)
 
 
@@ -124,21 +120,19 @@ def test_a_pool_is_reused(problem):
 
 def test_limits_are_kept_and_the_interval_still_holds(problem):
     grams, y, _ = problem
-    full = solve_kernel_weights(grams, y, C=50.0, penalty=RidgePenalty(0.1), tol=1e-6)
-    short = solve_kernel_weights(grams, y, C=50.0, penalty=RidgePenalty(0.1), tol=1e-9, max_iter=2)
+    full = solve_kernel_weights(grams, y, C=50.0, penalty=KSupport(0.1), tol=1e-6)
+    short = solve_kernel_weights(grams, y, C=50.0, penalty=KSupport(0.1), tol=1e-9, max_iter=2)
     assert short.status is Status.MAX_ITER
     assert short.lower_bound <= full.upper_bound
     assert short.upper_bound >= full.lower_bound
-    timed = solve_kernel_weights(
-        grams, y, C=50.0, penalty=RidgePenalty(0.1), tol=1e-12, max_time=1e-9
-    )
+    timed = solve_kernel_weights(grams, y, C=50.0, penalty=KSupport(0.1), tol=1e-12, max_time=1e-9)
     assert timed.status is Status.MAX_TIME
     assert timed.history.counts["n_svm_solves"][-1] == timed.n_svm_solves
 
 
 def test_same_input_same_result(problem):
     grams, y, _ = problem
-    a, b = (solve_kernel_weights(grams, y, C=5.0, penalty=RidgePenalty(1.0)) for _ in range(2))
+    a, b = (solve_kernel_weights(grams, y, C=5.0, penalty=KSupport(1.0)) for _ in range(2))
     assert np.array_equal(a.weights, b.weights)
     assert a.upper_bound == b.upper_bound
 

@@ -17,7 +17,6 @@ from kernelweave.kernels_core.grams.psd import REMEDY, Spectrum, describe, find_
 from kernelweave.kernels_core.result import Status
 from kernelweave.qp_smo.saddle import (
     KSupport,
-    RidgePenalty,
     SaddleOracle,
     SaddleSearch,
     solve_cut_master,
@@ -126,7 +125,7 @@ class BestResponseSearch:
             random_state=random_state,
         )
         self._options: dict[str, Any] = {
-            "penalty": RidgePenalty(lam).on(q),
+            "penalty": KSupport(lam).on(q),
             "lam": lam,
             "k0": k0,
             "tol": settings.epsilon,

@@ -9,7 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import COUNT, STRENGTH
 from kernelweave.kernels_core.parameters import Value, parameter
-from kernelweave.qp_smo.saddle import KSupport, NestedSupport, WeightPenalty
+from kernelweave.qp_smo.saddle import KSupport, NestedPenalty, WeightPenalty
 from numpy.typing import ArrayLike
 
 
@@ -60,4 +60,8 @@ class SparseSimplex(Value):
             return KSupport(self.lam, self.k0).on(n_kernels)
         if self.views is None:
             raise ValueError(f"n_views={self.n_views} needs views, the view of each kernel")
-        return NestedSupport(self.lam, self.k0, tuple(self.views), self.n_views).on(n_kernels)
+        if len(self.views) != n_kernels:
+            raise ValueError(
+                f"views must name the view of each of {n_kernels} kernels, got {len(self.views)}"
+            )
+        return NestedPenalty.of(self.lam, self.k0, self.views, self.n_views)

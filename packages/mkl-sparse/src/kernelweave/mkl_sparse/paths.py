@@ -17,7 +17,6 @@ from kernelweave.qp_smo import SVC
 from kernelweave.qp_smo.saddle import (
     CutPool,
     KSupport,
-    RidgePenalty,
     SaddleOracle,
     SaddleSearch,
     run_search,
@@ -313,7 +312,7 @@ class Walk:
         """Run Algorithm 1 until it ends, or the gap to the lower bound is at most ``tol``."""
         run = BestResponseRun(
             oracle=self.oracle,
-            penalty=RidgePenalty(lam).on(len(self.grams)),
+            penalty=KSupport(lam).on(len(self.grams)),
             lam=lam,
             k0=k0,
             tol=1e-2,

@@ -2,7 +2,7 @@ from .learners import SVC, SVR
 from .problem import DualSolution
 from .proof import Proof, UnprovedError
 from .saddle.cuts import CutPool
-from .saddle.penalties import KSupport, NoPenalty, RidgePenalty
+from .saddle.penalties import KSupport
 from .saddle.solver import KernelWeights, solve_kernel_weights
 from .squared_losses import Ridge, SquaredHingeSVC
 from .svm import solve_svc, solve_svr
@@ -14,10 +14,8 @@ __all__ = [
     "DualSolution",
     "KSupport",
     "KernelWeights",
-    "NoPenalty",
     "Proof",
     "Ridge",
-    "RidgePenalty",
     "SquaredHingeSVC",
     "UnprovedError",
     "solve_kernel_weights",

@@ -19,7 +19,7 @@ from kernelweave.kernels_core.grams import fit_family, stack_of
 from kernelweave.kernels_core.parameters import Value
 from kernelweave.kernels_core.psd_cone import project_simplex
 from kernelweave.kernels_core.rounding import UNIT
-from kernelweave.qp_smo.saddle import NoPenalty, SaddleEvaluation, SaddleOracle, SaddleSearch
+from kernelweave.qp_smo.saddle import KSupport, SaddleEvaluation, SaddleOracle, SaddleSearch
 
 
 class Simplex(Value):
@@ -104,7 +104,7 @@ class SimpleMKL(SaddleSearch):
     def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
         """Solve the learner at equal weights; nothing is drawn."""
         oracle = oracle_of(problem)
-        super().__init__(oracle, NoPenalty().on(len(oracle.grams)), _TIGHTEST_GAP)
+        super().__init__(oracle, KSupport(0.0).on(len(oracle.grams)), _TIGHTEST_GAP)
         self.visit(problem.constraint.start(len(oracle.grams)))
 
 

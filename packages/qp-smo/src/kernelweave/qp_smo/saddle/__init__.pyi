@@ -9,8 +9,8 @@ from .cuts import (
     objective_upper,
 )
 from .master import MasterSolution, solve_cut_master
-from .nested import NestedPenalty, NestedSupport
-from .penalties import KSupport, NoPenalty, RidgePenalty, WeightPenalty
+from .nested import NestedPenalty
+from .penalties import KSupport, WeightPenalty
 from .solver import (
     KernelWeights,
     SaddleSearch,
@@ -26,9 +26,6 @@ __all__ = [
     "KernelWeights",
     "MasterSolution",
     "NestedPenalty",
-    "NestedSupport",
-    "NoPenalty",
-    "RidgePenalty",
     "SaddleEvaluation",
     "SaddleOracle",
     "SaddleSearch",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import comb
 
@@ -25,11 +25,26 @@ class NestedPenalty(WeightPenalty):
     That hull is ``{0 ≤ zⱼ ≤ w_v, Σ_{j in v} zⱼ ≤ k w_v, Σ w ≤ g, w ≤ 1}``: a point of it is the
     mean of supports for which views are drawn with the means w, and then, in each view drawn, k
     kernels with the means ``zⱼ/w_v``. ``capacity`` is k here, of every view, and required kernels
-    take their part of it; ``view`` has the view of each kernel, and ``n_views`` is g.
+    take their part of it; ``view`` has the view of each kernel, and ``n_views`` is g. It is the
+    g-support norm of the k-support norms of the views.
     """
 
     view: NDArray[np.intp]
     n_views: int
+
+    @classmethod
+    def of(cls, lam: float, k0: int, views: Sequence[Hashable], n_views: int) -> NestedPenalty:
+        """Return the penalty of as many weights as ``views`` has names, without a branch."""
+        places = {name: place for place, name in enumerate(dict.fromkeys(views))}
+        none = np.zeros(len(views), dtype=bool)
+        return cls(
+            lam=float(RIDGE.check("lam", lam)),
+            capacity=int(COUNT.check("k0", k0)),
+            required=none,
+            excluded=none.copy(),
+            view=np.array([places[name] for name in views], dtype=np.intp),
+            n_views=int(COUNT.check("n_views", n_views)),
+        )
 
     @property
     def required_views(self) -> NDArray[np.bool_]:
@@ -220,51 +235,3 @@ class _Views:
         taken[others] = True
         kept: FloatArray = np.where(taken[self._view], parts, 0.0)
         return kept
-
-
-@dataclass(frozen=True)
-class NestedSupport:
-    """λ times the squared norm whose dual picks g views and k₀ kernels of each.
-
-    The tightest convex penalty below ``λ‖β‖²`` restricted to weights in at most ``n_views`` views
-    with at most ``k0`` kernels in each: the g-support norm of the k₀-support norms of the views.
-
-    Parameters
-    ----------
-    lam : float
-    k0 : int
-        Kernels at most of a view.
-    views : tuple
-        The view of each kernel: names or numbers.
-    n_views : int
-        Views at most.
-
-    Examples
-    --------
-    >>> penalty = NestedSupport(lam=1.0, k0=1, views=("a", "a", "b"), n_views=1).on(3)
-    >>> penalty.value(np.array([0.5, 0.5, 0.0])) >= 1.0
-    True
-    """
-
-    lam: float
-    k0: int
-    views: tuple[Hashable, ...]
-    n_views: int
-
-    def on(self, n_kernels: int) -> NestedPenalty:
-        """Return the penalty of q weights."""
-        lam = float(RIDGE.check("lam", self.lam))
-        if len(self.views) != n_kernels:
-            raise ValueError(
-                f"views must name the view of each of {n_kernels} kernels, got {len(self.views)}"
-            )
-        places = {name: place for place, name in enumerate(dict.fromkeys(self.views))}
-        none = np.zeros(n_kernels, dtype=bool)
-        return NestedPenalty(
-            lam=lam,
-            capacity=int(COUNT.check("k0", self.k0)),
-            required=none,
-            excluded=none.copy(),
-            view=np.array([places[name] for name in self.views], dtype=np.intp),
-            n_views=int(COUNT.check("n_views", self.n_views)),
-        )

@@ -137,41 +137,16 @@ class WeightPenalty:
 
 
 @dataclass(frozen=True)
-class NoPenalty:
-    """``0``: plain multiple kernel learning over the simplex."""
-
-    def on(self, n_kernels: int) -> WeightPenalty:
-        """Return the penalty of q weights."""
-        return _plain(n_kernels, 0.0, n_kernels)
-
-
-@dataclass(frozen=True)
-class RidgePenalty:
-    """``λ‖β‖²``.
-
-    Parameters
-    ----------
-    lam : float
-    """
-
-    lam: float = 1.0
-
-    def on(self, n_kernels: int) -> WeightPenalty:
-        """Return the penalty of q weights."""
-        lam = float(RIDGE.check("lam", self.lam))
-        return _plain(n_kernels, lam, n_kernels)
-
-
-@dataclass(frozen=True)
 class KSupport:
     """``λ min{Σβⱼ²/zⱼ : Σz ≤ k₀, 0 ≤ z ≤ 1}``: λ times the squared k-support norm.
 
-    The tightest convex penalty below ``λ‖β‖²`` restricted to at most k₀ nonzero weights.
+    The tightest convex penalty below ``λ‖β‖²`` restricted to at most k₀ nonzero weights; without
+    k₀ it is ``λ‖β‖²`` itself, and at λ = 0 plain multiple kernel learning over the simplex.
 
     Parameters
     ----------
     lam : float
-    k0 : int
+    k0 : int, optional
 
     Notes
     -----
@@ -186,13 +161,15 @@ class KSupport:
     """
 
     lam: float = 1.0
-    k0: int = 1
+    k0: int | None = None
 
     def on(self, n_kernels: int) -> WeightPenalty:
         """Return the penalty of q weights."""
-        lam = float(RIDGE.check("lam", self.lam))
-        COUNT.check("k0", self.k0)
-        return _plain(n_kernels, lam, min(int(self.k0), n_kernels))
+        lam, capacity = float(RIDGE.check("lam", self.lam)), n_kernels
+        if self.k0 is not None:
+            capacity = min(int(COUNT.check("k0", self.k0)), n_kernels)
+        none = np.zeros(n_kernels, dtype=bool)
+        return WeightPenalty(lam, capacity, none, none.copy())
 
 
 def best_corner(v: FloatArray, kernels: Index) -> tuple[FloatArray, float]:
@@ -215,8 +192,3 @@ def full_shares(weights: FloatArray, capacity: int) -> FloatArray:
             break
     z[order[full:]] = weights[order[full:]] * ((capacity - full) / tail[full])
     return np.minimum(z, 1.0)
-
-
-def _plain(n_kernels: int, lam: float, capacity: int) -> WeightPenalty:
-    none = np.zeros(n_kernels, dtype=bool)
-    return WeightPenalty(lam, capacity, none, none.copy())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..learners import SVC
 from .cuts import CutPool, SaddleEvaluation, SaddleOracle, SolveCounts, objective_upper
 from .master import solve_cut_master
-from .penalties import NoPenalty, WeightPenalty
+from .penalties import KSupport, WeightPenalty
 
 _L = TypeVar("_L", bound=Learner)
 # How far to go from the best point towards the minimiser of the cuts.
@@ -34,13 +34,6 @@ _TRUST = 0.25
 _FADED = 0.08
 # Rounds in a row that move neither bound: rounding lets nothing move them.
 _MOST_IDLE = 5
-
-
-class SaddlePenalty(Protocol):
-    """A penalty on the weights: `NoPenalty`, `RidgePenalty`, `KSupport`."""
-
-    def on(self, n_kernels: int) -> WeightPenalty:
-        """Return the penalty of q weights."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +254,7 @@ def solve_kernel_weights(
     *,
     C: float | None = None,
     learner: Learner | None = None,
-    penalty: SaddlePenalty | None = None,
+    penalty: KSupport | None = None,
     sample_weight: ArrayLike | None = None,
     weights0: ArrayLike | None = None,
     pool: CutPool | None = None,
@@ -286,7 +279,7 @@ def solve_kernel_weights(
         Of ``SVC(C)``; give either this or ``learner``.
     learner : Learner, optional
         E.g. ``SVR(C=1.0, epsilon=0.1)``.
-    penalty : NoPenalty, RidgePenalty or KSupport, optional
+    penalty : KSupport, optional
         None is no penalty.
     sample_weight : ndarray of shape (n,), optional
         Multiplies C per sample.
@@ -324,10 +317,10 @@ def solve_kernel_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.qp_smo.saddle import RidgePenalty, solve_kernel_weights
+    >>> from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
     >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
     >>> grams = np.stack([np.outer(x, x), np.eye(4)])
-    >>> s = solve_kernel_weights(grams, np.sign(x), C=10.0, penalty=RidgePenalty(0.1))
+    >>> s = solve_kernel_weights(grams, np.sign(x), C=10.0, penalty=KSupport(0.1))
     >>> s.weights.round(2), bool(s.gap <= 1e-4)
     (array([1., 0.]), True)
     """
@@ -343,7 +336,7 @@ def solve_kernel_weights(
         raise ValueError(f"pool holds cuts of {pool.n_kernels} kernels, grams {len(stack)}")
     weight = check_sample_weight(sample_weight, stack.n_samples)
     oracle = SaddleOracle(stack, targets, chosen, weight, pool)
-    form = (NoPenalty() if penalty is None else penalty).on(len(stack))
+    form = (penalty or KSupport(0.0)).on(len(stack))
     search = SaddleSearch(oracle, form, tol)
     with time_limit(max_time):
         if weights0 is not None:
