@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -11,13 +11,15 @@ from kernelweave.kernels_core.rounding import UNIT
 from kernelweave.qp_smo.saddle import (
     NestedPenalty,
     SaddleEvaluation,
-    SaddleOracle,
     WeightPenalty,
     solve_cut_master,
 )
 from numpy.typing import NDArray
 
 from . import _njit_supports
+
+if TYPE_CHECKING:
+    from .search import SupportSearch
 
 # Supports held open at a time; above half of it, learner solves come before more supports.
 _CAPACITY = 256
@@ -30,25 +32,6 @@ _LIMIT = 1000
 _BUDGET = 20_000
 # How finely the learner is tried at one of many kernels, as a share of the best objective.
 _ROUGH = 0.02
-
-
-class Visitor(Protocol):
-    """What a sweep asks of the search that it is a part of."""
-
-    oracle: SaddleOracle
-    upper: float
-
-    @property
-    def threshold(self) -> float:
-        """Return the bound at which a branch is closed."""
-
-    def visit(
-        self, weights: FloatArray, finer: float = 1.0, below: float = 0.0
-    ) -> SaddleEvaluation:
-        """Evaluate sparse weights and keep them if they are the best."""
-
-    def take(self, found: SaddleEvaluation) -> None:
-        """Keep sparse weights that were evaluated, if they are the best."""
 
 
 class Shape:
@@ -97,7 +80,7 @@ class Sweep:
     """
 
     def __init__(
-        self, search: Visitor, penalty: WeightPenalty, lower: float, multipliers: FloatArray
+        self, search: SupportSearch, penalty: WeightPenalty, lower: float, multipliers: FloatArray
     ) -> None:
         self.closed = np.inf
         self.n_nodes = 0
@@ -289,7 +272,7 @@ class Singles:
     `search`: that these are a part of; `penalty`: of the root. `closed`, `n_nodes`: as for `Sweep`.
     """
 
-    def __init__(self, search: Visitor, penalty: WeightPenalty) -> None:
+    def __init__(self, search: SupportSearch, penalty: WeightPenalty) -> None:
         pool, n_kernels = search.oracle.pool, penalty.required.size
         self.closed, self.n_nodes = np.inf, 0
         self._search = search
