@@ -13,7 +13,6 @@ from kernelweave.kernels_core import Problem, config_context, solve
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.vv_rkhs import (
     ElasticNet,
-    GroupNorm,
     PrecomputedFamily,
     SeparableKernels,
     SquaredLpNorm,
@@ -137,7 +136,7 @@ SETS = [
     SeparableKernels(SquaredLpNorm(1.5), learn_output=False),
     SeparableKernels(SquaredLpNorm(2.0), learn_output=False),
     SeparableKernels(ElasticNet(0.4), learn_output=False),
-    SeparableKernels(GroupNorm((0, 0, 1, 1, 2, 2, 3, 3)), learn_output=False),
+    SeparableKernels(SquaredLpNorm(1.0, (0, 0, 1, 1, 2, 2, 3, 3)), learn_output=False),
     SeparableKernels(tau=2.0, learn_input=False),
     SeparableKernels(learn_input=False, learn_output=False),
 ]

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.kernels_core.psd_cone import lq_norm, project_lq_ball
-from kernelweave.vv_rkhs import ElasticNet, GroupNorm, SquaredLpNorm
+from kernelweave.vv_rkhs import ElasticNet, SquaredLpNorm
 from kernelweave.vv_rkhs.penalties import as_penalty
 from scipy.optimize import minimize_scalar
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 ALL = [
     *(SquaredLpNorm(p) for p in (1.0, 1.2, 1.5, 1.7, 2.0)),
     *(ElasticNet(mu) for mu in (0.1, 0.5, 0.9, 1.0)),
-    *(GroupNorm((0, 0, 1, 2, 2, 2), p) for p in (1.0, 1.4, 2.0)),
+    *(SquaredLpNorm(p, (0, 0, 1, 2, 2, 2)) for p in (1.0, 1.4, 2.0)),
 ]
 
 
@@ -123,7 +123,7 @@ def test_squared_norms_are_reached() -> None:
         eta = SquaredLpNorm(p).update(alpha)
         expected = (alpha**p).sum() ** (2 / p)
         np.testing.assert_allclose((alpha**2 / eta).sum(), expected, rtol=1e-9)
-    group = GroupNorm((0, 0, 1, 1, 1, 2), 1.0)
+    group = SquaredLpNorm(1.0, (0, 0, 1, 1, 1, 2))
     norms = np.sqrt(np.bincount(group.groups, weights=alpha**2))
     eta = group.update(alpha)
     np.testing.assert_allclose((alpha**2 / eta).sum(), norms.sum() ** 2, rtol=1e-9)
@@ -140,8 +140,8 @@ def test_zero_weights_can_come_back() -> None:
     [
         (lambda: SquaredLpNorm(0.5), "p must be"),
         (lambda: ElasticNet(0.0), "mu must be"),
-        (lambda: GroupNorm((0, 2)), "every number"),
-        (lambda: GroupNorm((0, 1)).start(3), "names 2 kernels"),
+        (lambda: SquaredLpNorm(1.0, (0, 2)), "every number"),
+        (lambda: SquaredLpNorm(1.0, (0, 1)).start(3), "names 2 kernels"),
         (lambda: as_penalty("lasso"), "penalty must be one of"),
         (lambda: as_penalty(3), "penalty must be one of"),
     ],

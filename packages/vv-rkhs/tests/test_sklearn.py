@@ -25,7 +25,6 @@ from kernelweave.vv_rkhs import (
     ElasticNet,
     FrobeniusOutputKernels,
     GaussianGrid,
-    GroupNorm,
     MatrixValuedKernelClassifier,
     MatrixValuedKernelRegressor,
     PrecomputedFamily,
@@ -215,7 +214,7 @@ def test_blocks_of_points_are_predicted_as_one(data: Any) -> None:
     [
         ({"penalty": "lp", "p": 1.5}, SquaredLpNorm(1.5)),
         ({"penalty": "elastic-net", "mu": 0.3}, ElasticNet(0.3)),
-        ({"penalty": "group", "groups": [0, 0, 1], "p": 1.2}, GroupNorm((0, 0, 1), 1.2)),
+        ({"penalty": "group", "groups": [0, 0, 1], "p": 1.2}, SquaredLpNorm(1.2, (0, 0, 1))),
     ],
 )
 def test_penalties_by_name_are_their_objects(data: Any, params: Any, same: Any) -> None:

@@ -4,7 +4,7 @@ from .family import PrecomputedFamily
 from .gaussian_grid import GaussianGrid
 from .learner import VectorLeastSquares
 from .output import OutputSubproblem, closed_form_output_kernel
-from .penalties import ElasticNet, GroupNorm, Penalty, SquaredLpNorm
+from .penalties import ElasticNet, Penalty, SquaredLpNorm
 from .rademacher import rademacher_bound
 from .settings import BlockDescent, OutputKernelLearning, SpectralGradient
 from .sylvester import (
@@ -23,7 +23,6 @@ __all__ = [
     "FactoredGram",
     "FrobeniusOutputKernels",
     "GaussianGrid",
-    "GroupNorm",
     "MatrixValuedKernelClassifier",
     "MatrixValuedKernelRegressor",
     "NystromFactors",

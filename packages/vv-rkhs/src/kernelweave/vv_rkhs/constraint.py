@@ -121,7 +121,7 @@ class SeparableKernels:
     --------
     >>> from kernelweave.vv_rkhs import SeparableKernels
     >>> SeparableKernels(learn_output=False).regulariser
-    SquaredLpNorm(p=1.0)
+    SquaredLpNorm(p=1.0, groups=None)
     """
 
     name: ClassVar[str] = "separable-kernels"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core.arrays import RealArray, Vector
 from kernelweave.kernels_core.checks import number
 from kernelweave.kernels_core.psd_cone import lq_norm, project_lq_ball
@@ -161,89 +160,6 @@ class ElasticNet:
         return result
 
 
-@dataclass(frozen=True)
-class GroupNorm:
-    """Ω(f) = (Σ_g (Σ_{j∈g} ‖fⱼ‖²)^{p/2})^{2/p}: one weight per group, ‖t‖_q ≤ 1, q = p/(2 − p).
-
-    ω is 0 on {η : ηⱼ = t_g for j in group g, t ≥ 0, ‖t‖_q ≤ 1}, so that
-    ω*(w) = ‖(Σ_{j∈g} wⱼ)_g‖_{q′}.
-
-    Parameters
-    ----------
-    groups : sequence of int
-        Group of each kernel: numbers 0 … G − 1, each used.
-    p : float, default=1.0
-        Exponent over the groups, in [1, 2].
-
-    Raises
-    ------
-    ValueError
-        If a group is empty, or p is outside [1, 2].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.vv_rkhs import GroupNorm
-    >>> GroupNorm([0, 0, 1]).update(np.array([3.0, 4.0, 5.0]))
-    array([0.5, 0.5, 0.5])
-    """
-
-    groups: Sequence[int]
-    p: float = 1.0
-
-    def __post_init__(self) -> None:
-        EXPONENT.check("p", self.p)
-        members = np.asarray(self.groups)
-        if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
-            raise ValueError(f"groups must be a list of integers, got {self.groups!r}")
-        if members.min() < 0 or (np.bincount(members) == 0).any():
-            raise ValueError(
-                f"groups must use every number from 0 to {int(members.max())}, got {self.groups!r}"
-            )
-
-    @property
-    def _members(self) -> npt.NDArray[np.intp]:
-        return np.asarray(self.groups, dtype=np.intp)
-
-    def _sizes(self, n_kernels: int) -> Vector:
-        if len(self._members) != n_kernels:
-            raise ValueError(
-                f"groups names {len(self._members)} kernels, the dictionary has {n_kernels}"
-            )
-        return np.bincount(self._members).astype(np.float64)
-
-    def _sums(self, values: Vector) -> Vector:
-        self._sizes(len(values))
-        return np.bincount(self._members, weights=values).astype(np.float64)
-
-    def start(self, n_kernels: int) -> Vector:
-        """Return equal weights on the surface of the set, shape (n_kernels,)."""
-        count = len(self._sizes(n_kernels))
-        return np.full(n_kernels, count ** -(1.0 / weight_exponent(self.p)))
-
-    def value(self, weights: Vector) -> float:
-        """Return 0 in the set (up to a relative 1e-12), infinity outside."""
-        means = self._sums(weights) / self._sizes(len(weights))
-        uneven = np.abs(weights - means[self._members]).max() > 1e-12 * np.abs(means).max()
-        outside = (means < 0).any() or lq_norm(means, weight_exponent(self.p)) > 1.0 + 1e-12
-        return math.inf if uneven or outside else 0.0
-
-    def update(self, alpha: Vector) -> Vector:
-        """Return the minimiser of Σ αⱼ²/ηⱼ over the set, with α smoothed."""
-        norms = np.sqrt(self._sums(smooth(alpha) ** 2))
-        return ball_update(norms, self.p)[self._members]
-
-    def conjugate(self, w: Vector) -> float:
-        """Return ‖(Σ_{j∈g} wⱼ)_g‖_{q′}."""
-        return lq_norm(np.maximum(self._sums(w), 0.0), dual_exponent(self.p))
-
-    def prox(self, weights: Vector, step: float) -> Vector:
-        """Return the projection onto the set, whatever the step."""
-        sizes = self._sizes(len(weights))
-        means = self._sums(weights) / sizes
-        return project_lq_ball(means, weight_exponent(self.p), sizes)[self._members]
-
-
 def weight_exponent(p: float) -> float:
     """Return q = p / (2 − p), the exponent of the ball of weights."""
     return math.inf if p == 2.0 else p / (2.0 - p)
@@ -265,20 +181,23 @@ def ball_update(norms: Vector, p: float) -> Vector:
 
 @dataclass(frozen=True)
 class SquaredLpNorm:
-    """Ω(f) = (Σ ‖fⱼ‖ᵖ)^{2/p}: ω is 0 on {η ≥ 0, Σ ηⱼ^q ≤ 1}, q = p/(2 − p) (V, (8)).
+    """Ω(f) = (Σ_g (Σ_{j∈g} ‖fⱼ‖²)^{p/2})^{2/p}, where without groups each kernel is one by itself.
 
-    ω*(w) = ‖w‖_{q′} with 1/q + 1/q′ = 1. V's update (10) has the exponent of `ball_update` and a
-    normalisation that is right at p = 1 only.
+    Each group has one weight: ω is 0 on {η : ηⱼ = t_g for j in g, t ≥ 0, Σ t_g^q ≤ 1},
+    q = p/(2 − p) (V, (8)), and ω*(w) = ‖(Σ_{j∈g} wⱼ)_g‖_{q′} with 1/q + 1/q′ = 1. V's update (10)
+    has the exponent of `ball_update` and a normalisation that is right at p = 1 only.
 
     Parameters
     ----------
     p : float, default=1.0
         In [1, 2]. 1 makes few weights nonzero; 2 gives every kernel the weight 1.
+    groups : sequence of int, optional
+        Group of each kernel: numbers 0 … G − 1, each used.
 
     Raises
     ------
     ValueError
-        If p is outside [1, 2].
+        If p is outside [1, 2], or a group is empty.
 
     Examples
     --------
@@ -288,33 +207,66 @@ class SquaredLpNorm:
     array([0.25, 0.75])
     >>> SquaredLpNorm(1.0).conjugate(np.array([1.0, 3.0]))
     3.0
+    >>> SquaredLpNorm(1.0, groups=[0, 0, 1]).update(np.array([3.0, 4.0, 5.0]))
+    array([0.5, 0.5, 0.5])
     """
 
     p: float = 1.0
+    groups: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         EXPONENT.check("p", self.p)
+        if self.groups is None:
+            return
+        members = np.asarray(self.groups)
+        if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
+            raise ValueError(f"groups must be a list of integers, got {self.groups!r}")
+        if members.min() < 0 or (np.bincount(members) == 0).any():
+            raise ValueError(
+                f"groups must use every number from 0 to {int(members.max())}, got {self.groups!r}"
+            )
+
+    def _sums(self, values: Vector) -> Vector:
+        """Return the sum over each group."""
+        if self.groups is None:
+            return values
+        if len(self.groups) != len(values):
+            raise ValueError(
+                f"groups names {len(self.groups)} kernels, the dictionary has {len(values)}"
+            )
+        return np.bincount(self.groups, weights=values).astype(np.float64)
+
+    def _of_kernels(self, values: Vector) -> Vector:
+        """Return for each kernel the value of its group."""
+        return values if self.groups is None else values[np.asarray(self.groups)]
 
     def start(self, n_kernels: int) -> Vector:
-        """Return equal weights on the surface of the ball, shape (n_kernels,)."""
-        return np.full(n_kernels, n_kernels ** -(1.0 / weight_exponent(self.p)))
+        """Return equal weights on the surface of the set, shape (n_kernels,)."""
+        count = len(self._sums(np.ones(n_kernels)))
+        return np.full(n_kernels, count ** -(1.0 / weight_exponent(self.p)))
 
     def value(self, weights: Vector) -> float:
-        """Return 0 in the ball (up to a relative 1e-12), infinity outside."""
-        outside = (weights < 0).any() or lq_norm(weights, weight_exponent(self.p)) > _FEASIBLE
-        return math.inf if outside else 0.0
+        """Return 0 in the set (up to a relative 1e-12), infinity outside."""
+        means = self._sums(weights) / self._sums(np.ones(len(weights)))
+        uneven = np.abs(weights - self._of_kernels(means)).max() > 1e-12 * np.abs(means).max()
+        outside = (means < 0).any() or lq_norm(means, weight_exponent(self.p)) > _FEASIBLE
+        return math.inf if uneven or outside else 0.0
 
     def update(self, alpha: Vector) -> Vector:
-        """Return the minimiser of Σ αⱼ²/ηⱼ over the ball, with α smoothed."""
-        return ball_update(smooth(alpha), self.p)
+        """Return the minimiser of Σ αⱼ²/ηⱼ over the set, with α smoothed."""
+        norms = np.sqrt(self._sums(smooth(alpha) ** 2))
+        return self._of_kernels(ball_update(norms, self.p))
 
     def conjugate(self, w: Vector) -> float:
-        """Return ‖max(w, 0)‖_{q′}."""
-        return lq_norm(np.maximum(w, 0.0), dual_exponent(self.p))
+        """Return ‖(Σ_{j∈g} max(wⱼ, 0))_g‖_{q′}."""
+        return lq_norm(self._sums(np.maximum(w, 0.0)), dual_exponent(self.p))
 
     def prox(self, weights: Vector, step: float) -> Vector:
-        """Return the projection onto the ball, whatever the step."""
-        return project_lq_ball(weights, weight_exponent(self.p))
+        """Return the projection onto the set, whatever the step."""
+        sizes = self._sums(np.ones(len(weights)))
+        mass = None if self.groups is None else sizes
+        means = self._sums(weights) / sizes
+        return self._of_kernels(project_lq_ball(means, weight_exponent(self.p), mass))
 
 
 def as_penalty(
@@ -331,7 +283,7 @@ def as_penalty(
     if penalty == "group":
         if groups is None:
             raise ValueError("penalty='group' needs groups, the group of each kernel; got None")
-        return GroupNorm(tuple(groups), p)
+        return SquaredLpNorm(p, tuple(groups))
     if not is_penalty(penalty):
         raise ValueError(
             f"penalty must be one of {', '.join(map(repr, PENALTIES))} or an object with "
