@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 # origins behind them
 _BLOCKS, _TOLD_BLOCKS, _ORIGINS = 12, 6, 3
 _MOST_TESTED = 600
+# GPBoost's trees: as small steps as its examples take
+_TREES = {"learning_rate": 0.05, "max_depth": 3, "verbose": -1, "num_threads": 1}
+_MOST_TREES = 500
 _CONFIDENCE, _NORMAL = 0.9, 1.645
 _ROWS, _MOST_DRAWS = 300, 3
 _QUICK, _QUICK_SETS = ("cities that do not matter", "rows in no order"), ("wine", "diabetes")
-PLAIN, TOLD, _WARNED, _OF_GROUPS = "evidence", "evidence, told", "warned", "MixedLM"
+PLAIN, TOLD, _WARNED = "evidence", "evidence, told", "warned"
+_OF_GROUPS = ("MixedLM", "GPBoost")
 _NOTES = notes("study.new_rows", n_origins=_ORIGINS, extra=EXTRA)
 _Predict = Callable[["pd.DataFrame"], Labels]
 _Interval = Callable[["pd.DataFrame"], tuple[FloatArray, FloatArray]]
@@ -175,12 +179,43 @@ def _mixed(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expecting:
     return _crossed(fit, X, y, task)
 
 
+def _boosted_with_levels(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expecting:
+    """Fit trees with a normal level for each group, as many as predict other groups best."""
+    import gpboost
+    from sklearn.model_selection import GroupKFold
+
+    def fit(X: pd.DataFrame, y: Labels) -> Expecting:
+        Z, groups = _numbers(X, task), X[task.column].to_numpy()
+        data = gpboost.Dataset(Z, y, free_raw_data=False)
+        kind = partial(gpboost.GPModel, group_data=groups, num_parallel_threads=1)
+        folds = list(GroupKFold(N_FOLDS).split(Z, groups=groups))
+        tried = gpboost.cv(_TREES, data, kind(), _MOST_TREES, early_stopping_rounds=20, folds=folds)
+        found = gpboost.train(_TREES, data, len(next(iter(tried.values()))), gp_model=kind())
+
+        def says(new: pd.DataFrame) -> dict[str, FloatArray]:
+            asked = {"group_data_pred": new[task.column].to_numpy(), "pred_latent": False}
+            told: dict[str, FloatArray] = found.predict(
+                _numbers(new, task), predict_var=True, **asked
+            )
+            return told
+
+        def interval(new: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
+            told = says(new)
+            half = _NORMAL * np.sqrt(told["response_var"])
+            return told["response_mean"] - half, told["response_mean"] + half
+
+        return Expecting(lambda new: says(new)["response_mean"], interval)
+
+    return _crossed(fit, X, y, task)
+
+
 METHODS = {
     PLAIN: Method("kernelweave.evidence", 4.0, partial(_ours, told=False)),
     TOLD: Method("kernelweave.evidence", 4.0, partial(_ours, told=True)),
     "HistGB": Method("sklearn", 2.0, partial(_boosted, told=False)),
     "HistGB, told": Method("sklearn", 2.0, partial(_boosted, told=True)),
-    _OF_GROUPS: Method("statsmodels", 1.0, _mixed),
+    "MixedLM": Method("statsmodels", 1.0, _mixed),
+    "GPBoost": Method("gpboost", 1.0, _boosted_with_levels),
 }
 
 
@@ -261,7 +296,7 @@ def reason_not_run(method: str, task: NewRowsTask) -> str:
     """Return in words why a method is not run on a task, empty where it is."""
     if not METHODS[method].is_installed:
         return "not installed"
-    wrong = method == _OF_GROUPS and (task.by != "groups" or task.classes)
+    wrong = method in _OF_GROUPS and (task.by != "groups" or task.classes)
     return "numbers in groups only" if wrong else ""
 
 
