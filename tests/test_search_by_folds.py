@@ -184,7 +184,11 @@ def test_a_column_names_the_groups_and_a_gap_is_a_group_of_its_own() -> None:
     ):
         with pytest.raises(ValueError, match=reason):
             model.set_params(cv=3).fit(frame, y, groups=wrong)
-    with pytest.raises(ValueError, match="X has no names"):
+    frame = np.column_stack([X[:, :2], groups])
+    np.testing.assert_array_equal(
+        named, scores_of(model.set_params(cv=GroupKFold(4)).fit(frame, y, groups="x2"))
+    )
+    with pytest.raises(ValueError, match="X has no names but x0 to x"):
         model.fit(X, y, groups="patient")
 
 

@@ -6,8 +6,9 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from kernelweave.evidence import EvidenceMKLClassifier, EvidenceMKLRegressor
+from kernelweave.evidence import EvidenceMKLClassifier, EvidenceMKLRegressor, HeldOutWarning
 from kernelweave.kernels_core import RBF, Linear, Polynomial, SolveInterrupted
 from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
 from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
@@ -15,7 +16,9 @@ from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 THREE = [Linear(), RBF(0.5), Polynomial(2)]
@@ -24,6 +27,7 @@ ESTIMATORS = [EvidenceMKLRegressor(), EvidenceMKLClassifier()]
 
 # some of the checks learn from noise
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=None)
 def test_sklearn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -37,6 +41,7 @@ def test_conformance() -> None:
 @pytest.mark.slow  # scikit-learn's checks again, which run one by one above
 @pytest.mark.faults
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda est: type(est).__name__)
 def test_conformance_kit(estimator: Any) -> None:
@@ -170,7 +175,8 @@ def test_groups_are_held_out_whole_and_errors_are_over_them(classes: bool) -> No
     # rows of two groups that are equal stay two
     X[0], y[0] = X[4], y[4]
     kind = EvidenceMKLClassifier if classes else EvidenceMKLRegressor
-    at_random = kind([RBF(10.0)]).fit(X, y)
+    with pytest.warns(HeldOutWarning, match="near copies of no other.*fit with groups='rows al"):
+        at_random = kind([RBF(10.0)]).fit(X, y)
     model = kind([RBF(10.0)]).fit(X, y, groups=group)
     assert at_random.held_out_score_ > 0.75
     assert model.held_out_score_ < 0.7
@@ -182,6 +188,42 @@ def test_groups_are_held_out_whole_and_errors_are_over_them(classes: bool) -> No
     assert model.held_out_error_ == pytest.approx(np.sqrt(29 * left.var()), rel=0.2)
     with pytest.raises(ValueError, match="groups are one and the same"):
         model.fit(X, y, groups=np.zeros(120))
+
+
+def test_the_line_of_new_groups_is_that_of_refits_at_the_same_weights() -> None:
+    state = np.random.default_rng(0)
+    site, level = np.repeat(state.permutation(20), 5), 2.0 * state.normal(size=20)
+    X = pd.DataFrame({"dose": state.normal(size=100), "site": site})
+    y = X["dose"].to_numpy() + level[site] + 0.3 * state.normal(size=100)
+    with pytest.warns(HeldOutWarning, match="new 'site', .* fit with groups='site': the score is"):
+        model = EvidenceMKLRegressor().fit(X, y)
+    K, found = model.kernel_(X.to_numpy()), np.empty(100)
+    for g in range(20):
+        out, own = site == g, site != g
+        alone = KernelRidge(alpha=model.noise_, kernel="precomputed")
+        alone.fit(K[np.ix_(own, own)], y[own] - y[own].mean())
+        found[out] = y[own].mean() + alone.predict(K[np.ix_(out, own)])
+    line = model.held_out_.loc["new site"]
+    assert line["score"] == pytest.approx(r2_score(y, found), abs=1e-6)
+    assert line[["n_rows", "n_groups"]].tolist() == [100, 20]
+    told = EvidenceMKLRegressor().fit(X, y, groups="site").held_out_
+    assert told.index.tolist() == ["new site", "rows like these", "later in the file"]
+    assert abs(told["score"].iloc[0] - line["score"]) < 3.0 * line["error"]
+
+
+def test_a_splitter_holds_out_what_it_says_and_the_order_needs_one() -> None:
+    state = np.random.default_rng(1)
+    y = np.cumsum(state.normal(size=120))
+    grams = np.stack([k(np.arange(120.0)[:, None] / 10.0) for k in (RBF(4.0), Linear())])
+    with pytest.warns(HeldOutWarning, match="later in the table, .*cv=TimeSeriesSplit"):
+        EvidenceMKLRegressor("precomputed").fit(grams, y)
+    model = EvidenceMKLRegressor("precomputed", cv=TimeSeriesSplit(3))
+    model.fit(grams, y)
+    assert np.isnan(model.held_out_prediction_[:30]).all()
+    assert model.held_out_score_ == pytest.approx(r2_score(y[30:], model.held_out_prediction_[30:]))
+    assert model.held_out_.index[0] == "rows as held out"
+    with pytest.raises(ValueError, match="groups='day' needs columns, which precomputed Gram"):
+        model.fit(grams, y, groups="day")
 
 
 def test_three_classes_named_by_words() -> None:

@@ -29,16 +29,14 @@ from sklearn.utils.validation import check_is_fitted
 from .columns import ColumnEncoder, Dimension, Encoded
 from .explaining.mixin import Explained
 from .explaining.notebook import fit_html
-from .findings import EvidenceCertificate
+from .findings import EvidenceCertificate, HeldOutScores
 from .fit import fit_table
 from .kernel import EvidenceKernel
 from .large.batches import Batches
-from .new_rows import Expectation
 from .path import PRECISIONS
 from .tasks import Task
 
 if TYPE_CHECKING:
-    import pandas as pd
     from sklearn.utils import Tags
 
 _LANDMARKS = Rule(
@@ -47,7 +45,7 @@ _LANDMARKS = Rule(
 )
 
 
-class EvidenceModel(Explained, Estimator):
+class EvidenceModel(Explained, HeldOutScores):
     """Base of the estimators whose kernel is chosen by the evidence."""
 
     n_folds: int = parameter(
@@ -154,13 +152,6 @@ class EvidenceModel(Explained, Estimator):
     path_weights_: FloatArray = fitted(
         "ndarray", "Weights of the models of the path, and of the Gaussian kernels after it."
     )
-    held_out_score_: float = fitted("float", "Cross-validated score of the training rows.")
-    held_out_error_: float = fitted(
-        "float",
-        "Its standard error over draws of the rows. Scores of other such tables vary more, since "
-        "their fits differ too: R² 1.1 to 1.6 times as much at 60 rows, 1.1 to 1.4 times at 300.",
-    )
-    held_out_prediction_: FloatArray = fitted("ndarray", "Cross-validated predictions.")
     held_out_fold_: NDArray[np.intp] = fitted(
         "ndarray of shape (n_samples,)",
         "The fold that each row was held out in; -1 for rows that never were.",
@@ -170,9 +161,6 @@ class EvidenceModel(Explained, Estimator):
     )
     result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
-
-    if TYPE_CHECKING:
-        _new_rows: list[Expectation] = fitted("", "")
 
     def _new_task(self) -> Task:
         """Return what these parameters say of targets, of which none was read yet."""
@@ -225,26 +213,6 @@ class EvidenceModel(Explained, Estimator):
         if done.stopped is not None:
             raise done.stopped
         return self
-
-    @property
-    def held_out_(self) -> pd.DataFrame:
-        """What to expect of each kind of new rows.
-
-        A row for each: those that the folds held out, whose score is `held_out_score_`; rows of a
-        new group, for every column that could name one; rows that are later by a date, a year or in
-        the table. The columns: the score, its standard error over groups or blocks of rows, and of
-        how many rows and groups. An interval is Student's quantile of n_groups − 1 degrees of
-        freedom times the error. All but the first are closed forms at the scales that all rows
-        chose, and with components of texts that all rows showed, so upper estimates. Of more than
-        50,000 rows in batches there is only the first, as nothing leaves rows out that are not in
-        memory.
-        """
-        import pandas as pd
-
-        check_is_fitted(self, "kernel_")
-        names = pd.Index([line.kind.name for line in self._new_rows], name="new rows")
-        columns = ("score", "error", "n_rows", "n_groups")
-        return pd.DataFrame([line[1:5] for line in self._new_rows], names, columns)
 
     def _encoded(self, X: Table, *, folds: bool = False) -> Encoded:
         check_is_fitted(self, "kernel_")

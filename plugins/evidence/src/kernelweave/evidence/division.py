@@ -56,6 +56,13 @@ class Division:
         return not self.random or self.cv is not None
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether rows held out come after those learned from, in the table or by an order."""
+        pairs = [] if self.cv is None else self.pairs
+        after = (one.max(initial=-1) < other.min(initial=len(self.y)) for one, other in pairs)
+        return self.order is not None or (bool(pairs) and all(after))
+
+    @property
     def keys(self) -> FloatArray:
         """What rows have in common that are held out together, shape (n_rows, n_keys)."""
         given = [each for each in (self.groups, self.order) if each is not None]
@@ -162,6 +169,11 @@ def hold_out(rows: Rows, owner: Index, splits: list[Split]) -> list[Split]:
     if not found or min(len(one) for one, _ in found) < 1:
         raise ValueError("cv must leave rows to learn from, and hold out some, in every fold")
     return found
+
+
+def n_folds_of(model: Any) -> int:
+    """Return how many folds an estimator asks for, by its ``cv`` or its ``n_folds``."""
+    return int(model.cv if isinstance(model.cv, int | np.integer) else model.n_folds)
 
 
 def _name_of(given: object) -> str:

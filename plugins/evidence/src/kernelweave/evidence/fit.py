@@ -29,7 +29,7 @@ from sklearn.utils import check_random_state
 
 from .candidates import KEPT
 from .columns import ColumnEncoder
-from .division import Division
+from .division import Division, n_folds_of
 from .exact import ExactPredictor
 from .findings import Fitted, attributes_of, doubts_of
 from .large.batches import Batches
@@ -108,11 +108,10 @@ def _by_all_pairs(
     assert isinstance(rows, Rows)
     refuse_what_cannot_fit(rows)
     plan = replace(path, linear=not path.classes and len(rows) < FEW_ROWS)
-    splits = samples.splits(_n_folds(model), state)
+    splits = samples.splits(n_folds_of(model), state)
     rows = replace(rows, by_folds=division.is_given and _only_folds_tell(division, rows, splits))
     kept = np.flatnonzero(samples.owner >= 0)
-    first = np.full(len(rows), len(samples.owner))
-    np.minimum.at(first, samples.owner[kept], kept)
+    first = kept[np.unique(samples.owner[kept], return_index=True)[1]]
     texts = samples.encoder._learn_folds(samples.table, first, [own for own, _ in splits])
     rows = rows.with_texts_of_folds(texts, len(splits))
     learned = learn(
@@ -143,9 +142,9 @@ def _by_landmarks(
     """Learn the scales on some rows, and sum over all of them."""
     source, division = samples.rows, samples.division
     owner: NDArray[Any] = samples.owner
-    splits = None if division.cv is None else samples.splits(_n_folds(model), state)
+    splits = None if division.cv is None else samples.splits(n_folds_of(model), state)
     learned = learn_large(
-        source, LargePlan.of(path, model.n_landmarks, _n_folds(model)), state,
+        source, LargePlan.of(path, model.n_landmarks, n_folds_of(model)), state,
         stratify=path.classes, splits=splits, powers=model.warp,
         varying_noise=not path.classes and division.order is None,
         n_jobs=model.n_jobs, tell=partial(_tell_rows, model.verbose, ProgressPrinter()),
@@ -162,10 +161,6 @@ def _by_landmarks(
         owner = np.arange(len(rows))
     others, first = (rows, owner) if left_out is None else (left_out.rows, left_out.places)
     return Fitted(learned.predictor, learned, rows, owner, lambda: left_out, others, first)
-
-
-def _n_folds(model: EvidenceModel) -> int:
-    return int(model.cv) if isinstance(model.cv, int | np.integer) else model.n_folds
 
 
 def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:

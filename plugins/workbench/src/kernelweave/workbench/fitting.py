@@ -194,7 +194,9 @@ def fit_table(
         stopped = True
     header = replace(
         model.header, comparison=comparison, importance=importance,
-        new_rows=_expected_on_new_rows(estimator) or _of_folds(held_out, folds, choices.metric),
+        new_rows=_expected_on_new_rows(estimator)
+        if name == "evidence"
+        else _of_folds(held_out, folds, choices.metric),
         doubt=next(iter(doubts), ""),
     )  # fmt: skip
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
@@ -218,7 +220,9 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
                 # what follows the score that is expected
                 remedy = f". If you will predict such rows, {spoken(message.remedy)}"
                 alone = f". {message.finding[:1].upper()}{message.finding[1:]}"
-                doubts.append(f", but {message.finding}{remedy}" if message.remedy else alone)
+                # other models see columns of numbers in the place of those that a remedy names
+                plain = name != "evidence" or not message.remedy
+                doubts.append(alone if plain else f", but {message.finding}{remedy}")
             else:
                 before(message, category, *rest, **more)
 
@@ -231,10 +235,8 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
 
 
 def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
-    """Return the expected score of each kind of new rows, if the model has them."""
-    held_out = getattr(kernel_machine(estimator), "held_out_", None)
-    if held_out is None:
-        return ()
+    """Return the score of each kind of new rows that the evidence kernel expects."""
+    held_out = kernel_machine(estimator).held_out_
     rows = held_out.rename_axis("name").reset_index().to_dict("records")
     return tuple({str(key): value for key, value in row.items()} for row in rows)
 

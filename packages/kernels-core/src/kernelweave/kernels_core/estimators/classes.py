@@ -19,9 +19,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _get_feature_names, check_is_fitted
+from sklearn.utils.validation import _get_feature_names, _num_features, check_is_fitted
 
-from ..arrays import FloatArray, Index, Labels, Points, Rows
+from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import FLAG, check_sample_weight
 from ..exceptions import UnderfitWarning
 from ..fit import FitResult
@@ -197,16 +197,21 @@ def class_weights(
 def column_of(X: object, given: object, argument: str, n_samples: int) -> Labels:
     """Return the values of a column of X, shape (n_samples,), or those given.
 
+    Columns of arrays are called x0, x1 and so on, as by scikit-learn.
     Raises ValueError if there is no such column, or another number of values than samples.
     """
     if isinstance(given, str):
-        names = _get_feature_names(X)
-        if names is None or given not in names:
-            near = get_close_matches(given, [] if names is None else names, 1)
-            known = "X has no names" if names is None else f"X has {', '.join(names)}"
-            hint = f"did you mean {near[0]!r}?" if near else known
+        own = _get_feature_names(X)
+        names = [f"x{j}" for j in range(_num_features(X))] if own is None else list(own)
+        if given not in names:
+            near = get_close_matches(given, names, 1)
+            known = f"X has no names but {names[0]} to {names[-1]}"
+            known = known if own is None else f"X has {', '.join(names)}"
+            hint = f"did you mean {near[0]!r}?" if near and own is not None else known
             raise ValueError(f"{argument} must name a column of X, got {given!r}: {hint}")
-        given = _safe_indexing(X, given, axis=1)
+        X = X if own is not None or is_sparse(X) else np.asarray(X)
+        given = _safe_indexing(X, given if own is not None else names.index(given), axis=1)
+        given = given.toarray().ravel() if is_sparse(given) else given
     values = np.asarray(given)
     if values.shape != (n_samples,):
         raise ValueError(

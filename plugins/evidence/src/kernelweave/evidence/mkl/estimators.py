@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core import (
     KernelDictionary,
+    KernelWeaveWarning,
     Problem,
     SolveInterrupted,
     Status,
@@ -19,7 +20,14 @@ from kernelweave.kernels_core import (
     config_context,
     interrupts,
 )
-from kernelweave.kernels_core.arrays import FloatArray, Index, Points, RandomState, row_slices
+from kernelweave.kernels_core.arrays import (
+    FloatArray,
+    Index,
+    Labels,
+    Points,
+    RandomState,
+    row_slices,
+)
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, integer, one_of
 from kernelweave.kernels_core.config import blas_threads
@@ -40,18 +48,22 @@ from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.qp_smo import Ridge
-from scipy.linalg import cholesky, solve_triangular
-from scipy.special import softmax
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
-from ..classes import class_codes, crossed_logits, judge_classes, random_folds
+from ..columns import ColumnEncoder, Dimension, Encoded
+from ..division import Division, division_of, hold_out, n_folds_of
+from ..findings import HeldOutScores, doubt_new_rows, first_line, other_lines, told_of
 from ..kernel import default_kernels
+from ..new_rows import Closed
 from ..probabilities import CalibratedClasses
-from ..rows import Rows, Split, normalise_weights, spread_of, to_original_rows
-from ..scores import judge_numbers
-from ..tasks import Classification, Regression, score_of
+from ..read_table import EXACT_ROWS
+from ..rows import Rows, Split, Standardised, normalise_weights, spread_of
+from ..tasks import Classification, Regression, Task
 from .learn import FLOOR, NoisyFamily, learn_weights
 from .step import PricedOrthant
 
@@ -61,11 +73,26 @@ _PROOFS = (
     "its value at these weights; equal bounds prove a stationary point of the evidence, not its "
     "global maximum",
 )
+# fit takes no order: a splitter does
+_IN_ORDER = "cv=TimeSeriesSplit(), the rows in that order"
 # New rows whose kernel values with all training rows are held at a time.
 _BLOCK = 2048
 
 
-class EvidenceWeights(WeightedKernels):
+@dataclass(frozen=True, eq=False)
+class _Table(Data):
+    """What a fit is given, and what its table says of new rows.
+
+    `division`: how the user holds rows out; `dimensions`, `cells`: the columns of the table, of
+    which none may be known.
+    """
+
+    division: Division = field(kw_only=True)
+    dimensions: Sequence[Dimension] = field(kw_only=True)
+    cells: Encoded = field(kw_only=True)
+
+
+class EvidenceWeights(HeldOutScores, WeightedKernels):
     """Kernel weights and the noise by the evidence, for classifiers and regressors."""
 
     kernels: KernelDictionary | Sequence[Kernel] | str | None = parameter(
@@ -89,6 +116,12 @@ class EvidenceWeights(WeightedKernels):
         default=3,
         rule=integer(2),
     )
+    cv: Any = parameter(
+        "Cross-validation other than ``n_folds`` random folds: a number of folds, a scikit-learn "
+        "splitter such as ``TimeSeriesSplit()``, or an iterable of (train, test) indices.",
+        default=None,
+        kind="int, splitter, iterable or None",
+    )
     tol: float = 1e-3
     max_iter: int = parameter("Maximum number of convex steps.", default=100, rule=COUNT)
     random_state: RandomState = parameter(
@@ -103,11 +136,6 @@ class EvidenceWeights(WeightedKernels):
     descent_: FloatArray = fitted(
         "ndarray", "Negative log evidence, up to a constant, at the start and after each step."
     )
-    held_out_score_: float = fitted(
-        "float", "Cross-validated score; each fold learns its own weights."
-    )
-    held_out_error_: float = fitted("float", "Its standard error.")
-    held_out_prediction_: FloatArray = fitted("ndarray", "Cross-validated predictions.")
 
     def formula(self, samples: Samples) -> Formula:
         """Return the first of the convex problems whose solutions the evidence chooses."""
@@ -133,58 +161,90 @@ class EvidenceWeights(WeightedKernels):
             },
         )
 
-    def _learn(self, data: Data) -> FitResult:
+    def _read_data(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
+    ) -> tuple[Data, Labels]:
+        data, truth = super()._read_data(X, y, sample_weight, None)  # type: ignore[safe-super]
+        if data.grams is not None and isinstance(groups, str):
+            raise ValueError(
+                f"groups={groups!r} needs columns, which precomputed Gram matrices do not have: "
+                "give the group of each row"
+            )
+        table = X if data.grams is None else data.X
+        division = division_of(table, y, groups, None, self.cv)
+        columns = _columns(X if data.grams is None else np.empty((len(data.weight), 0)))
+        given = vars(data) | {"dimensions": columns[0], "cells": columns[1]}
+        return _Table(**given, division=division), truth
+
+    def _learn(self, data: Any) -> FitResult:
         """Learn the weights on all rows and in folds, while there is time."""
-        n, (merged, groups) = data.X.shape[0], _merged(data)
-        if n < 2:
+        if data.X.shape[0] < 2:
             raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
-        samples = replace(merged, weight=normalise_weights(merged.weight))
+        samples, rows, first = _merged(data)
         found: dict[str, Any] = {}
         stopped: SolveInterrupted | None = None
-        held_out = np.full(samples.targets.T.shape, np.nan)
-        splits = self._splits(samples.targets, groups)
-        n_missing = len(splits)
+        task: Task = Regression(flat=getattr(self, "_is_flat", True))
+        if is_classifier(self):
+            task = Classification(labels=self.classes_)
+        splits = self._splits(task, data.division, rows, samples.owner)
+        held_out, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
         with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
             try:
-                with interrupts.defer_interrupt(), blas_threads(samples.X.shape[0]):
-                    found, grams = self._on_all_rows(samples)
+                with interrupts.defer_interrupt(), blas_threads(len(rows)):
+                    found, grams, closed = self._on_all_rows(samples)
                     if found["result_"].status is Status.INTERRUPTED:
                         raise KeyboardInterrupt
-                    for rows, others in splits:
+                    for k, (own, others) in enumerate(splits):
                         if clock.expired():
                             break
-                        held_out[others] = self._predict_held_out(grams, samples, rows, others)
-                        n_missing -= 1
+                        held_out[others] = self._predict_held_out(grams, samples, own, others)
+                        fold[others] = k
             except KeyboardInterrupt as stop:
                 if not found:
                     raise
                 found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
                 stopped = SolveInterrupted(found["result_"])
                 stopped.__cause__ = stop
-        found |= self._judged(samples, held_out) | self._judged_by_groups(samples, held_out, groups)
+        task, usual = first_line(task, data.division, rows, held_out, fold)
+        lines = [usual]
+        if usual.n_rows:
+            lines += other_lines(
+                task, data.division, closed, rows, data.dimensions, first, self.random_state,
+                many=len(rows) > EXACT_ROWS,
+            )  # fmt: skip
+        found |= told_of(task, lines, rows, held_out, samples.owner)
         if stopped is not None:
             return FitResult(found, None if self.on_interrupt == "return" else stopped)
         result = found["result_"]
         said = "" if result.status.success else result.message
-        if n_missing:
+        if n_missing := len(splits) - len(np.unique(fold[fold >= 0])):
             rest = "{n} of {of} folds were not reached: raise {max_time}"
             rest = Message(rest, n=n_missing, of=len(splits))
             said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
+        level = 6 if is_classifier(self) else 4
         if said:
-            warnings.warn(said, ConvergenceWarning, stacklevel=4)
+            warnings.warn(said, ConvergenceWarning, stacklevel=level)
+        for doubt in doubt_new_rows(task, lines, "the score is", _IN_ORDER):
+            warnings.warn(doubt, stacklevel=level)
         return FitResult(found)
 
-    def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray]:
-        """Learn the weights on all rows; return what is found, and the kernels' matrices."""
+    def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray, Closed]:
+        """Learn the weights on all rows.
+
+        Returns what is found, the kernels' matrices, and what leaves rows out.
+        """
         n, mass = samples.X.shape[0], _mass_of(samples)
         hint = "raise {memory_limit} or give fewer samples"
         require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
-        formula, (values, centre, spread) = self.formula(samples), _standardised(samples)
-        parts = formula.family, formula.learner, formula.set
-        problem = Problem(*parts, samples.scaled(formula.scaling).X, values, samples.weight)
+        formula, target = self.formula(samples), _standardised(samples)
+        centre, spread, parts = (
+            target.centre, target.spread, (formula.family, formula.learner, formula.set)
+        )  # fmt: skip
+        X = samples.scaled(formula.scaling).X
+        problem = Problem(*parts, X, target.values, samples.weight)
         result, descent = self._search(problem, verbose=self.verbose)
         found = attributes_of(samples, formula, problem, result)
-        size = float(mass.sum()) * len(values)
+        size = float(mass.sum()) * len(spread)
         several, rule = len(spread) > 1, found["_predictor"]
         # in the units of the targets
         found |= {
@@ -196,7 +256,11 @@ class EvidenceWeights(WeightedKernels):
             "_predictor": replace(rule, coef=rule.coef * spread[:, None], offset=centre),
             "_training": (samples.X, 1.0 / mass, spread),
         }
-        return found, problem.family.stored.grams
+        stored = problem.family.stored
+        S = np.array(stored.gram(X, result.parameters[:-1]), dtype=np.float64)
+        S[np.diag_indices_from(S)] += found["noise_"] / mass
+        inverse = cho_solve((cholesky(S, lower=True), True), np.eye(n), check_finite=False)
+        return found, stored.grams, Closed(inverse, target, mass)
 
     @property
     def _search(self) -> Any:
@@ -209,65 +273,63 @@ class EvidenceWeights(WeightedKernels):
         """Learn the weights on some rows; return predictions of others, shape (n_others, T)."""
         weight = None if samples.weight is None else samples.weight[rows]
         own = replace(samples, X=rows, targets=samples.targets[:, rows], weight=weight)
-        values, centre, spread = _standardised(own)
+        target = _standardised(own)
         inner = PrecomputedDictionary(np.stack([K[np.ix_(rows, rows)] for K in grams]))
         family, places = NoisyFamily(inner, 1.0 / _mass_of(own)), rows.astype(np.float64)[:, None]
         parts = family, Ridge(C=1.0 / FLOOR), PricedOrthant()
-        result, _ = self._search(Problem(*parts, places, values, weight))
+        result, _ = self._search(Problem(*parts, places, target.values, weight))
         K = np.zeros((len(others), len(rows)))
         for w, each in zip(result.parameters[:-1], grams, strict=True):
             if w > 0.0:
                 K += w * each[np.ix_(others, rows)]
-        return np.asarray(K @ result.solution.dual_coef.T * spread + centre)
+        return target.restore(K @ result.solution.dual_coef.T)
 
-    def _splits(self, targets: FloatArray, groups: Index | None) -> list[Split]:
-        """Return the folds of merged samples, which hold out whole groups if there are any."""
-        n, codes = targets.shape[1], class_codes(targets) if is_classifier(self) else None
-        n_groups = n if groups is None else len(np.unique(groups))
-        if groups is not None and n_groups < 2:
-            raise ValueError("groups are one and the same in every row: at least 2 are needed")
-        state, n_folds = check_random_state(self.random_state), min(int(self.n_folds), n_groups)
-        return random_folds(n, n_folds, state, codes, groups) if n > 1 else []
-
-    def _judged_by_groups(
-        self, samples: Samples, held_out: FloatArray, groups: Index | None
-    ) -> dict[str, Any]:
-        """Return the held-out score with its standard error over groups, where there are any."""
-        seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
-        if groups is None or not len(seen):
-            return {}
-        nothing = np.empty((len(groups), 0))
-        rows = Rows(nothing, nothing.astype(np.int64), samples.targets, samples.weight)
-        task = Classification() if is_classifier(self) else Regression()
-        answers = task.crossed(rows, held_out)[seen]
-        score, error = score_of(task, rows.take(seen), answers, groups[seen])
-        return {"held_out_score_": score, "held_out_error_": error}
-
-    @abstractmethod
-    def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
-        """Return the held-out score and what else the held-out predictions say."""
+    def _splits(self, task: Task, division: Division, rows: Rows, owner: Index) -> list[Split]:
+        """Return the folds of merged samples, as the user says or at random."""
+        state, n_folds = check_random_state(self.random_state), n_folds_of(self)
+        if not division.is_given:
+            return task.splits(rows, n_folds, state) if len(rows) > 1 else []
+        return hold_out(rows, owner, division.splits(n_folds, task.codes(division.y), state))
 
 
-def _merged(data: Data) -> tuple[Samples, Index | None]:
-    """Return the distinct samples, and their groups: equal rows of two groups are two samples."""
-    if data.groups is None:
-        return data.merged, None
-    both = replace(data, targets=np.vstack([data.targets, data.groups])).merged
-    return replace(both, targets=both.targets[:-1]), both.targets[-1].astype(np.intp)
+def _columns(X: Any) -> tuple[Sequence[Dimension], Encoded]:
+    """Return the columns of a table that could name groups or an order, none where none varies."""
+    n, encoder = _num_samples(X), ColumnEncoder()
+    with warnings.catch_warnings(), suppress(ValueError):
+        warnings.simplefilter("ignore", KernelWeaveWarning)
+        cells = encoder.fit_transform(X)
+        return encoder.dimensions_, cells
+    return [], Encoded(np.empty((n, 0)), np.empty((n, 0), dtype=np.int64))
+
+
+def _merged(data: _Table) -> tuple[Samples, Rows, Index]:
+    """Return the distinct samples, as rows of the table too, and where each stands first in it.
+
+    Equal samples that are held out apart are not one.
+    """
+    n_tasks, keys = len(data.targets), data.division.keys.T
+    both = replace(data, targets=np.vstack([data.targets, keys])).merged
+    kept = np.flatnonzero(both.owner >= 0)
+    first = kept[np.unique(both.owner[kept], return_index=True)[1]]
+    weight = normalise_weights(both.weight)
+    samples = replace(both, targets=both.targets[:n_tasks], weight=weight)
+    groups = None if data.division.groups is None else data.division.groups[first]
+    cells = data.cells.numeric[first], data.cells.codes[first]
+    return samples, Rows(*cells, samples.targets, weight, groups=groups), first
 
 
 def _mass_of(samples: Samples) -> FloatArray:
     return np.ones(samples.X.shape[0]) if samples.weight is None else samples.weight
 
 
-def _standardised(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return targets, (T, n), in units of their own spread, their centres and their spreads."""
+def _standardised(samples: Samples) -> Standardised:
+    """Return targets in units of their own spread; predictions are not cut to their range."""
     first, mass = samples.targets[:, :1], _mass_of(samples)
     # the mean of equal numbers is that number
     centre = first[:, 0] + (samples.targets - first) @ (mass / mass.sum())
     rest = samples.targets - centre[:, None]
-    spread = spread_of(rest, mass)
-    return rest / spread[:, None], centre, spread
+    spread, endless = spread_of(rest, mass), np.full(len(rest), np.inf)
+    return Standardised(rest / spread[:, None], centre, spread, -endless, endless)
 
 
 def _deviation(
@@ -354,16 +416,6 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
             width = _deviation(self.kernel_, self._points(X), self.noise_, *self._training)
         return mean, width[:, 0] if self._is_flat else width
 
-    def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
-        score, error = judge_numbers(held_out, samples.targets, _mass_of(samples))
-        prediction = to_original_rows(held_out, samples.owner)
-        prediction = prediction[:, 0] if self._is_flat else prediction
-        return {
-            "held_out_score_": score,
-            "held_out_error_": error,
-            "held_out_prediction_": prediction,
-        }
-
 
 class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier):
     """Classification with kernels weighted by the evidence: no C, no budget, nothing to tune.
@@ -386,10 +438,3 @@ class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier
     # the folds of the fit give probabilities without being asked
     probability: ClassVar[bool] = False  # type: ignore[misc]
     calibration_: ClassVar[None] = None  # type: ignore[misc]
-
-    def _judged(self, samples: Samples, held_out: FloatArray) -> dict[str, Any]:
-        calibration, score, error = judge_classes(held_out, samples.targets, _mass_of(samples))
-        logits = crossed_logits(held_out, samples.targets, _mass_of(samples))
-        found = {"_calibration": calibration, "held_out_score_": score, "held_out_error_": error}
-        probabilities = to_original_rows(softmax(logits, axis=1), samples.owner)
-        return found | {"held_out_prediction_": probabilities}
