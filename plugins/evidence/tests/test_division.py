@@ -14,6 +14,7 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
     HeldOutWarning,
 )
+from kernelweave.evidence.division import division_of
 from kernelweave.evidence.intervals import LeftOut
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.rows import Standardised
@@ -198,6 +199,31 @@ def test_any_splitter_is_respected(cv: Any) -> None:
         assert len(fold.training) == np.count_nonzero(weight[training])
     low, high = model.predict_interval(X)
     assert (low < high).all()
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored:UserWarning")
+@pytest.mark.parametrize(
+    ("told", "cv", "name"),
+    [
+        ({"groups": "patient"}, GroupKFold(3), "new patient"),
+        ({"groups": "patient"}, KFold(3, shuffle=True, random_state=0), "rows as held out"),
+        ({"groups": "patient"}, TimeSeriesSplit(3), "rows as held out"),
+        ({"order": "day"}, TimeSeriesSplit(3), "later by day"),
+        ({"order": "day"}, KFold(3), "rows as held out"),
+    ],
+)
+def test_a_splitter_that_cuts_groups_or_time_is_not_called_so(
+    told: dict[str, str], cv: Any, name: str
+) -> None:
+    """Rows of known patients that a splitter held out were called those of new ones."""
+    X, y = patients(0, 15)
+    X["day"] = np.arange(90)
+    division = division_of(X, y, told.get("groups"), told.get("order"), cv)
+    assert division.kind.name == name
+    if isinstance(cv, KFold) and "groups" in told:
+        lines = EvidenceKernelRegressor(cv=cv, **QUICK).fit(X, y, **told).held_out_
+        assert lines.index[0] == name
+        assert lines.score["new patient"] < 0.6 < 0.8 < lines.score.iloc[0]
 
 
 def test_a_number_of_folds_is_a_number_of_folds() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -27,6 +27,8 @@ from .columns import ColumnEncoder
 from .copies import alike_groups
 from .new_rows import ALIKE, IN_THE_FILE, USUAL, WITHOUT_ALIKE, Kind
 from .rows import Rows, Split, block_starts
+
+BY_CV = Kind("rows as held out", "rows as cv holds them out", "")
 
 
 @dataclass(frozen=True)
@@ -135,21 +137,34 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWeaveWarning)
             alike = alike_groups(*encoder.fit_transform(X))
-        return Division(alike, None, custom, WITHOUT_ALIKE, targets)
+        return _as_cut(Division(alike, None, custom, WITHOUT_ALIKE, targets))
     if groups is not None:
         name, values = _name_of(groups), column_of(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"
         said = f"rows of a new {name!r}" if name else "rows of new groups"
         kind = Kind(new, said, Message("{groups}={column!r}", column=name))
-        return Division(_codes(values), None, custom, kind, targets, name)
+        return _as_cut(Division(_codes(values), None, custom, kind, targets, name))
     if order is not None:
         name, values = _name_of(order), column_of(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"
         said = f"rows that are later by {name!r}" if name else "later rows"
         argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
-        return Division(None, _moments(values, name), custom, Kind(new, said, argument), targets)
-    kind = USUAL if custom is None else Kind("rows as held out", "rows as cv holds them out", "")
-    return Division(None, None, custom, kind, targets)
+        kind = Kind(new, said, argument)
+        return _as_cut(Division(None, _moments(values, name), custom, kind, targets))
+    return Division(None, None, custom, USUAL if custom is None else BY_CV, targets)
+
+
+def _as_cut(division: Division) -> Division:
+    """Return it with the rows that its splitter holds out, if any: it may cut groups or time."""
+    keys = division.groups if division.order is None else division.order
+    for one, other in [] if division.cv is None else division.pairs:
+        learned, met = np.asarray(keys)[one], np.asarray(keys)[other]
+        is_kept = not np.isin(met, learned).any()
+        if division.order is not None:
+            is_kept = bool(learned.max(initial=-np.inf) < met.min(initial=np.inf))
+        if not is_kept:
+            return replace(division, kind=BY_CV)
+    return division
 
 
 def hold_out(rows: Rows, owner: Index, splits: list[Split]) -> list[Split]:
