@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .division import BY_CV
 from .exact import ExactPredictor
 from .intervals import held_by_the_last
 from .kernel import EvidenceKernel
@@ -380,5 +381,8 @@ def doubt_new_rows(
         f"expect {what} of at most {worst.score:.2f} on {worst.kind.said}, not "
         f"{first.score:.2f} as on {first.kind.said}"
     )
-    remedy = Message("fit with {how}: " + then + " then for them" + more, how=worst.kind.argument)
+    how, alone = worst.kind.argument, ", without {cv}" if first.kind.name == BY_CV.name else ""
+    if in_order and worst.kind.name.startswith("later"):
+        how, alone = in_order, ""
+    remedy = Message("fit with {how}" + f"{alone}: {then} then for them{more}", how=how)
     return [HeldOutWarning(finding, remedy)]
