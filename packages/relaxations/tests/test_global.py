@@ -9,8 +9,7 @@ from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse import SparseSimplex
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import CutPool, KSupport, SaddleOracle, solve_kernel_weights
-from kernelweave.relaxations import lower_bound, search, solve_global, sweep
-from kernelweave.relaxations.branch_and_bound import GlobalSearch
+from kernelweave.relaxations import SupportSearch, lower_bound, search, solve_global, sweep
 from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC as LibSVC
 from sklearn.svm import SVR as LibSVR
@@ -188,7 +187,7 @@ def test_the_time_of_trying_each_may_end_early():
 def test_making_a_search_solves_nothing(problem, k0):
     grams, y, _ = problem
     oracle = SaddleOracle(GramStack(grams), y[None], SVC(C=5.0))
-    search = GlobalSearch(oracle, SparseSimplex(k0, 1.0).relaxed(len(grams)), 1e-4)
+    search = SupportSearch(oracle, SparseSimplex(k0, 1.0).relaxed(len(grams)), 1e-4)
     assert oracle.counts.n_svm_solves == oracle.counts.n_master_solves == 0
     search.step()
     assert oracle.counts.n_svm_solves > 0

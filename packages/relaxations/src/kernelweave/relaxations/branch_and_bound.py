@@ -10,7 +10,6 @@ from kernelweave.kernels_core import Problem
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import check_limits
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
-from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.grams import Stack
 from kernelweave.kernels_core.result import Status
 from kernelweave.mkl_sparse import SparseSimplex
@@ -156,10 +155,9 @@ def solve_global(
             search.visit(sparse_part(on_simplex(weights0, len(problem.grams)), penalty))
         status = _run(search, max_nodes)
     search.refine()
-    assert search.best is not None
     bound, least = search.relaxed
     return GlobalOptimum(
-        weights=search.best.weights,
+        weights=search.parameters,
         lower_bound=search.lower,
         upper_bound=search.upper,
         gap=search.gap,
@@ -169,7 +167,7 @@ def solve_global(
         n_screened=search.n_screened,
         relaxation_bound=bound,
         relaxation_weights=least,
-        solution=search.best.solution,
+        solution=search.solution,
         pool=oracle.pool,
         counts=oracle.counts,
         history=search.history,
@@ -181,8 +179,8 @@ def _run(search: SupportSearch, max_nodes: int) -> Status:
     """Search until the gap is closed or a limit is reached; there is always a best point."""
     search.step()
     while search.gap > search.tol:
-        if search.is_stuck:
-            return Status.STALLED
+        if search.outcome:
+            return search.outcome
         if search.n_nodes >= max_nodes:
             return Status.MAX_ITER
         if expired():
@@ -198,44 +196,13 @@ def global_search(
     problem: Problem,
     random_state: np.random.RandomState,
     settings: BranchAndBound = _DEFAULTS,
-) -> GlobalSearch:
+) -> SupportSearch:
     """Return the search at its first sparse weights.
 
     `problem`: a dictionary, a learner and a `SparseSimplex`; `random_state`: not used.
     """
     accuracy = 1e-5 if settings.accuracy is None else settings.accuracy
     oracle, _ = oracle_of(problem)
-    search = GlobalSearch(oracle, problem.constraint.relaxed(len(oracle.grams)), accuracy)
+    search = SupportSearch(oracle, problem.constraint.relaxed(len(oracle.grams)), accuracy)
     search.step()
     return search
-
-
-class GlobalSearch(SupportSearch):
-    """Cutting planes for the relaxation, then branch and bound on supports with the same cuts."""
-
-    @property
-    def parameters(self) -> FloatArray:
-        """Return the best sparse weights, shape (q,)."""
-        assert self.best is not None
-        return self.best.weights
-
-    @property
-    def solution(self) -> Solution:
-        """Return the learner's solution at the best weights."""
-        assert self.best is not None
-        return self.best.solution
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Return learner solves, master solves and branches."""
-        counts = self.oracle.counts
-        return {
-            "n_svm_solves": counts.n_svm_solves,
-            "n_master_solves": counts.n_master_solves,
-            "n_nodes": self.n_nodes,
-        }
-
-    @property
-    def outcome(self) -> Status | None:
-        """Stop where rounding lets no branch be closed any further."""
-        return Status.STALLED if self.is_stuck else None

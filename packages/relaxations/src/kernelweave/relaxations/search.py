@@ -10,7 +10,8 @@ from itertools import combinations, count
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired
-from kernelweave.kernels_core.result import History, check_bounds, relative_gap
+from kernelweave.kernels_core.formula import Solution
+from kernelweave.kernels_core.result import History, Status, check_bounds, relative_gap
 from kernelweave.qp_smo.saddle import (
     MasterSolution,
     NestedPenalty,
@@ -140,11 +141,34 @@ class SupportSearch:
         return self._n_bounded + self._n_swept + (self._sweep.n_nodes if self._sweep else 0)
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether no open branch can raise the lower bound."""
+    def outcome(self) -> Status | None:
+        """Stop where no open branch can raise the lower bound: rounding lets none be closed."""
         if not self.is_branching or self._sweep is not None:
-            return False
-        return not self._open or self._closed <= self._open[0].lower
+            return None
+        is_stuck = not self._open or self._closed <= self._open[0].lower
+        return Status.STALLED if is_stuck else None
+
+    @property
+    def parameters(self) -> FloatArray:
+        """Return the best sparse weights, shape (q,)."""
+        assert self.best is not None
+        return self.best.weights
+
+    @property
+    def solution(self) -> Solution:
+        """Return the learner's solution at the best weights."""
+        assert self.best is not None
+        return self.best.solution
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return learner solves, master solves and branches."""
+        counts = self.oracle.counts
+        return {
+            "n_svm_solves": counts.n_svm_solves,
+            "n_master_solves": counts.n_master_solves,
+            "n_nodes": self.n_nodes,
+        }
 
     def step(self) -> None:
         """Take a round of the relaxation, advance a sweep, or process the lowest branch."""
