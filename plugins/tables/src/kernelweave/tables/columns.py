@@ -217,7 +217,8 @@ def read_labels(codes: Labels, values: Iterable[object], seen: str) -> Words:
     import pandas as pd
 
     names = [label(each) for each in values]
-    known = [None if not each or (seen == "text" and is_missing(each)) else each for each in names]
+    nothing = _MISSING if seen == "text" else {""}
+    known = [None if each.casefold() in nothing else each for each in names]
     owner, distinct = pd.factorize(np.array(known, dtype=object))
     owner = np.append(owner, -1)
     return Words(owner[codes].astype(np.int64), tuple(map(str, distinct)), seen)

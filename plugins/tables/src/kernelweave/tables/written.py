@@ -183,7 +183,7 @@ def _read(text: str) -> _Cell | None:
         if half := clock[4]:  # 12:30 AM is half past midnight
             hours = hours % 12.0 + 12.0 * (half in "Pp")
         return _Cell("", "h", hours + minutes / 60.0 + seconds / 3600.0)
-    digits, unit = _without_unit(_BRACKETS.sub(r"-\1", text))
+    digits, unit = _without_unit(_BRACKETS.sub(r"-\1", text) if "(" in text else text)
     if _BLANKS.fullmatch(digits):
         digits = "".join(digits.split())
     if _GROUPED.fullmatch(digits) or ("," in digits and _DECIMAL.fullmatch(digits)):
@@ -200,7 +200,9 @@ def _without_unit(text: str) -> tuple[str, str]:
         if text.endswith(sign) and not text[-2:-1].isalpha():
             return text[:-1].rstrip(), sign
         if sign in text[:-1]:
-            return re.sub(rf"^([-+]?)\s*{re.escape(sign)}\s*", r"\1", text), sign
+            before, _, number = text.partition(sign)
+            led = before.strip() in ("", "+", "-")
+            return before.strip() + number.lstrip() if led else text, sign
     parts = _UNIT.fullmatch(text)
     # ½ and ² belong to the number
     if parts is None or parts[2][0].isnumeric():
