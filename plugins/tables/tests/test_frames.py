@@ -66,3 +66,9 @@ def test_what_is_no_table_is_refused() -> None:
     assert read_table("iris", target="petal width (cm)").target == "petal width (cm)"
     with pytest.raises(TableError, match="did you mean"):
         read_table("iris", target="petal wdth (cm)")
+
+
+@pytest.mark.parametrize("source", [pl.LazyFrame({"a": [1]}), pl.Series([1.0]), 3])
+def test_what_has_no_columns_yet_is_refused(source: object) -> None:
+    with pytest.raises(TableError, match=f"or Arrow, got {type(source).__name__}"):
+        read_table(source)

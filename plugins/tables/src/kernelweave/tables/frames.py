@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 def as_pandas(X: Any) -> pd.DataFrame | None:
     """Return a table of any library, or an Arrow stream, as one of pandas; ``None`` of others.
 
-    Raises TypeError if it is lazy, TableError if two columns share a name.
+    Raises TableError if two columns share a name.
     """
     import narwhals.stable.v2 as nw
     import pandas as pd
 
-    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
     if nw.dependencies.is_into_dataframe(X):
         check_names(map(str, getattr(X, "column_names", X.columns)), "the table")
         return X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True).to_pandas()
@@ -52,8 +50,11 @@ def read_columns(X: Rows, estimator: BaseEstimator | None = None) -> RawTable:
     what is no number, word or date, or X is no table; MemoryBudgetError if a sparse matrix is too
     large.
     """
+    import narwhals.stable.v2 as nw
     from scipy import sparse
 
+    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a lazy table, which has no rows yet: call X.collect() first")
     frame = as_pandas(X)
     if frame is not None:
         return _read_frame(frame)
