@@ -62,6 +62,7 @@ UNINSTALLED = {
     "tigramite": "tigramite",
     "skglm": "skglm",
     "el0ps": "el0ps",
+    "gpboost": "gpboost",
 }
 
 
