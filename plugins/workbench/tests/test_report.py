@@ -10,16 +10,19 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from kernelweave.tables import read_table
 from kernelweave.workbench import load_model
 from kernelweave.workbench.displays.axes import write_thousands
 from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.report import _facts
+from kernelweave.workbench.report.evaluation import evaluate
 from kernelweave.workbench.report.pictures import column_pictures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -157,6 +160,16 @@ def test_a_regression_has_residuals_and_intervals(
     for word in ("Predicted and true", "Residuals", "root mean squared error", "coverage of",
                  "Effect of size", "Effect of kind", "Test scores on the 30 rows"):  # fmt: skip
         assert word in text, word
+
+
+def test_a_model_without_a_fold_is_scored_without_intervals_or_sets(models: Path) -> None:
+    for name, data in (("p", "q"), ("t", "more")):
+        model, table = load_model(models / f"{name}.kw"), read_table(str(models / f"{data}.csv"))
+        whole = evaluate(model, table, None)
+        rest = evaluate(replace(model, header=replace(model.header, held_out=None)), table, None)
+        assert whole.coverage
+        assert rest.coverage == ()
+        assert rest.scores() == whole.scores()
 
 
 def test_a_column_that_is_left_out_has_no_bar(models: Path) -> None:

@@ -112,7 +112,9 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     predicted, rows, estimator = model.predict(table), model.inputs(table), model.estimator
     proba = decision = None
     coverage: tuple[Coverage, ...] = ()
-    if known is None and hasattr(estimator, "predict_interval"):
+    # nothing measures intervals or sets where time was up before the first fold
+    measured = model.held_out is not None
+    if known is None and measured and hasattr(estimator, "predict_interval"):
         ends = ((level, *model.predict_interval(table, level)) for level in LEVELS)
         coverage = tuple(
             Coverage.of(level, (low <= y) & (y <= high), predicted, rows)
@@ -120,8 +122,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         )
     elif known is not None and hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
-        # nothing calibrates sets where time was up before the first fold
-        if hasattr(estimator, "predict_set") and model.held_out is not None:
+        if measured and hasattr(estimator, "predict_set"):
             sets = ((level, model.predict_set(table, level)) for level in SET_LEVELS)
             coverage = tuple(
                 Coverage.of(level, _among(y.tolist(), held), predicted, rows)
