@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.scores import accuracy_with_error, r2_with_error
+from kernelweave.kernels_core.clock import time_limit
 from sklearn.datasets import make_friedman1
 from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -54,6 +55,13 @@ def test_the_same_number_gives_the_same_importance(model) -> None:
     other = copy.copy(model)
     other._importance = None
     assert other.importance_ == model.importance_
+
+
+def test_a_time_limit_ends_what_importance_takes(model) -> None:
+    late = copy.copy(model)
+    late._importance = None
+    with time_limit(0.0), pytest.raises(TimeoutError, match="time was up after 0 of"):
+        _ = late.importance_
 
 
 def test_importance_of_a_classifier_is_lost_accuracy(table) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from kernelweave.evidence import (
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
     HeldOutWarning,
+    new_rows,
 )
 from kernelweave.evidence.copies import alike_groups
 from kernelweave.evidence.mixture import fit_mixture
@@ -24,9 +26,11 @@ from kernelweave.evidence.new_rows import (
 )
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.scores import margin_of_error
+from kernelweave.kernels_core import clock
 from kernelweave.tables import read_table
 from scipy.stats import sem, ttest_1samp, ttest_ind
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 Table = tuple[pd.DataFrame, Any]
@@ -266,6 +270,17 @@ def test_years_are_an_order_and_counts_are_none(name: str, in_order: bool, is_or
         warnings.simplefilter("ignore", HeldOutWarning)
         model = EvidenceKernelRegressor(**QUICK).fit(X, np.sin(X["x"]) + state.normal(size=120))
     assert (f"later by {name}" in model.held_out_.index) == is_order
+
+
+def test_kinds_that_time_is_not_left_for_are_named(
+    clinic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = SimpleNamespace(expired=lambda: True, LATE_SECONDS=-1.0, Stopwatch=clock.Stopwatch)
+    monkeypatch.setattr(new_rows, "clock", late)
+    X, y = clinic[1]
+    with pytest.warns(ConvergenceWarning, match="no time to judge rows of a new 'patient'"):
+        model = EvidenceKernelRegressor(max_time=1000.0, **QUICK).fit(X, y)
+    assert model.held_out_.index.tolist() == ["rows like these"]
 
 
 def test_classes_of_patients() -> None:

@@ -303,6 +303,18 @@ def test_a_member_that_is_named_many_times_is_refused(content: bytes, tmp_path: 
     assert loaded is None, said
 
 
+def test_an_array_of_two_objects_is_refused(content: bytes, tmp_path: Path) -> None:
+    """It would be read for each: a thousand objects would make a thousand arrays of one."""
+
+    def shared(name: str, data: bytes) -> bytes:
+        return data.replace(b'"file":"1.npy"', b'"file":"0.npy"') if "schema" in name else data
+
+    (tmp_path / "model").write_bytes(rewritten(content, shared, zipfile.ZIP_STORED))
+    loaded, said = attempt(tmp_path / "model")
+    assert loaded is None
+    assert "two objects name 0.npy" in said
+
+
 def numbers_changed(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[str, bytes], bytes]:
     """Return what changes every array of floats in an archive."""
 

@@ -142,8 +142,10 @@ class Fitted:
     first: Index
 
 
-def attributes_of(samples: ReadTable, fitted: Fitted, random_state: RandomState) -> dict[str, Any]:
-    """Return what an estimator keeps of a fit."""
+def attributes_of(
+    samples: ReadTable, fitted: Fitted, random_state: RandomState
+) -> tuple[dict[str, Any], str]:
+    """Return what an estimator keeps of a fit, and which new rows time was not left to judge."""
     predictor, learned, rows, owner = (
         fitted.predictor, fitted.learned, fitted.rows, fitted.owner
     )  # fmt: skip
@@ -152,12 +154,16 @@ def attributes_of(samples: ReadTable, fitted: Fitted, random_state: RandomState)
     columns = _with_screening_remarks(columns, dimensions, without_scales(learned.fits))
     division = samples.division
     task, usual = first_line(samples.task, division, rows, predictor.held_out, predictor.fold)
-    lines = [usual]
-    if usual.n_rows and (left_out := fitted.left_out()) is not None:
-        lines += other_lines(
+    lines, late = [usual], ""
+    left_out = fitted.left_out() if usual.n_rows else None
+    if left_out is not None:
+        more, late = other_lines(
             task, division, left_out, fitted.others, dimensions, fitted.first, random_state,
             many=samples.are_many,
         )  # fmt: skip
+        lines += more
+    elif usual.n_rows and learned.missing:
+        late = "new groups and later rows"
     held_out_fold = np.full(len(owner), -1, dtype=np.intp)
     held_out_fold[owner >= 0] = predictor.fold[owner[owner >= 0]]
     n_iter = max(1, sum(fit.n_evaluations for fit in learned.fits))
@@ -185,7 +191,7 @@ def attributes_of(samples: ReadTable, fitted: Fitted, random_state: RandomState)
         str(learned),
     )
     of_classes = {"classes_": task.labels} if isinstance(task, Classification) else {}
-    return of_classes | {
+    found = of_classes | {
         "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
         "noise_": predictor.noise,
         "relevance_": learned.weights @ np.array([fit.scales.ell for fit in learned.fits]),
@@ -203,6 +209,7 @@ def attributes_of(samples: ReadTable, fitted: Fitted, random_state: RandomState)
         "_owner": owner,
         "_importance": None,
     }
+    return found, late
 
 
 def told_of(
@@ -251,10 +258,10 @@ def other_lines(
     random_state: RandomState,
     *,
     many: bool,
-) -> list[Expectation]:
+) -> tuple[list[Expectation], str]:
     """Return what is expected of each kind of new rows that folds did not hold out.
 
-    `rows`: those that `left_out` leaves out; `dimensions`, `first`, `many`: as in `kinds_of` and
+    Last, in words, of which time was not left to tell. `rows`: those that `left_out` leaves out; `dimensions`, `first`, `many`: as in `kinds_of` and
     `expected`.
     """
     kinds = [] if division.random else [replace(USUAL, groups=np.arange(len(rows)))]
@@ -271,7 +278,8 @@ def other_lines(
         return score_of(task, rows, task.answers_of_new(rows, values, usual), parts)
 
     seed = check_random_state(random_state).randint(2**31 - 1)
-    return expected(left_out, rows, kinds, judge, np.random.RandomState(seed), many=many)
+    lines, late = expected(left_out, rows, kinds, judge, np.random.RandomState(seed), many=many)
+    return lines, ", ".join(kind.said for kind in late)
 
 
 def _with_screening_remarks(
@@ -301,10 +309,14 @@ def doubts_of(
     samples: ReadTable,
     fitted: Fitted,
     found: dict[str, Any],
+    late: str,
     max_time: float | None,
     max_iter: int,
 ) -> list[Warning]:
-    """Return what the user is to be warned of; `max_time`, `max_iter`: the limits of the fit."""
+    """Return what the user is to be warned of.
+
+    `found`, `late`: as `attributes_of` returns; `max_time`, `max_iter`: the limits of the fit.
+    """
     task, status = found["_task"], found["result_"].status
     doubts: list[Warning] = []
     if samples.division.order is not None and isinstance(task, Regression):
@@ -321,6 +333,11 @@ def doubts_of(
         said = Message(
             f"{{max_iter}} of {max_iter} ended {n_open} of {len(ends)} searches of the scales "
             "before they were stationary: raise {max_iter} or {tol}"
+        )
+        doubts.append(ConvergenceWarning(said))
+    if late and max_time is not None:
+        said = Message(
+            f"{{max_time}} of {max_time} s left no time to judge {late}: {{held_out_}} lacks them"
         )
         doubts.append(ConvergenceWarning(said))
     rows, held_out = fitted.predictor.rows, fitted.predictor.held_out

@@ -88,8 +88,8 @@ def fit_table(
                 )  # fmt: skip
                 by = _by_landmarks if samples.are_many else _by_all_pairs
                 fitted = by(samples, path, model, state)
-                found = attributes_of(samples, fitted, model.random_state)
-                doubts = doubts_of(samples, fitted, found, model.max_time, model.max_iter)
+                found, late = attributes_of(samples, fitted, model.random_state)
+                doubts = doubts_of(samples, fitted, found, late, model.max_time, model.max_iter)
         except KeyboardInterrupt as stop:
             if found is None:
                 raise

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
+from kernelweave.kernels_core import KernelWeaveWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
 from scipy.linalg import cho_factor, cho_solve, lapack
@@ -68,7 +68,7 @@ class HeldOutWarning(KernelWeaveWarning):
     Examples
     --------
     >>> from kernelweave.evidence import HeldOutWarning
-    >>> from kernelweave.kernels_core import KernelWeaveWarning
+    >>> from kernelweave.kernels_core import KernelWeaveWarning, clock
     >>> issubclass(HeldOutWarning, KernelWeaveWarning)
     True
     """
@@ -359,8 +359,8 @@ def expected(
     random_state: np.random.RandomState,
     *,
     many: bool = False,
-) -> list[Expectation]:
-    """Return a line for each kind that can be told of.
+) -> tuple[list[Expectation], list[Kind]]:
+    """Return a line for each kind that can be told of, and the kinds that time was not left for.
 
     - `closed`: leaves rows out
     - `judge`: from rows, their held-out values in units of the targets, values that show how to
@@ -370,8 +370,11 @@ def expected(
     most = int(np.clip(_SOME // max(1, len(kinds)), *_SOME_EACH)) if many else None
     target = closed.targets
     values_of = target.of_rows(rows).values.T
-    lines = []
-    for kind in kinds:
+    lines: list[Expectation] = []
+    watch = clock.Stopwatch()
+    for k, kind in enumerate(kinds):
+        if clock.expired() and watch.seconds > clock.LATE_SECONDS:
+            return lines, list(kinds[k:])
         if kind.groups is not None:
             own = kind.groups
             own = own if most is None else _some_groups(own, most, random_state)
@@ -407,7 +410,7 @@ def expected(
         n_groups = len(np.unique(left.parts))
         named = replace(kind, groups=None, order=None)
         lines.append(Expectation(named, score, error, len(taken), n_groups, least))
-    return lines
+    return lines, []
 
 
 def _is_surely_worse(left: _Left, mass: FloatArray, n_kinds: int) -> bool:

@@ -188,7 +188,8 @@ def fit_table(
     comparison = Comparison(ours=model_title(name), rows=[row.as_json() for row in rows])
     importance: tuple[dict[str, Any], ...] = ()
     try:
-        with fit_bar(f"importance of {len(columns)} columns"):
+        left = _left_of(choices.given.get("max_time"), seconds)
+        with fit_bar(f"importance of {len(columns)} columns"), clock.time_limit(left):
             importance = tuple(_importance(estimator, on_note))
     except KeyboardInterrupt:
         stopped = True
@@ -267,6 +268,11 @@ def _importance(estimator: object, on_note: Callable[[str], None]) -> list[dict[
         for each in worth
     ]
     return sorted(rows, key=lambda row: -row["value"])
+
+
+def _left_of(max_time: float | None, seconds: float) -> float | None:
+    """Return how long what follows a fit may take: the rest of its limit, or a second."""
+    return None if max_time is None else max(max_time - seconds, clock.LATE_SECONDS)
 
 
 def _was_stopped(estimator: BaseEstimator) -> bool:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Flags: TypeAlias = NDArray[np.bool_]
 # a number, the indicator of its missing values, what fills them
 Fills: TypeAlias = tuple[tuple[int, int, float], ...]
+# one for all dimensions without categories: a model of thousands of columns stores it once
+_NO_SHARES = np.empty(0)
 DimensionKind = Literal["number", "missing", "category", "date part", "text"]
 
 
@@ -264,4 +266,4 @@ class Dimension:
     source: str
     kind: DimensionKind
     categories: tuple[str, ...] = ()
-    frequencies: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    frequencies: NDArray[np.float64] = field(default_factory=lambda: _NO_SHARES)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
@@ -71,6 +72,7 @@ def shuffled_importance(
     - `dimensions`: inputs of the kernel; those of one column are shuffled together
 
     Returns one value per column, in the order of the table: 0 if it is unused, NaN without folds.
+    Raises TimeoutError where a time limit ends it.
     """
     if not fold_predictors:
         return [ColumnImportance(name, np.nan, np.nan) for name in columns]
@@ -88,8 +90,10 @@ def shuffled_importance(
     before, units = losses(
         seen, np.vstack([predict(part.numeric, part.codes) for part, predict in parts])
     )
-    found = []
+    found: list[ColumnImportance] = []
     for name in columns:
+        if clock.expired():
+            raise TimeoutError(f"time was up after {len(found)} of {len(columns)} columns")
         used = [j for j, each in enumerate(dimensions) if each.source == name]
         after = np.zeros_like(before)
         for order in orders if used else ():

@@ -208,10 +208,11 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         task, usual = first_line(task, data.division, rows, held_out, fold)
         lines = [usual]
         if usual.n_rows:
+            # after the limit of time, which does not cut them
             lines += other_lines(
                 task, data.division, closed, rows, data.dimensions, first, self.random_state,
                 many=len(rows) > EXACT_ROWS,
-            )  # fmt: skip
+            )[0]  # fmt: skip
         found |= told_of(task, lines, rows, held_out, samples.owner)
         if stopped is not None:
             return FitResult(found, None if self.on_interrupt == "return" else stopped)

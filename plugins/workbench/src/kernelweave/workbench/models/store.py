@@ -16,7 +16,6 @@ import hashlib
 import io
 import json
 import math
-import re
 import struct
 import warnings
 import zipfile
@@ -59,9 +58,7 @@ _OWN = _HEADER.encode()
 # it is stored.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SCHEMA = "schema.json"
-# skops names what it stores by where it lay in memory, or by a random word
-_NUMBER = re.compile(r'("__id__": )(\d+)')
-_FILE = re.compile(r'"([0-9a-f-]+)\.(\w+)"')
+_READ_FIRST = {"key_types": 0, "content": 1}
 # attributes with NaN for rows that no fold held out, where time was up
 _MAY_LACK = frozenset({"held_out", "held_out_prediction_"})
 # of an archive; RuntimeError: a member that says it is encrypted, or nested without end
@@ -147,26 +144,45 @@ def load_model(path: str | Path) -> Model:
 def canonical(body: bytes) -> bytes:
     """Return a skops archive with its objects and files numbered in the order of its schema.
 
-    Loads as the same object; the schema, half of a small model, is without blanks.
+    Loads as the same object. The schema, half of a small model, is without blanks, and tells of
+    each object once.
     """
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    schema = members.pop(_SCHEMA).decode()
-    numbers: dict[str, int] = {}
-    schema = _NUMBER.sub(lambda at: f"{at[1]}{numbers.setdefault(at[2], len(numbers))}", schema)
+    # skops names what it stores by where it lay in memory, or by a random word
     names: dict[str, str] = {}
-    for found in _FILE.finditer(schema):
-        old = f"{found[1]}.{found[2]}"
-        if old in members:
-            names.setdefault(old, f"{len(names)}.{found[2]}")
-    schema = _FILE.sub(lambda at: f'"{names.get(f"{at[1]}.{at[2]}", f"{at[1]}.{at[2]}")}"', schema)
-    schema = json.dumps(json.loads(schema), separators=(",", ":"))
+    told = _told_once(json.loads(members.pop(_SCHEMA)), {}, names)
+    schema = json.dumps(told, separators=(",", ":"))
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for old, new in names.items():
             archive.writestr(zipfile.ZipInfo(new, _EPOCH), members[old])
         archive.writestr(zipfile.ZipInfo(_SCHEMA, _EPOCH), schema)
     return stream.getvalue()
+
+
+def _told_once(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
+    """Return a schema with the number alone of what was told before, which is all skops reads.
+
+    `numbers`, `names`: new numbers of objects and names of files, which are added to.
+    """
+    if isinstance(node, list):
+        return [_told_once(each, numbers, names) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if not isinstance(node.get("__loader__"), str) or "__id__" not in node:
+        return {key: _told_once(each, numbers, names) for key, each in node.items()}
+    told = node["__id__"] in numbers
+    number = {"__id__": numbers.setdefault(node["__id__"], len(numbers))}
+    # skops takes the first number, 0, for none
+    if told and number["__id__"]:
+        return number
+    if "file" in node:
+        ending = node["file"].rpartition(".")[2]
+        node["file"] = names.setdefault(node["file"], f"{len(names)}.{ending}")
+    # in the order in which skops reads
+    keys = sorted(node, key=lambda key: _READ_FIRST.get(key, len(_READ_FIRST)))
+    return {key: _told_once(node[key], numbers, names) for key in keys} | number
 
 
 def _read(path: Path) -> tuple[Header, bytes]:
@@ -210,7 +226,7 @@ def _check_arrays(body: bytes, path: Path) -> None:
                 raise CommandError(
                     f"{damaged} is compressed; `kernelweave fit` does not write that"
                 )
-            names = _named_arrays(json.loads(archive.read("schema.json")))
+            names = _named_arrays(json.loads(archive.read(_SCHEMA)))
             for member in archive.namelist():
                 if member.endswith(".npy"):
                     found = _array(archive.read(member))
@@ -223,8 +239,12 @@ def _check_arrays(body: bytes, path: Path) -> None:
 
 
 def _named_arrays(schema: object) -> dict[str, str]:
-    """Return the attribute that each array of a skops schema belongs to."""
+    """Return the attribute that each array of a skops schema belongs to.
+
+    Raises ValueError where two objects name one array, which would be read for each of them.
+    """
     found: dict[str, str] = {}
+    owners: dict[str, object] = {}
     todo = [("", schema)]
     while todo:
         name, node = todo.pop()
@@ -232,7 +252,9 @@ def _named_arrays(schema: object) -> dict[str, str]:
             todo += [(name, each) for each in node]
         elif isinstance(node, dict):
             if isinstance(node.get("file"), str):
-                found[node["file"]] = name
+                found[node["file"]], number = name, node.get("__id__")
+                if owners.setdefault(node["file"], number) != number:
+                    raise ValueError(f"two objects name {node['file']}")
             # skops's own words stand between an attribute and its array
             inner = ((name if key in ("content", "attrs") else key, node[key]) for key in node)
             todo += inner
