@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import io
 import json
+import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -114,6 +117,28 @@ def test_text_json_edges_and_picture(
         granger_command(str(table), picture=tmp_path / "graph.txt")
     with pytest.raises(ValueError, match=r"must end in one of \.graphml, \.dot"):
         granger_command(str(table), graph=tmp_path / "graph.txt")
+
+
+def test_letters_that_the_font_lacks_are_text_or_said(table: Path, tmp_path: Path) -> None:
+    """On a page and in an SVG the reader's program draws them; a PNG has squares."""
+    table.write_text(table.read_text().replace("a,b,c", "売上,b,c"), encoding="utf-8")
+    page, svg, png = (tmp_path / f"graph.{ending}" for ending in ("html", "svg", "png"))
+    told = {"replicate": "run", "drop": ["time"], "lam": 0.1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        granger_command(str(table), report=page, picture=svg, **told)
+    assert "売上" in svg.read_text(encoding="utf-8")
+    pictures = re.findall(r"data:image/svg\+xml;base64,([^\"]*)", page.read_text(encoding="utf-8"))
+    assert "売上" in base64.b64decode(pictures[0]).decode()
+    with pytest.warns(KernelWeaveWarning, match="lacks letters of some names") as said:
+        granger_command(str(table), picture=png, **told)
+    assert len(said) == 1
+
+
+def test_no_jobs_are_refused(table: Path) -> None:
+    told = {"replicate": "run", "drop": ["time"], "lam": 0.1}
+    with pytest.raises(ValueError, match=r"n_jobs must be .*an integer other than 0, got 0"):
+        granger_command(str(table), jobs=0, **told)
 
 
 def test_edges_stand_in_columns(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,12 +138,14 @@ def test_reasons_are_the_strongest_columns_of_each_row(
     X = pd.DataFrame(state.normal(size=(60, 3)).round(2), columns=list("abc"))
     X.assign(y=10 * X.a - 3 * X.b).to_csv(prices, index=False)
     run("fit", prices, "--target", "y", *QUICK, "--no-compare", "--out", model, "--force")
-    rows = json.loads(run("predict", model, prices, "--explain", "5", "--json").out)
+    done = run("predict", model, prices, "--explain", "5", "--json")
+    assert "--explain 5: the model has 3 columns" in done.err
+    rows = json.loads(done.out)
     first = X.iloc[0]
     assert rows[0]["reason_1"].startswith(f"a = {first.a:g}: ")
     change = float(rows[0]["reason_1"].rpartition(" ")[2].replace("−", "-"))
     assert change == pytest.approx(10 * (first.a - X.a.mean()), rel=0.1)
-    assert rows[0]["reason_4"] == rows[0]["reason_5"] == ""
+    assert list(rows[0]) == ["prediction", "reason_1", "reason_2", "reason_3"]
     assert run("predict", model, prices, "--explain", "0").error.startswith("--explain must be")
     run("fit", prices, "--target", "y", "--model", "tkl", "--no-compare", "--out", model, "--force")
     assert "has no reasons for its" in run("predict", model, prices, "--explain", "1").error

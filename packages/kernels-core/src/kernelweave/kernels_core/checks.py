@@ -226,6 +226,8 @@ STRENGTH = Rule(
         lambda value: SMALLEST <= value <= LARGEST,
     ),
 )
+# -1: all cores
+JOBS = Rule("an integer other than 0", lambda value: integer().holds(value) and value != 0)
 SECONDS = number(above=0.0, finite=False)
 
 

@@ -14,6 +14,7 @@ from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import (
     COUNT,
     FLAG,
+    JOBS,
     ON_INTERRUPT,
     SECONDS,
     Rule,
@@ -122,7 +123,7 @@ class EvidenceModel(Explained, HeldOutScores):
         default=None,
         rule=COUNT,
     )
-    n_jobs: int | None = parameter("Number of processes for the folds.", default=None, kind="int")
+    n_jobs: int | None = parameter("Number of processes for the folds.", default=None, rule=JOBS)
     on_interrupt: str = parameter(
         "What Ctrl-C does after the best model so far is stored: raise KeyboardInterrupt, or "
         "return.",

@@ -7,10 +7,13 @@ import math
 import shutil
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .graph import GrangerGraph
 
 # of the graph or of an edge, by name
@@ -305,19 +308,22 @@ def _reading(model: GrangerGraph, rows: list[_Said]) -> str:
 
 
 def _draw(model: GrangerGraph, path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from kernelweave.kernels_core import KernelWeaveWarning
 
     from .displays import CausalGraphDisplay
-    from .page import plot_weights
+    from .page import picture_bytes, plot_weights
+
+    def both(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        CausalGraphDisplay.from_estimator(model, ax=left)
+        plot_weights(model, right)
 
     side = min(11.0, max(6.0, 3.6 + 0.09 * len(model.group_names_)))
-    figure = Figure(figsize=(2.0 * side, side), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    CausalGraphDisplay.from_estimator(model, ax=left)
-    plot_weights(model, right)
-    figure.savefig(path, dpi=130, bbox_inches="tight")
+    found, complete = picture_bytes(both, (2.0 * side, side), path.suffix[1:].lower())
+    path.write_bytes(found)
+    if not complete:
+        said = "the font lacks letters of some names, drawn as squares: --report FILE, or a "
+        warnings.warn(KernelWeaveWarning(f"{path}: {said}picture in .svg, has them"), stacklevel=2)
 
 
 def _export(model: GrangerGraph, path: Path) -> None:

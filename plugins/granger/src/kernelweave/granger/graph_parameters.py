@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, Linear
 from kernelweave.kernels_core.arrays import Matrix, RandomState
-from kernelweave.kernels_core.checks import COUNT, FLAG, NONNEGATIVE, POSITIVE, Rule, number, one_of
+from kernelweave.kernels_core.checks import (
+    COUNT,
+    FLAG,
+    JOBS,
+    NONNEGATIVE,
+    POSITIVE,
+    Rule,
+    number,
+    one_of,
+)
 from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.estimators.folds import SCORING, Folds, Scoring
 from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDictionary
@@ -229,7 +238,9 @@ class GraphParameters(Estimator):
         rule=NONNEGATIVE,
     )
     max_iter: int = parameter("Maximum number of iterations of a fit.", default=500, rule=COUNT)
-    n_jobs: int | None = parameter("Number of targets fitted in parallel, by joblib.", default=None)
+    n_jobs: int | None = parameter(
+        "Number of targets fitted in parallel, by joblib.", default=None, rule=JOBS
+    )
     memory_limit: float | None = parameter(
         "Memory limit of the fit in bytes, per process.", default=None
     )

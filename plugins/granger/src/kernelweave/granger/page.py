@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.tables.errors import printable
 
 from .displays import CausalGraphDisplay, above_the_gap
 from .series import describe_lags
@@ -17,6 +19,7 @@ from .significance import p_value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from .graph import GrangerGraph
 
@@ -199,15 +202,35 @@ def verdict(model: GrangerGraph) -> str:
 
 def _svg(draw: Callable[[Axes], object], width: float, height: float) -> str:
     """Return what is drawn into Axes as an address that holds it."""
+    found, _ = picture_bytes(lambda figure: draw(figure.subplots()), (width, height), "svg")
+    return f"data:image/svg+xml;base64,{base64.b64encode(found).decode('ascii')}"
+
+
+def picture_bytes(
+    draw: Callable[[Figure], object], size: tuple[float, float], ending: str
+) -> tuple[bytes, bool]:
+    """Return a picture in the format of an ending, and whether the font has all of its letters.
+
+    Letters of an SVG are curves, unless the font lacks one: then they are text, which the reader's
+    program draws in a font of its own. Other formats have squares there.
+    """
     import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"svg.hashsalt": "kernelweave", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        draw(figure.subplots())
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
-    packed = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f"data:image/svg+xml;base64,{packed}"
+    def saved(letters: str, missing: Literal["error", "ignore"]) -> bytes:
+        words = {"svg.hashsalt": "kernelweave", "svg.fonttype": letters}
+        with matplotlib.rc_context(words), warnings.catch_warnings():
+            warnings.filterwarnings(missing, "Glyph .* missing from", UserWarning)
+            figure = Figure(figsize=size, layout="constrained")
+            draw(figure)
+            buffer = io.BytesIO()
+            more = {"metadata": {"Date": None}} if ending == "svg" else {"dpi": 130}
+            figure.savefig(buffer, format=ending, bbox_inches="tight", **more)
+        return buffer.getvalue()
+
+    try:
+        return saved("path", "error"), True
+    except UserWarning:
+        found = saved("none", "ignore")
+    # an escape in a name would end the document
+    return printable(found.decode()).encode() if ending == "svg" else found, ending == "svg"

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -14,6 +14,11 @@ from .. import console
 from ..errors import CommandError
 from ..files import check_output, replacing
 from .options import Encoding, Force, NoHeader, Sheet
+
+if TYPE_CHECKING:
+    from kernelweave.tables import Table
+
+    from ..models import Model
 
 
 def predict_command(
@@ -97,9 +102,7 @@ def predict_command(
         own = loaded.predict_set(table, sets)
         columns["set"] = own if json and out is None else ["|".join(map(str, s)) for s in own]
     if explain is not None:
-        reasons = loaded.reasons(table, explain)
-        for k in range(explain):
-            columns[f"reason_{k + 1}"] = [row[k] if k < len(row) else "" for row in reasons]
+        columns |= _reasons(loaded, table, explain)
     n_rows = len(columns["prediction"])
     _note_extrapolation(*loaded.outside(table), n_rows)
     if out is not None:
@@ -113,6 +116,17 @@ def predict_command(
     else:
         text = to_csv(columns)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+def _reasons(model: Model, table: Table, n: int) -> dict[str, list[str]]:
+    """Return the columns of reasons: a row has one of each of its columns at most."""
+    most = min(n, len(model.header.columns))
+    if most < n:
+        console.say("note", f"--explain {n}: the model has {most} columns")
+    rows = model.reasons(table, most)
+    return {
+        f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in rows] for k in range(most)
+    }
 
 
 def _shares(given: str) -> list[float]:
