@@ -261,8 +261,8 @@ def other_lines(
 ) -> tuple[list[Expectation], str]:
     """Return what is expected of each kind of new rows that folds did not hold out.
 
-    Last, in words, of which time was not left to tell. `rows`: those that `left_out` leaves out; `dimensions`, `first`, `many`: as in `kinds_of` and
-    `expected`.
+    Last, in words, of which time was not left to tell. `rows`: those that `left_out` leaves out;
+    `dimensions`, `first`, `many`: as in `kinds_of` and `expected`.
     """
     kinds = [] if division.random else [replace(USUAL, groups=np.arange(len(rows)))]
     kinds += [
