@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
@@ -94,9 +95,12 @@ def lower_bound(solution: Solution, constraint: WeightSet, forms: FloatArray) ->
     from scipy.optimize import minimize_scalar
 
     end = min(2.0 * s, solution.longest)
-    found = minimize_scalar(
-        lambda s: -value(s), bounds=(0.0, end), method="bounded", options={"xatol": _WIDTH * end}
-    )
+    # parabolas through infinite values, where the least penalty has no bound, are none
+    with np.errstate(invalid="ignore"):
+        found = minimize_scalar(
+            lambda s: -value(s), bounds=(0.0, end), method="bounded",
+            options={"xatol": _WIDTH * end},
+        )  # fmt: skip
     return max(best, -float(found.fun))
 
 
