@@ -22,7 +22,6 @@ from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.rounding import sums_to_zero
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import brentq
 
 from .problem import check_labels
 from .squares import BoundedGram, Factorisation, SquaredLoss, certify, factorize, noise_diagonal
@@ -164,7 +163,7 @@ def _ridge_of_factors(
 
 
 def _line_search(point: _Point, target: _Point, noise: FloatArray, y: FloatArray) -> float:
-    """Return the minimiser in [0, 1] of the primal between two points."""
+    """Return the minimiser in [0, 1] of the primal between two points, by bisection."""
     du, df, db = target.u - point.u, target.f - point.f, target.b - point.b
     constant, linear = float(point.u @ df), float(du @ df)
     margin, change = 1.0 - y * (point.f + point.b), -y * (df + db)
@@ -175,7 +174,14 @@ def _line_search(point: _Point, target: _Point, noise: FloatArray, y: FloatArray
 
     if slope(1.0) <= 0.0:
         return 1.0
-    return float(brentq(slope, 0.0, 1.0, xtol=1e-18)) if slope(0.0) < 0.0 else 0.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if slope(middle) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return low if low > 0.0 else high
 
 
 @dataclass(frozen=True)

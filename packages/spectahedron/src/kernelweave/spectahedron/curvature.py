@@ -19,7 +19,6 @@ from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.formula.learner import Solution
 from kernelweave.kernels_core.memory import limit_bytes
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr
-from scipy.optimize import brentq
 
 from .gram_memory import GramWithEntries
 from .saddle import Direction, SpectahedronOracle
@@ -198,13 +197,15 @@ class FactorModel:
         return (V if self._basis is None else self._basis @ V), decrease
 
     def _shift(self, radius: float) -> float:
-        """Return the multiplier of the ball."""
-        high = float(np.linalg.norm(self._coordinates)) / radius
-
-        def excess(shift: float) -> float:
-            return float(np.linalg.norm(self._coordinates / (self._values + shift))) - radius
-
-        return float(brentq(excess, 0.0, high, xtol=1e-15 * high)) if excess(high) < 0.0 else high
+        """Bisect for the multiplier of the ball."""
+        low, high = 0.0, float(np.linalg.norm(self._coordinates)) / radius
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if np.linalg.norm(self._coordinates / (self._values + middle)) > radius:
+                low = middle
+            else:
+                high = middle
+        return high
 
 
 class AtomModel:

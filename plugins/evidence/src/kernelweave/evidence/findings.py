@@ -322,8 +322,9 @@ def doubts_of(
     if samples.division.order is not None and isinstance(task, Regression):
         doubts += _doubt_later_intervals(fitted.predictor)
     if status is Status.MAX_TIME:
+        undone = fitted.learned.missing + (f", {late} not judged" if late else "")
         said = Message(
-            f"{{max_time}} of {max_time} s ended the fit early ({fitted.learned.missing}): the "
+            f"{{max_time}} of {max_time} s ended the fit early ({undone}): the "
             "best model so far is kept; raise {max_time}, or give fewer rows"
         )
         doubts.append(ConvergenceWarning(said))
@@ -335,7 +336,7 @@ def doubts_of(
             "before they were stationary: raise {max_iter} or {tol}"
         )
         doubts.append(ConvergenceWarning(said))
-    if late and max_time is not None:
+    elif late and max_time is not None:
         said = Message(
             f"{{max_time}} of {max_time} s left no time to judge {late}: {{held_out_}} lacks them"
         )

@@ -68,7 +68,7 @@ class HeldOutWarning(KernelWeaveWarning):
     Examples
     --------
     >>> from kernelweave.evidence import HeldOutWarning
-    >>> from kernelweave.kernels_core import KernelWeaveWarning, clock
+    >>> from kernelweave.kernels_core import KernelWeaveWarning
     >>> issubclass(HeldOutWarning, KernelWeaveWarning)
     True
     """

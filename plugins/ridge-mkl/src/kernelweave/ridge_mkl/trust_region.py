@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from scipy.optimize import brentq
 
 from .descent import Descent, DescentState
 from .oracle import Evaluation
@@ -45,16 +44,22 @@ def solve_subproblem(H: FloatArray, g: FloatArray, radius: float) -> FloatArray:
             return np.asarray(V @ xi)
     low = max(0.0, -float(values[0]))
     size = float(np.abs(values).max()) + float(np.linalg.norm(c)) / radius
-    low, high = low + 1e-15 * size, low + size * (1.0 + 1e-9)
+    high = low + size
+    low += 1e-15 * size
     xi = -c / (values + low)
     if float(np.linalg.norm(xi)) < radius:  # the gradient has no part along the lowest direction
         rest = radius**2 - float(xi @ xi)
         xi[0] += np.sqrt(max(rest, 0.0))
         return np.asarray(V @ xi)
-    shift = brentq(
-        lambda s: float(np.linalg.norm(c / (values + s))) - radius, low, high, xtol=1e-15 * high
-    )
-    return np.asarray(V @ (-c / (values + shift)))
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if float(np.linalg.norm(c / (values + middle))) > radius:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-15 * high:
+            break
+    return np.asarray(V @ (-c / (values + high)))
 
 
 class TrustRegionSearch(Descent):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..rounding import UNIT
 from .learner import Solution
 
-# Of the interval: any point met is a bound, so that less only sharpens it.
-_WIDTH = 1e-9
+# Golden sections: 40 leave 4e-9 of the interval. Any point met is a bound, so more only sharpen it.
+_STEPS = 40
+_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 
 @runtime_checkable
@@ -92,19 +93,29 @@ def lower_bound(solution: Solution, constraint: WeightSet, forms: FloatArray) ->
     charge = constraint.worst(0.5 * s * s * forms)
     if abs(charge - 0.5 * s * s * cost) <= 1e-9 * abs(charge):
         return best
-    from scipy.optimize import minimize_scalar
-
-    end = min(2.0 * s, solution.longest)
-    # parabolas through infinite values, where the least penalty has no bound, are none
-    with np.errstate(invalid="ignore"):
-        found = minimize_scalar(
-            lambda s: -value(s), bounds=(0.0, end), method="bounded",
-            options={"xatol": _WIDTH * end},
-        )  # fmt: skip
-    return max(best, -float(found.fun))
+    return max(best, _highest(value, min(2.0 * s, solution.longest)))
 
 
 def _quotient(linear: float, bottom: float, fallback: float) -> float:
     """Return linear/bottom, the best multiple where the charge is quadratic in it."""
     s = linear / bottom if bottom > 0.0 else fallback
     return s if 0.0 < s < 1e100 else fallback
+
+
+def _highest(value: Callable[[float], float], longest: float) -> float:
+    """Return the highest value that a golden section search from 0 to ``longest`` meets."""
+    low, high = 0.0, longest
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = value(left), value(right)
+    best = max(at_left, at_right)
+    for _ in range(_STEPS):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = value(right)
+        best = max(best, at_left, at_right)
+    return best
