@@ -431,7 +431,8 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
         tested = found["test"]
         value = Score(tested["score"], tested["error"]).formatted(3)
         also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
-        line = {tested["data"]: f"{value}{also}, on {tested['rows']} rows"}
+        # a long folder would leave the column beside it no room
+        line = {Path(tested["data"]).name: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
             held = next(Coverage(**each) for each in tested["coverage"] if each["level"] == 0.9)
             sets = "intervals" if found["task"] == "regression" else "sets of classes"
