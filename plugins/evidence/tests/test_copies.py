@@ -11,8 +11,10 @@ from kernelweave.evidence import (
     Batches,
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
+    EvidenceMKLRegressor,
 )
 from kernelweave.evidence.copies import KnownRows, Line, copy_groups
+from kernelweave.kernels_core import RBF
 from large_tables import QUICK, small  # noqa: F401
 
 pytestmark = pytest.mark.filterwarnings(
@@ -122,3 +124,33 @@ def test_rows_held_out_take_all_their_copies_along() -> None:
     # all 280 rows are drawn
     groups = copy_groups(held_out.numeric, held_out.codes)
     assert (np.bincount(groups) == 2).all()
+
+
+@pytest.mark.parametrize("how", ["exact", "batches"])
+def test_a_table_of_few_values_given_twice_is_that_table_once(how: str) -> None:
+    state = np.random.RandomState(0)
+    X, y = state.randint(1, 5, size=(140, 3)).astype(float), state.randn(140)
+    again = np.vstack([X, X]), np.append(y, y * (1.0 + 1e-12))
+    once = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    twice = EvidenceKernelRegressor(**QUICK)
+    if how == "exact":
+        # 200 rows are many here
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("kernelweave.evidence.read_table.EXACT_ROWS", 300)
+            twice.fit(*again)
+        np.testing.assert_allclose(twice.predict(X), once.predict(X), rtol=1e-6)
+        assert twice.held_out_prediction_.shape == (280,)
+    else:
+        twice.fit(Batches(again, size=90))
+    assert twice.held_out_score_ < 2.0 * twice.held_out_error_
+
+
+@pytest.mark.parametrize("how", ["points", "matrices"])
+def test_copies_by_rounding_are_one_sample_of_given_kernels(how: str) -> None:
+    X, y = noise_twice(near=True, n=60)
+    kernel = RBF(3.0)
+    given: tuple[Any, Any] = ([kernel], X) if how == "points" else ("precomputed", kernel(X)[None])
+    model = EvidenceMKLRegressor(given[0], n_folds=2).fit(given[1], y)
+    assert model.held_out_score_ < 2.0 * model.held_out_error_
+    pairs = model.held_out_prediction_[np.lexsort(np.round(X, 4).T)].reshape(60, 2)
+    np.testing.assert_array_equal(pairs[:, 0], pairs[:, 1])

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 
 # Copies differ in no column by more than this share of its spread. Writing a number with eight
 # digits, or converting its unit and back, changes it by less.
-_ROUNDING = 1e-7
+ROUNDING = 1e-7
 # or by more than this share of the number, for columns of values far larger than their spread
 _LAST_BITS = 1e-15
 # Near copies are clusters of rows. Each has at most 1/_CLUSTERS of the rows, and other rows are at
@@ -65,7 +65,7 @@ class Line:
     @property
     def max_distance(self) -> float:
         """Largest distance of two copies on the line."""
-        return float(1.01 * _ROUNDING * self.weights.sum())
+        return float(1.01 * ROUNDING * self.weights.sum())
 
     def places(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return where rows are, shape (n,)."""
@@ -85,7 +85,7 @@ class Line:
     ) -> NDArray[np.bool_]:
         """Return whether each left row is a copy of the right row, shape (n,)."""
         (numeric, codes), (others, other_codes) = left, right
-        allowed = _ROUNDING * self.spread + _LAST_BITS * np.abs(numeric)
+        allowed = ROUNDING * self.spread + _LAST_BITS * np.abs(numeric)
         near = np.abs(numeric - others) <= allowed
         return np.asarray(near.all(axis=1) & (codes == other_codes).all(axis=1))
 

@@ -126,7 +126,7 @@ def _counted(
 ) -> tuple[Rows, Index]:  # fmt: skip
     """Return the encoded rows that count, and whose they are; equal ones merged.
 
-    But not where rows recur: folds are to divide them.
+    But not where rows recur: folds are to divide them, of a table given several times those of one.
     """
     n_rows, n_dimensions = targets.shape[1], len(encoder.dimensions_)
     require(
@@ -147,8 +147,12 @@ def _counted(
     own = every.take(kept)
     own = replace(own, group=_group_column(own, division, encoder))
     if n_rows > EXACT_ROWS or own.recurring:
-        owner = np.full(n_rows, -1)
-        owner[kept] = np.arange(len(kept))
+        owner, place = np.full(n_rows, -1), np.arange(len(kept), dtype=np.intp)
+        if n_rows <= EXACT_ROWS and division.cv is None and own.given_once.max() + 1 < len(own):
+            place = own.given_once
+            first = np.unique(place, return_index=True)[1]
+            own = replace(own.take(first), weight=np.bincount(place, own.mass))
+        owner[kept] = place
         return replace(own, weight=normalise_weights(own.weight)), owner
     equal = Rows(numeric, codes, targets).with_equal_copies()
     # rows that are held out apart are not one

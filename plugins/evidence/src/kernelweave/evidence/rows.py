@@ -18,6 +18,8 @@ from .views import MASS, NODES, Views, Warp, clip_far
 Split: TypeAlias = tuple[Index, Index]
 FEW_VALUES = 12
 """Numbers that take more values than these in training will take others elsewhere."""
+# of so many different rows, counts are not all multiples of a number by chance
+_FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ class Rows:
                 combinations *= n_values
                 if n_values > most or 2 * combinations > len(self):
                     return False
+        if 2 * combinations > self.given_once.max(initial=-1) + 1:
+            return False
         if np.ptp(self.mass) == 0 or 2 * len(np.unique(self.targets, axis=1).T) > len(self):
             return True
         table = np.hstack([self.numbers, self.codes, self.targets.T])
@@ -120,10 +124,27 @@ class Rows:
     def duplicate_ids(self) -> NDArray[np.intp]:
         """Number of each row's group of duplicates, which folds keep together, shape (n,).
 
-        Duplicates are equal but for their targets and for rounding. Where rows recur, each is a
-        group of its own: otherwise a fold would hold combinations that training has never seen.
+        Duplicates are equal but for their targets and for rounding. Where rows recur, only copies
+        of the whole table are: otherwise a fold would hold combinations that training has never
+        seen.
         """
-        return np.arange(len(self)) if self.recurring else copy_groups(self.numbers, self.codes)
+        return self.given_once if self.recurring else copy_groups(self.numbers, self.codes)
+
+    @cached_property
+    def given_once(self) -> Index:
+        """The place of each row in the table as it is without copies of the whole, shape (n,).
+
+        Where every row with its targets comes k times, or a multiple of it, the table was given k
+        times. Of fewer rows than `_FEWEST` counts have a common factor by chance.
+        """
+        keys = [each[:, None] for each in (self.groups, self.times) if each is not None]
+        groups = copy_groups(np.hstack([self.numeric, self.targets.T, *keys]), self.codes)
+        counts = np.bincount(groups)
+        times = int(np.gcd.reduce(counts)) if len(counts) >= _FEWEST else 1
+        by, out = np.argsort(groups, kind="stable"), np.empty(len(self), dtype=np.intp)
+        # in the order of the first copies
+        out[by] = np.repeat(np.argsort(np.argsort(by[::times])), times)
+        return out
 
     def with_equal_copies(self) -> Rows:
         """Return the rows, those that differ by rounding alone, targets included, made equal."""

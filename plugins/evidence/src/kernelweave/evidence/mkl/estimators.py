@@ -26,6 +26,7 @@ from kernelweave.kernels_core.arrays import (
     Labels,
     Points,
     RandomState,
+    is_sparse,
     row_slices,
 )
 from kernelweave.kernels_core.arrays import Rows as Table
@@ -56,6 +57,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from ..columns import ColumnEncoder, Dimension, Encoded
+from ..copies import ROUNDING, copy_groups
 from ..division import Division, division_of, hold_out, n_folds_of
 from ..findings import HeldOutScores, doubt_new_rows, first_line, other_lines, told_of
 from ..kernel import default_kernels
@@ -186,7 +188,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         task: Task = Regression(flat=getattr(self, "_is_flat", True))
         if is_classifier(self):
             task = Classification(labels=self.classes_)
-        splits = self._splits(task, data.division, rows, samples.owner)
+        splits = self._splits(task, data.division, rows, samples)
         held_out, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
         with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
             try:
@@ -285,12 +287,16 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
                 K += w * each[np.ix_(others, rows)]
         return target.restore(K @ result.solution.dual_coef.T)
 
-    def _splits(self, task: Task, division: Division, rows: Rows, owner: Index) -> list[Split]:
+    def _splits(self, task: Task, division: Division, rows: Rows, samples: Samples) -> list[Split]:
         """Return the folds of merged samples, as the user says or at random."""
         state, n_folds = check_random_state(self.random_state), n_folds_of(self)
-        if not division.is_given:
-            return task.splits(rows, n_folds, state) if len(rows) > 1 else []
-        return hold_out(rows, owner, division.splits(n_folds, task.codes(division.y), state))
+        if division.is_given:
+            given = division.splits(n_folds, task.codes(division.y), state)
+            return hold_out(rows, samples.owner, given)
+        if samples.grams is not None:
+            # as words: without columns, their matrices alone tell which are copies
+            rows = replace(rows, codes=samples.places[:, None].astype(np.int64))
+        return task.splits(rows, n_folds, state) if len(rows) > 1 else []
 
 
 def _columns(X: Any) -> tuple[Sequence[Dimension], Encoded]:
@@ -306,10 +312,11 @@ def _columns(X: Any) -> tuple[Sequence[Dimension], Encoded]:
 def _merged(data: _Table) -> tuple[Samples, Rows, Index]:
     """Return the distinct samples, as rows of the table too, and where each stands first in it.
 
-    Equal samples that are held out apart are not one.
+    Equal samples that are held out apart are not one; those equal up to rounding are.
     """
     n_tasks, keys = len(data.targets), data.division.keys.T
-    both = replace(data, targets=np.vstack([data.targets, keys])).merged
+    like = data.X[_first_copies(data)]
+    both = replace(data, X=like, targets=np.vstack([data.targets, keys])).merged
     kept = np.flatnonzero(both.owner >= 0)
     first = kept[np.unique(both.owner[kept], return_index=True)[1]]
     weight = normalise_weights(both.weight)
@@ -317,6 +324,25 @@ def _merged(data: _Table) -> tuple[Samples, Rows, Index]:
     groups = None if data.division.groups is None else data.division.groups[first]
     cells = data.cells.numeric[first], data.cells.codes[first]
     return samples, Rows(*cells, samples.targets, weight, groups=groups), first
+
+
+def _first_copies(data: Data) -> Index:
+    """Return the place of the first sample that is equal up to rounding, shape (n_samples,)."""
+    n = data.X.shape[0]
+    if data.grams is None:
+        if is_sparse(data.X):
+            return np.arange(n)
+        groups = copy_groups(np.asarray(data.X), np.empty((n, 0), dtype=np.int64))
+        return np.asarray(np.unique(groups, return_index=True)[1][groups])
+    near = np.ones((n, n), dtype=np.bool_)
+    for K in data.grams.grams:
+        # squared distances under each kernel, and their rounding errors
+        size = np.add.outer(K.diagonal(), K.diagonal())
+        apart = size - 2.0 * K
+        near &= apart <= ROUNDING**2 * np.median(apart) + 8.0 * np.finfo(K.dtype).eps * size
+        if np.count_nonzero(near) <= n:
+            return np.arange(n)
+    return np.asarray(near.argmax(axis=1))
 
 
 def _mass_of(samples: Samples) -> FloatArray:
