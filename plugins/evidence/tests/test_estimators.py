@@ -349,6 +349,9 @@ def test_intervals_without_time_for_a_fold() -> None:
     assert all(np.isnan(each.importance) for each in model.importance_)
     with pytest.raises(ValueError, match="no row was held out, which tells what a column is worth"):
         _ = model.feature_importances_
+    with pytest.warns(ConvergenceWarning, match="folds not reached"):
+        model.fit(X[:100], y[:100], order=np.arange(100))
+    assert np.isfinite(model.predict_interval(X[100:])).all()
 
 
 def test_scales_are_called_stationary_only_where_the_search_came_to_rest() -> None:

@@ -350,7 +350,10 @@ def doubts_of(
 
 def _doubt_later_intervals(predictor: Predictor) -> list[Warning]:
     """Doubt intervals from earlier blocks that hold too little of the last."""
-    held, n_rows = held_by_the_last(predictor.fold_scores(), _ASKED)
+    scores = predictor.fold_scores()
+    if len(scores) < 2:
+        return []
+    held, n_rows = held_by_the_last(scores, _ASKED)
     if not held < _ASKED - 2.0 * np.sqrt(_ASKED * (1.0 - _ASKED) / n_rows):
         return []
     return [

@@ -281,10 +281,11 @@ def conformal(scores: FloatArray, confidence: float) -> FloatArray:
 def held_by_the_last(scores: Sequence[FloatArray], confidence: float) -> tuple[float, int]:
     """Return which share of the last fold intervals from those before it hold, and its size.
 
-    `scores`: of the rows of each fold, (n, n_outputs). The share is NaN where they are too few.
+    `scores`: of the rows of two folds or more, (n, n_outputs). The share is NaN where they are too
+    few.
     """
     *earlier, last = map(np.abs, scores)
-    step = conformal(np.vstack(earlier), confidence) if earlier else np.array([np.inf])
+    step = conformal(np.vstack(earlier), confidence)
     held = float(np.mean(last <= step)) if np.isfinite(step).all() else np.nan
     return held, len(last)
 

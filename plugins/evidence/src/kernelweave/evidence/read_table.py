@@ -151,7 +151,7 @@ def _counted(
         if n_rows <= EXACT_ROWS and division.cv is None and own.given_once.max() + 1 < len(own):
             place = own.given_once
             first = np.unique(place, return_index=True)[1]
-            own = replace(own.take(first), weight=np.bincount(place, own.mass))
+            own = replace(own.take(first), weight=np.bincount(place, own.mass).astype(float))
         owner[kept] = place
         return replace(own, weight=normalise_weights(own.weight)), owner
     equal = Rows(numeric, codes, targets).with_equal_copies()
