@@ -83,20 +83,26 @@ FORMATS = (
         "%m/%d/%Y %I:%M %p",
         "%Y%m%dT%H%M%S",
     ),
+    *("%Y年%m月%d日", "%a, %d %b %Y %H:%M:%S +0000", "%d/%b/%Y:%H:%M:%S +0000"),
 )
 
 
-@pytest.mark.parametrize("odd", [None, "pending"])
+@pytest.mark.parametrize("odd", [None, "pending", "31.02.2021"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_range_of_dates_is_read_by_the_format_that_was_found(
     form: str, odd: str | None
 ) -> None:
     days = pd.Series(pd.date_range("2021-02-27", periods=40, freq="17D")[::-1])
     cells = days.dt.strftime(form).tolist()
-    # one stray word among many dates is a missing value
+    # one stray word among many dates is a missing value, and so is a day that there is not
     cells[5] = odd
     table = pd.DataFrame({"when": cells})
-    (plan,), rows = plan_columns(table), read_columns(table)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        (plan,), rows = plan_columns(table), read_columns(table)
+    assert [f"such as {odd!r} in row 5, read as missing" in str(each.message) for each in said] == (
+        [] if odd is None else [True]
+    )
     assert plan.kind == "date", plan
     found = extent(plan, rows.columns[0])
     assert found == {"range": f"2021-02-27 to {days.max():%Y-%m-%d}", "missing": 1}
@@ -133,6 +139,18 @@ def test_the_user_says_what_a_column_is() -> None:
     assert [plan.used for plan in plans] == [True, True, False, True]
     with pytest.raises(ValueError, match="column 'when' cannot be read as a date: it contains '3'"):
         plan_columns(table, {"when": "date"})
+    table = pd.DataFrame({"when": ["2024-05-31", "1.6.2024", "2 June 2024", "2024/06/03"]})
+    with pytest.raises(ValueError, match="such as '2024-05-31' look like dates, but not all in"):
+        plan_columns(table, {"when": "date"})
+
+
+def test_days_in_eight_digits_are_dates_where_the_user_says_so() -> None:
+    days = pd.DataFrame({"when": [20240531, 20240601, 20250228]})
+    (plan,) = plan_columns(days, {"when": "date"})
+    assert plan.parameters["format"] == "%Y%m%d"
+    assert isinstance(plan.reading, DateParts)
+    parts = dates_of(read_columns(days).columns[0], plan.reading, "when")
+    np.testing.assert_array_equal(parts[:, :3], [[2024, 5, 31], [2024, 6, 1], [2025, 2, 28]])
 
 
 def test_a_plan_prints_and_is_data() -> None:

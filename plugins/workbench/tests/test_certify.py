@@ -93,6 +93,13 @@ def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said:
     assert said in known(task, score, ahead)
 
 
+def test_what_the_verdict_said_is_followed_by_no_blank() -> None:
+    rare = {"score": 0.9, "baseline": 0.9, "rare_ranking": "It ranks.", "ahead": 0.0}
+    row = {"name": "baseline", "score": 0.9, "behind": 0.0, "behind_error": 0.1, "n_parts": 9}
+    more = {"held_out": rare | {"ahead_error": 0.1, "n_parts": 9}, "comparison": {"rows": [row]}}
+    assert known("classification", 0.9, 0.0, **more).startswith("This is an estimate")
+
+
 @pytest.mark.parametrize(
     ("score", "said"),
     [

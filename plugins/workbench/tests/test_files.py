@@ -83,6 +83,16 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     assert not stat.S_ISREG(null.stat().st_mode)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_device_is_named() -> None:
+    path = Path("/dev/full")
+    with (
+        pytest.raises(CommandError, match="cannot write /dev/full: No space"),
+        replacing(path) as to,
+    ):
+        to.write(b"gone")
+
+
 def test_refusals(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.touch()

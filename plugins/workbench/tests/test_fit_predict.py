@@ -21,10 +21,8 @@ from kernelweave.spectahedron import TessellatedKernelRegressor
 from kernelweave.workbench import load_model
 from kernelweave.workbench.fitting import Choices
 from kernelweave.workbench.machines import kernel_machine
-from kernelweave.workbench.summaries import other_rows
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 
 SPARSE = (
@@ -596,102 +594,6 @@ def test_the_model_is_saved_before_others_are_compared(
     with pytest.raises(SystemExit):
         run("fit", csv, "--target", "species", *QUICK, "--out", model)
     assert load_model(model).held_out is not None
-
-
-@pytest.fixture
-def visits(tmp_path: Path) -> Path:
-    """Twenty patients of five visits each: most of the target is who the patient is."""
-    rng, path = np.random.default_rng(0), tmp_path / "visits.csv"
-    patient = np.repeat(np.arange(20), 5)
-    frame = pd.DataFrame({"patient": [f"p{each}" for each in patient]})
-    frame["dose"] = rng.uniform(0.0, 2.0, 100).round(2)
-    frame["y"] = (10.0 * rng.normal(size=20)[patient] + frame["dose"] + rng.normal(size=100)).round(
-        3
-    )
-    frame.to_csv(path, index=False)
-    return path
-
-
-def test_new_patients_are_told_apart_from_new_visits(
-    run: Callable, visits: Path, tmp_path: Path
-) -> None:
-    model = tmp_path / "m"
-    done = run("fit", visits, "--target", "y", "--no-compare", "--out", model)
-    assert "Expected R² by kind of new rows" in done.out
-    said = " ".join(done.out.split())
-    assert "on rows of a new 'patient'" in said
-    assert "fit with --groups='patient'" in said
-    # said once, and not in a warning beside it
-    assert "warning" not in done.err
-    lines = load_model(model).header.new_rows
-    assert [row["name"] for row in lines][:2] == ["rows like these", "new patient"]
-    assert lines[0]["score"] > 0.8 > 0.3 > lines[1]["score"]
-
-
-def test_whole_groups_are_held_out_where_asked_for(run: Callable, visits: Path) -> None:
-    asked = ["fit", visits, "--target", "y", "--groups", "patient", "--json"]
-    found = json.loads(run(*asked).out)
-    assert found["held_out"]["score"] < 0.3
-    assert found["held_out"]["error"] >= found["new_rows"][0]["error"]
-    # the other models are without those patients too
-    trees = next(row for row in found["comparison"]["rows"] if row["name"] == "boosting")
-    assert trees["score"] < 0.3
-    assert (
-        "--groups 'patent': did you mean 'patient'?" in run(*asked[:4], "--groups", "patent").error
-    )
-
-
-def test_a_model_without_lines_of_its_own_says_which_rows_are_held_out(
-    run: Callable, visits: Path
-) -> None:
-    pytest.importorskip("kernelweave.ridge_mkl")
-    asked = ["fit", visits, "--target", "y", "--groups", "patient"]
-    ridge = run(*asked, "--model", "ridge", "--no-compare").out
-    assert "R² on similar new rows (new patient): about" in " ".join(ridge.split())
-
-
-def test_near_copies_are_held_out_together_by_every_model(run: Callable, tmp_path: Path) -> None:
-    rng, path = np.random.default_rng(0), tmp_path / "copies.csv"
-    who, own = np.repeat(np.arange(40), 3), rng.normal(size=(40, 4))
-    X = pd.DataFrame(own[who] + 0.01 * rng.normal(size=(120, 4)), columns=list("abcd"))
-    X.assign(y=rng.normal(size=40)[who]).sample(frac=1.0, random_state=0).to_csv(path, index=False)
-    options = ["compare", path, "--target", "y", "--models", "evidence,rbf", "--json"]
-    at_random = json.loads(run(*options).out)["models"]
-    alike = json.loads(run(*options, "--groups", "rows alike").out)
-    assert min(row["score"] for row in at_random) > 0.5
-    assert max(row["score"] for row in alike["models"]) < 0.3
-    assert alike["rows"].endswith("rows that are near copies of no other")
-
-
-def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) -> None:
-    rng, path = np.random.default_rng(0), tmp_path / "walk.csv"
-    walk = pd.DataFrame({"day": np.arange(150) + 0.5, "x": rng.normal(size=150)})
-    walk["y"] = rng.normal(size=150).cumsum().round(3)
-    walk.to_csv(path, index=False)
-    for asked in (["--order", "day"], ["--cv", "time"], ["--order", "day", "--drop", "day"]):
-        found = json.loads(
-            run("fit", path, "--target", "y", *asked, "--max-iter", "5", "--json").out
-        )
-        assert found["held_out"]["score"] < 0.5
-        # of three blocks, each after the rows that a mean is taken of
-        y, told = walk["y"].to_numpy(), np.repeat([75, 100, 125], 25)
-        means = np.array([y[:n].mean() for n in told])
-        dummy = next(row for row in found["comparison"]["rows"] if row["name"] == "baseline")
-        assert dummy["score"] == pytest.approx(r2_score(y[75:], means))
-
-
-def test_blocks_of_time_are_not_called_groups() -> None:
-    names = {"rows like these": 60, "new shop": 12, "later by day": 6}
-    rows = [
-        {"name": name, "score": 0.5, "error": 0.1, "n_rows": 60, "n_groups": n}
-        for name, n in names.items()
-    ]
-    told = other_rows({"held_out": None, "new_rows": rows})
-    assert list(told.values()) == [
-        "0.500 ± 0.100, on 60 rows",
-        "at most 0.500 ± 0.100, on 60 rows of 12 groups",
-        "at most 0.500 ± 0.100, on 60 rows of 6 blocks of time",
-    ]
 
 
 def test_a_test_file_of_one_class_is_scored(run: Callable, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:
     ranking = ranking_of(held_out(informed=True))
     assert ranking is not None
     said = verdict("kernel", [dummy], "accuracy", ranking)
-    assert said.startswith("The kernel is not more accurate than the baseline, but")
+    assert said.startswith("The kernel is not significantly more accurate than the baseline, but")
     assert "The model finds 2 of the 8 rows of '1', with 0 false positives" in said
     nothing = verdict("kernel", [dummy], "accuracy", ranking_of(held_out(informed=False)))
     assert nothing.startswith(

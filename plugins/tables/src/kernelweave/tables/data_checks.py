@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.exceptions import Message
 
 from .columns import Dates, Numbers, Words
 from .dates import read_dates
@@ -48,7 +49,8 @@ def check_data(
     for name, raw in raws:
         if isinstance(raw, Numbers):
             values = raw.values[~raw.missing]
-            found += [*_codes_of_missing(name, values), *_days_as_numbers(name, np.unique(values))]
+            found += _codes_of_missing(name, values)
+            found += [] if name in table.kinds else _days_as_numbers(name, np.unique(values))
         elif isinstance(raw, Words):
             found += _units(name, raw)
     found += [*_copies(X, y, target.task), *_repeated(X, y)]
@@ -59,7 +61,7 @@ def check_data(
                 f"the rows are sorted by {name!r}, and validation rows lie between training rows: "
                 f"for later times, use --order={name!r} or pass the {order} rows as --test"
             )
-    return [*found, *(_few_rows(y) if target.task == "regression" else ())]
+    return [*found, *(_few_rows(table, y) if target.task == "regression" else ())]
 
 
 def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
@@ -106,10 +108,12 @@ def _days_as_numbers(name: str, values: FloatArray) -> Iterator[str]:
         return
     days, months = values % 100, values // 100 % 100
     if ((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12) & (values % 1 == 0)).all():
-        day = f"{values[0]:.0f}"
-        yield (
-            f"column {name!r} holds days such as {day} and is read as a number: write "
-            f"{day[:4]}-{day[4:6]}-{day[6:]} to use its month and weekday"
+        yield Message(
+            "column {name!r} holds days such as {day:.0f} and is read as a number: to use its "
+            "month and weekday, {as_date}",
+            name=name,
+            day=values[0],
+            as_date="set its kind to 'date'",
         )
 
 
@@ -202,14 +206,17 @@ def _differ_by_chance(rows: pd.DataFrame) -> bool:
     return possible > 2.0 * math.log(len(rows))
 
 
-def _few_rows(y: FloatArray) -> Iterator[str]:
+def _few_rows(table: Table, y: FloatArray) -> Iterator[str]:
     """Yield a sentence where one row in a hundred makes most of the target's variance."""
-    squares = np.sort(_standard(y) ** 2)[::-1]
-    n_rows = -(-len(y) // 100)
-    share = float(squares[:n_rows].sum())
+    squares, n_rows = _standard(y) ** 2, -(-len(y) // 100)
+    share = float(np.sort(squares)[-n_rows:].sum())
     if share > 0.5:
         rows = f"{n_rows} of {len(y)} rows make" if n_rows > 1 else f"1 of {len(y)} rows makes"
-        yield f"{rows} up {100 * share:.0f} % of the target's variance: R² depends on few rows"
+        most = table.where(int(squares.argmax()))
+        yield (
+            f"{rows} up {100 * share:.0f} % of the target's variance, {most} most of all: R² "
+            "depends on few rows"
+        )
 
 
 def _order(raw: Words | Dates) -> str:

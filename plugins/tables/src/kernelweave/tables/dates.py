@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
 
 from .columns import Dates, Words
 from .written import MOST_ODD, WORDS_AN_ODD
@@ -19,11 +22,12 @@ if TYPE_CHECKING:
 _LOOKS_LIKE_A_DATE = re.compile(r"\d\D.*\d|\d{8}|[A-Za-z]{3,9}[ -]\d")
 # a month in any language between a day and a year, or three numbers
 _DATE_AS_WRITTEN = re.compile(
-    r"\d{4}([./-])\d{1,2}\1\d{1,2}\b.*|\d{1,2}([./-])\d{1,2}\2\d{4}\b.*|\d{1,2}/\d{1,2}/\d\d\b.*"
+    r"\d{4}([./-])\d{1,2}\1\d{1,2}(?!\d).*|\d{1,2}([./-])\d{1,2}\2\d{4}\b.*"
+    r"|\d{1,2}/\d{1,2}/\d\d\b.*|\d{4}年\d{1,2}月\d{1,2}日.*"
     r"|\d{1,2}[^\W\d_]{0,2}\.?[ /-](de )?[^\W\d_]{3,}\.?,?[ /-](de )?\d{4}\b.*"
     r"|[^\W\d_]{3,}\.? \d{1,2}[^\W\d_]{0,2},? \d{4}\b.*"
 )
-_WITH_CENTURY = ("%m/%d/%Y", "%d/%m/%Y")
+_WITH_CENTURY = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y")
 # what skrub does not guess from one word; where both would do, the month leads, as there
 _FORMATS = (
     *(
@@ -32,8 +36,12 @@ _FORMATS = (
         for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
     ),
     *("%b %d, %Y", "%b %d %Y", "%d-%b-%y", "%d-%b-%Y", "%d %b %y", "%d %b %Y", "%d/%b/%Y"),
-    *("%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%B-%Y", "%m/%Y"),
+    *("%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%B-%Y", "%m/%Y", "%Y年%m月%d日", "%Y%m%d"),
+    # of mails and of logs
+    *("%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:%S %z"),
 )
+# Labels that tell of nearly all formats that they are others.
+_PROBED = 100
 _DAYS = "days since 1970"
 # with the hour or without, whichever training had
 _ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
@@ -97,18 +105,28 @@ class DateParts:
 def read_dates(column: Dates | Words) -> DateParts | None:
     """Return how to read a column of dates, ``None`` for words that are none.
 
-    One or two words among many dates, such as "unknown", stand for missing values.
+    One or two words among many dates, such as "unknown" or 31.02.2024, stand for missing values.
     """
+    import pandas as pd
+
+    if isinstance(column, Words):
+        like_dates = [bool(_LOOKS_LIKE_A_DATE.search(each)) for each in column.labels]
+        labels = _unless_odd(column, np.asarray(like_dates))
+        if not labels:
+            return None
+        found = _read_all(pd.Series(labels, dtype="str"))
+        if found is None and (labels := _of_one_format(column)):
+            found = _read_all(pd.Series(labels, dtype="str"))
+        return found
+    return _read_all(column.values)
+
+
+def _read_all(series: pd.Series[Any]) -> DateParts | None:
+    """Return how to read dates, or words that all are dates of one format."""
     import pandas as pd
     from skrub import ToDatetime
 
     reader = ToDatetime()
-    if isinstance(column, Words):
-        series: pd.Series = pd.Series(_may_be_dates(column), dtype="str")
-        if series.empty:
-            return None
-    else:
-        series = column.values
     try:
         moments = reader.fit_transform(series)
     except ValueError:  # skrub refuses words by an error of this kind
@@ -162,15 +180,38 @@ def _names(moments: pd.Series[pd.Timestamp]) -> tuple[str, ...]:
     return ("year", "month", "day", *(() if midnights else ("hour",)), "weekday", _DAYS)
 
 
-def _may_be_dates(words: Words) -> list[str]:
-    """Return the labels that may be dates; none of a column in which more than a few may not."""
-    found = [each for each in words.labels if _LOOKS_LIKE_A_DATE.search(each)]
-    if (n_odd := len(words.labels) - len(found)) == 0:
-        return found
-    if n_odd > MOST_ODD or len(words.labels) < WORDS_AN_ODD * n_odd:
+def _of_one_format(words: Words) -> list[str]:
+    """Return the labels of the format that all but a few have; none where there is no such one."""
+    import pandas as pd
+    from pandas.tseries.api import guess_datetime_format
+
+    if not date_as_written(words.labels):
         return []
-    dates = np.isin(words.labels, found)
-    return found if dates[words.codes[words.codes >= 0]].mean() >= 0.5 else []
+    with warnings.catch_warnings():
+        # of a day above 12 that leads
+        warnings.simplefilter("ignore", UserWarning)
+        guesses = [
+            guess_datetime_format(each, dayfirst=leads)
+            for each in words.labels[: MOST_ODD + 1]
+            for leads in (False, True)
+        ]
+    best: list[str] = []
+    for form in dict.fromkeys([*filter(None, guesses), *_FORMATS]):
+        ways = {"format": form, "errors": "coerce", "utc": "%z" in form}
+        labels = pd.Series(words.labels, dtype="str")
+        if pd.to_datetime(labels[:_PROBED], **ways).isna().sum() <= MOST_ODD:
+            known = pd.to_datetime(labels, **ways).notna().to_numpy()
+            best = max(best, _unless_odd(words, known), key=len)
+    return best
+
+
+def _unless_odd(words: Words, known: NDArray[np.bool_]) -> list[str]:
+    """Return the labels that are known, shape (n_labels,); none where more than a few are not."""
+    n_odd, n_rows = int((~known).sum()), words.counts
+    if n_odd > MOST_ODD or len(known) < WORDS_AN_ODD * n_odd:
+        return []
+    many = 2 * n_rows[known].sum() >= n_rows.sum()
+    return list(itertools.compress(words.labels, known)) if many else []
 
 
 def _days(moments: pd.Series[pd.Timestamp]) -> FloatArray:

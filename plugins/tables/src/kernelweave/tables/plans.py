@@ -177,13 +177,19 @@ def plan_column(
         return ColumnPlan(name, "number", raw.seen), raw
     if isinstance(raw, Dates) and kind != "number":
         return ColumnPlan(name, "date", "dates", read_dates(raw)), raw
+    if kind == "date":
+        # of days such as 20240531
+        raw = as_words(raw)
     if isinstance(raw, Words) and (raw.seen == "text" or kind):
         found = first_reading(raw, comma, kind)
         if found is not None:
             return _planned(name, raw, *found)
     if kind is not None:
-        shown = next(iter(as_words(raw).labels), "missing values")
-        raise ValueError(f"column {name!r} cannot be read as a {kind}: it contains {shown!r}")
+        words = as_words(raw)
+        why = f"it contains {next(iter(words.labels), 'missing values')!r}"
+        if kind == "date" and (told := _told_dates(words)):
+            why = f"{told[0].lower()}{told[1:-1]}"
+        raise ValueError(f"column {name!r} cannot be read as a {kind}: {why}")
     if isinstance(raw, Words) and are_texts(raw):
         return ColumnPlan(name, "text", raw.seen), raw
     words = as_words(raw)
@@ -217,7 +223,11 @@ def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[Co
     if remark:
         warnings.warn(f"column {name!r}: {remark}", ColumnWarning, stacklevel=4)
         remark = f"{remark[0].upper()}{remark[1:]}."
-    if not isinstance(reading, WrittenNumbers):
+    if isinstance(reading, DateParts):
+        odd = np.isnan(reading.transform(words)[:, -1]) & ~words.missing
+        if odd.any():
+            said = f"Dates, but {_warn_of_texts(name, 'dates', words, odd)}."
+            remark = " ".join(filter(None, (said, remark)))
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = reading.values_of(words)
     said = _how_written(reading, words)
@@ -330,9 +340,10 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     of training.
     """
     if isinstance(raw, Numbers):
-        if not raw.missing.all():
+        words = as_words(raw)
+        if not raw.missing.all() and not (parts.format and parts.read(words).notna().any()):
             _not_as_in_training(name, "dates", f"{raw.seen} now")
-        raw = Words(np.full(len(raw), -1, dtype=np.int64), ())
+        raw = words
     values = parts.transform(raw)
     odd = np.isnan(values[:, -1]) & ~raw.missing
     if isinstance(raw, Words) and odd.any():
@@ -413,8 +424,8 @@ def _told_dates(words: Words) -> str:
     """Return what to say of words that are dates, but in no format that all of them have."""
     shown = date_as_written(words.labels) if words.seen == "text" else ""
     return shown and (
-        f"Values such as {shown!r} look like dates, but not all in one known format: they are "
-        "categories. To use them as dates, write them all like 2024-05-31."
+        f"Values such as {shown!r} look like dates, but not all in one known format. To "
+        "use them as dates, write them all like 2024-05-31."
     )
 
 

@@ -41,6 +41,7 @@ _OPENML = "openml:"
 _OPENML_NAME = re.compile(r"(?P<id>\d+)|(?P<name>[^@\s]+)@(?P<version>\d+)")
 _LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)+\s*(#.*)?$")
 _JSON = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\{\]])")
+_MARKUP = re.compile(rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml)\b")
 _COMMENT = re.compile(rb"^\s*(#.*)?$")
 # Of the memory limit, what a compressed file may unpack to: its cells take a multiple of its text.
 _SHARE_OF_TEXT = 8
@@ -157,6 +158,8 @@ def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
         raise TableError(
             f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"
         )
+    if _MARKUP.match(content):
+        raise TableError(f"{source} is a web page or XML, not a table: save the table as CSV")
     if _JSON.match(content):
         return read_json(content, source)
     lines = content[:65536].splitlines()

@@ -267,7 +267,7 @@ def without_total(table: Table) -> Table:
         return table
     warnings.warn(
         f"{table.source}: {table.where(len(frame) - 1)} says {frame[name].iloc[-1]!r} in column "
-        f"{name!r} and sums the rows above it: it is left out",
+        f"{name!r} and is the sum or the mean of the rows above it: it is left out",
         KernelWeaveWarning,
         stacklevel=3,
     )

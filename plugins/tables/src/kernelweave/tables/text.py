@@ -32,6 +32,7 @@ from .table import (
 )
 from .written import is_written_number
 
+_NO_LETTERS = re.compile("[\\0-\\x08\ufffd]")
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
 _TOLD = re.compile(r"sep=([;,|\t])\r?\n")
@@ -190,7 +191,10 @@ def utf_16_of(content: bytes) -> str | None:
     zeros = even.count(0), odd.count(0)
     if max(zeros) < 0.2 * len(odd) or min(zeros) > 0:
         return None
-    return "utf-16-le" if zeros[1] else "utf-16-be"
+    found = "utf-16-le" if zeros[1] else "utf-16-be"
+    # a pair may be cut in two at the end
+    letters = content[:4096].decode(found, errors="replace")[:-1]
+    return None if _NO_LETTERS.search(letters) else found
 
 
 def separator_of(text: str) -> str:

@@ -107,6 +107,7 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
     lines = {"by_the_lines": f"{options['cv']} time"} if {"cv", "order"} <= options.keys() else {}
     if "numeric" in options:
         lines["as_number"] = f"name it by {options['numeric']}"
+        lines["as_date"] = f"name it by {options['date']}"
     absent = dict.fromkeys(("or_batches", "none_or"), "")
     return options | lines | absent | {"or_no_header": header, "held_out_": "the table above"}
 

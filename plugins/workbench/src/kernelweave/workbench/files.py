@@ -66,10 +66,20 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     after an exception what was at ``path`` is untouched. Links are followed. Raises CommandError if
     no file can be made in the folder, or the disk is full before the block ends.
     """
-    if _is_special(path):
-        with path.open("wb") as stream:
+    try:
+        with path.open("wb") if _is_special(path) else _whole(path) as stream:
             yield stream
-        return
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise CommandError(
+            f"cannot write {path}: {error.strerror}; free some space and try again (no partial "
+            "file was left)"
+        ) from error
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
     goal = Path(os.path.realpath(path))
     handle, name = _temporary(path, goal)
     try:
@@ -79,14 +89,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(stream.fileno())
         Path(name).chmod(_mode(goal))
         Path(name).replace(goal)
-    except BaseException as error:
+    except BaseException:
         with suppress(OSError):
             Path(name).unlink()
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise CommandError(
-                f"cannot write {path}: {error.strerror}; free some space and try again (no partial "
-                "file was left)"
-            ) from error
         raise
 
 

@@ -408,7 +408,7 @@ def read_division(
                 found[option] = column
                 continue
             hint = did_you_mean(column, table.columns, what="columns")
-            raise CommandError(f"--{option} {column!r}: {hint}")
+            raise CommandError(f"--{option}: {table.source} has no column {column!r}; {hint}")
         values = table.inputs([column])[column].to_numpy()
         if option == "groups" and len({*values.tolist()}) < 2:
             raise CommandError(

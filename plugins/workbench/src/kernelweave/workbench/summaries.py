@@ -208,7 +208,7 @@ def closing_sentences(found: Mapping[str, Any]) -> str:
 
     Its ``test``, where it has one, counts more than the rows held out.
     """
-    return f"{_known(found)} {_proved(found)}"
+    return f"{_known(found)} {_proved(found)}".strip()
 
 
 def _known(found: Mapping[str, Any]) -> str:

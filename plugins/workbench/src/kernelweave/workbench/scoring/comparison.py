@@ -259,13 +259,11 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
 def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
     """Return what is said where one answer for all rows scores as high."""
     answer = _named(baseline.title)
+    said = f"{first} is not significantly more accurate than {answer}"
     if ranking is not None and ranking.is_rare and ranking.informs:
-        return f"{first} is not more accurate than {answer}, but it ranks the rare class:"
+        return f"{said}, but it ranks the rare class:"
     if ranking is None and baseline.score > 0.9:
-        return (
-            f"{first} is not more accurate than {answer}: with a class this rare, use "
-            "probabilities (the evidence kernel has them)."
-        )
+        return f"{said}: with a class this rare, use probabilities (the evidence kernel has them)."
     return (
         f"{first} is not significantly better than always predicting {answer}: the columns may not "
         "be informative, or there may be too few rows."
