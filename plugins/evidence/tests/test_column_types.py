@@ -14,6 +14,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from kernelweave.evidence import ColumnEncoder, Encoded
+from kernelweave.evidence.explaining.values import cells_of_encoded
+from kernelweave.evidence.rows import Rows
 from kernelweave.kernels_core import KernelWeaveWarning, MemoryBudgetError, config_context
 from kernelweave.tables import ColumnWarning
 from scipy import sparse
@@ -273,6 +275,9 @@ class TestDates:
         tokyo = pd.DataFrame({"when": paris.dt.tz_convert("Asia/Tokyo")})
         assert_same(encoder.transform(tokyo), rows)
         assert_same(encoder.transform(pl.from_pandas(tokyo)), rows)
+        own = Rows(rows.numeric, rows.codes, np.zeros((1, N)))
+        shown = cells_of_encoded(own, encoder.dimensions_, encoder.report_)
+        assert shown[:, 0].tolist() == paris.tolist()
 
     @pytest.mark.parametrize(
         ("form", "later"),

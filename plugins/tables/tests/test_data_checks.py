@@ -117,6 +117,6 @@ def test_a_target_that_hangs_on_a_row(sound: pd.DataFrame) -> None:
     sound.loc[4, "y"] = 1e4
     (said,) = asked(sound)
     assert said == (
-        "1 of 60 rows makes up 98 % of the target's variance, row 4 most of all: R² depends on few "
+        "1 of 60 rows makes up 98 % of the target's variance, row 5 most of all: R² depends on few "
         "rows"
     )

@@ -116,6 +116,7 @@ def test_a_file_cut_short(content: bytes, tmp_path: Path) -> None:
     [
         (b"a,b\n1,2\n3\n", ("line 3", "1 cell ")),
         (b"a,b\n1,2\n3,4,5\n", ("line 3", "3 cells")),
+        (b'a,b,c\n1,2,3\n4,"5,6\n7,8,9\n', ("line 3", "2 cells")),
         (b"a,a\n1,2\n", ("'a'",)),
         (b"a,b\n1,2\n\x81,4\n", ("line 3", "UTF-8")),
         (b"1 1:2\n1 1:x\n", ("line 2", "1:x")),

@@ -116,6 +116,9 @@ def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> 
     assert found.startswith("On 40 rows of new.csv: ")
     assert said in found
     assert "similar new rows" not in found
+    few = tested | {"n_parts": 2, "rows": 2, "low": -np.inf}
+    known_by_two = known("regression", 0.9, 0.9, test=few)
+    assert "(too few rows or groups for an interval). This is" in known_by_two
     tested["shares_rows"] = True
     assert known("regression", 0.9, 0.9, test=tested) == known("regression", 0.9, 0.9)
 

@@ -327,7 +327,8 @@ def test_weights_of_rows_and_classes(run: Callable, csv: Path, tmp_path: Path) -
     found = json.loads(run("fit", path, *options, "--class-weight", "balanced", "--json").out)
     assert found["measure"] == "class-weighted accuracy"
     frame.assign(n=-1).to_csv(path, index=False)
-    assert "weights must be >= 0" in run("fit", path, *options, "--weights", "n").error
+    said = run("fit", path, *options, "--weights", "n").error
+    assert "weights must be >= 0, not all 0, got -1 in line 2" in said
     lacking = run("fit", path, *options, "--weights", "nn").error
     assert "--weights: " in lacking
     assert "did you mean 'n'" in lacking
@@ -389,7 +390,7 @@ def test_options_that_make_no_sense(run: Callable, options: list[str], said: str
         (
             {"t": ""},
             ["--order", "t"],
-            "--order is missing in line 5 of column 't': say when it was",
+            "a value of --order is missing in line 5 of column 't': say when it was",
         ),
         ({"t": "?x"}, ["--order", "t"], "must hold numbers or dates, got '?x' in line 5"),
         ({}, ["--groups", "g"], "--groups 'g' is 'one' in every row: at least two groups"),
@@ -620,3 +621,13 @@ def test_a_test_file_of_one_class_is_scored(run: Callable, tmp_path: Path) -> No
     done = run("fit", *options, "size", "--drop", "y")
     assert json.loads(done.out)["test"] is None
     assert "the target 'size' is 2.5 in every row, and R² needs at least two" in done.said
+
+
+def test_a_model_that_learned_nothing_is_marked_as_others_are(
+    run: Callable, tmp_path: Path
+) -> None:
+    path, rng = tmp_path / "noise.csv", np.random.default_rng(0)
+    pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40)}).to_csv(path, index=False)
+    done = run("fit", path, "--target", "y", "--no-compare", *QUICK)
+    assert "evidence kernel † " in done.out
+    assert "† not significantly better than a constant prediction" in done.out

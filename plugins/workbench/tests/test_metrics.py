@@ -49,6 +49,8 @@ def test_values_are_those_of_scikit_learn() -> None:
     assert Metric("f1_macro").value(three) == metrics.f1_score(
         three.truth, three.predicted, average="macro"
     )
+    with pytest.raises(ValueError, match="it has no probabilities, which neg_log_loss needs"):
+        Metric("neg_log_loss").value(replace(two, proba=None))
     weighted = replace(numbers(90, 0.3), weight=np.arange(90.0))
     assert Metric("neg_mean_absolute_error").value(weighted) == pytest.approx(
         -metrics.mean_absolute_error(weighted.truth, weighted.predicted, sample_weight=range(90))

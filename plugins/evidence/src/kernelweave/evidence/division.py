@@ -210,7 +210,7 @@ def _moments(values: Labels, name: str) -> FloatArray:
     raw = read_values(values.astype(np.int8) if values.dtype.kind == "b" else values, name)
     column = f" of column {name!r}" if name else ""
     if raw.missing.any():
-        said = "{order} is missing in {place}: say when it was, or leave the row out"
+        said = "a value of {order} is missing in {place}: say when it was, or leave the row out"
         raise ValueError(Message(said, place=place_of(int(raw.missing.argmax())) + column))
     if isinstance(raw, Numbers):
         return raw.values

@@ -111,7 +111,7 @@ def read_dates(column: Dates | Words) -> DateParts | None:
 
     if isinstance(column, Words):
         like_dates = [bool(_LOOKS_LIKE_A_DATE.search(each)) for each in column.labels]
-        labels = _unless_odd(column, np.asarray(like_dates))
+        labels = _unless_odd(column, np.asarray(like_dates, dtype=np.bool_))
         if not labels:
             return None
         found = _read_all(pd.Series(labels, dtype="str"))
@@ -171,7 +171,7 @@ def _read_otherwise(words: pd.Series[str]) -> DateParts | None:
             moments = pd.to_datetime(words, format=form)
         except ValueError:
             continue
-        return DateParts(form, "", _names(moments))
+        return DateParts(form, "UTC" if "%z" in form else "", _names(moments))
     return None
 
 
@@ -185,8 +185,6 @@ def _of_one_format(words: Words) -> list[str]:
     import pandas as pd
     from pandas.tseries.api import guess_datetime_format
 
-    if not date_as_written(words.labels):
-        return []
     with warnings.catch_warnings():
         # of a day above 12 that leads
         warnings.simplefilter("ignore", UserWarning)

@@ -318,11 +318,13 @@ def _parse(text: str, source: str, separator: str, names: list[str], header: boo
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells) of every record that is not blank."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    """Yield (line where it begins, cells) of every record that is not blank."""
+    reader, line = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True), 1
     for cells in reader:
         if cells:
-            yield reader.line_num, cells
+            yield line, cells
+        # a quoted cell goes on below
+        line = reader.line_num + 1
 
 
 def _lines(text: str, source: str, separator: str, width: int, header: bool) -> list[int]:

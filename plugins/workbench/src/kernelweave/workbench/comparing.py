@@ -127,7 +127,7 @@ def _rows(
     for each in done:
         try:
             scored.append((judge.value(each.held_out), each))
-        except (ValueError, AttributeError) as error:
+        except ValueError as error:
             on_note(f"{each.model.title} is skipped: {spoken(error)}")
     if not scored:
         raise CommandError(f"--metric {judge.name} does not suit any of the models")

@@ -356,7 +356,7 @@ def _fit_other_models(
         ):  # fmt: skip
             try:
                 rows.append(Row.of(each, held_out, metric))
-            except (ValueError, AttributeError) as error:
+            except ValueError as error:
                 on_note(f"no {each.model.title} here: {spoken(error)}")
     except KeyboardInterrupt:
         return rows, True
@@ -427,7 +427,8 @@ def read_weights(table: Table, column: str) -> FloatArray:
     """Return the sample weights; CommandError if one is missing or negative, or all are zero."""
     values = table.numbers(column)
     if values.min() < 0 or not values.any():
-        what = f"{values.min():g}" if values.min() < 0 else "zeros only"
+        least = f"{values.min():g} in {table.where(int(values.argmin()))}"
+        what = least if values.any() else "zeros only"
         raise CommandError(f"--weights {column!r}: weights must be >= 0, not all 0, got {what}")
     return values
 

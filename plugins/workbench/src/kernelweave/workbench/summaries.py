@@ -14,10 +14,10 @@ from kernelweave.kernels_core.registry import algorithms, components, get_algori
 from .machines import unwrap_target_scaler
 from .models import Model
 from .models.header import Header
-from .scoring.comparison import Row, verdict
+from .scoring.comparison import Row, has_learned, verdict
 from .scoring.held_out import HeldOut
 from .scoring.metrics import Metric, Ranking, also_scored, has_rare_class, ranking_of
-from .scoring.scores import Score, measure_name
+from .scoring.scores import FEWEST_PARTS, Score, measure_name
 
 # settings that JSON holds
 _PLAIN = (type(None), bool, int, float, str, tuple)
@@ -100,6 +100,7 @@ def _scored(
         scored = scored._replace(error=max(scored.error, row["error"]))
         n_parts = min(n_parts, row["n_groups"])
     low, high = _interval_of_new(scored, metric, header, n, n_folds, n_parts)
+    also = also_scored(held_out)
     return {
         "score": scored.value,
         "error": scored.error,
@@ -110,7 +111,8 @@ def _scored(
         "baseline": scored.value - ahead.value,
         "ahead": ahead.value,
         "ahead_error": ahead.error,
-        "also": also_scored(held_out),
+        "also": also,
+        "learned": has_learned(ahead, n_parts, also),
         "rare": has_rare_class(Counter(held_out.truth.tolist())),
         "ranking": None if ranking is None else ranking.as_json(),
         "rare_ranking": str(ranking) if ranking and ranking.is_rare and ranking.informs else "",
@@ -253,7 +255,8 @@ def _known_by_test(
 ) -> str:
     where = f"On {tested['rows']} rows of {tested['data']}"
     said = f"{where}: {found['measure']} {_interval(tested)}"
-    if scored is None:
+    # of fewer rows, or groups, nobody knows how far their score is from that of others
+    if scored is None or tested["n_parts"] < FEWEST_PARTS:
         return f"{said}."
     away = tested["score"] - scored["score"]
     known = [(each["error"], each["n_parts"]) for each in (tested, scored)]

@@ -168,7 +168,10 @@ def cells_of_encoded(
                  if each.kind == "date part"]  # fmt: skip
         days = [j for j, name in parts if name == "days since 1970"]
         if days:
-            out[:, k] = pd.to_datetime(rows.numeric[:, days[0]], unit="D").round("s").astype(object)
+            moments = pd.to_datetime(rows.numeric[:, days[0]], unit="D").round("s")
+            if zone := plan.parameters.get("zone"):
+                moments = moments.tz_localize("UTC").tz_convert(zone)
+            out[:, k] = moments.astype(object)
         elif parts:
             cells = [[f"{name} {row[j]:g}" for j, name in parts] for row in rows.numeric]
             out[:, k] = [", ".join(each) for each in cells]

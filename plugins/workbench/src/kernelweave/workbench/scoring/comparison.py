@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -86,10 +86,8 @@ class Row:
         Raises ValueError if the metric needs probabilities that the model does not have.
         """
         own, metric = fitted.held_out, metric or Metric()
-        over_one, also = metric.lead(own, own.of_one_answer), also_scored(own)
-        # where one class is frequent, what is no more accurate than it may still rank rows
-        beyond = margin_of_error((over_one.error, own.n_parts))
-        learned = over_one.value > beyond or also.get("AUC", 0.0) > _RANKS
+        also = also_scored(own)
+        learned = has_learned(metric.lead(own, own.of_one_answer), own.n_parts, also)
         low, high = metric.lead_over_folds(first, own) or (None, None)
         return cls(
             fitted.model.name, fitted.model.title, *metric.score(own), *metric.lead(first, own),
@@ -120,6 +118,16 @@ class Row:
     def as_json(self) -> dict[str, object]:
         """Return plain values, without what depends on the clock."""
         return {name: value for name, value in vars(self).items() if name != "seconds"}
+
+
+def has_learned(over_one: Score, n_parts: int, also: Mapping[str, float]) -> bool:
+    """Whether predictions are surely better than one constant, or rank rows.
+
+    - `over_one`: the lead over the constant; `n_parts`: rows, or groups, that its error is over
+    - `also`: further scores: where one class is frequent, what is no more accurate may still rank
+    """
+    beyond = margin_of_error((over_one.error, n_parts))
+    return over_one.value > beyond or also.get("AUC", 0.0) > _RANKS
 
 
 def cross_validate_models(

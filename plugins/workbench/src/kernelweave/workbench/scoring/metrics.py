@@ -80,7 +80,10 @@ class Metric:
         weight = rows.weight[at]
         shown = _Shown(rows)
         given = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
-        return float(self._scorer(shown, at, rows.truth[at], **given))
+        try:
+            return float(self._scorer(shown, at, rows.truth[at], **given))
+        except AttributeError as error:
+            raise ValueError(f"it has no probabilities, which {self.name} needs") from error
 
     def score(self, rows: HeldOut) -> Score:
         """Return the metric with its standard error over the rows."""
@@ -219,8 +222,8 @@ def check_metric(name: str | None, y: Labels, task: str) -> Metric:
         tried = [each for each, module in modules.items() if "cluster" not in module]
         known = [each for each in tried if _refusal(Metric(each), few, task) is None]
         what = task if task == "regression" else f"{task}, {len(np.unique(y))} classes"
-        # what a scorer misses in our own values says nothing to anybody
-        reason = "" if isinstance(refused, AttributeError) else f": {one_line(refused)}"
+        # numbers, labels and probabilities are shown, so that a scorer misses none of these
+        reason = "" if isinstance(refused.__cause__, AttributeError) else f": {one_line(refused)}"
         hint = did_you_mean(str(name), known, what="metrics that suit it")
         if f"{name}_macro" in known:
             hint = f"{name}_macro suits classes of any name and number"
@@ -243,7 +246,7 @@ def _refusal(metric: Metric, y: Labels, task: str) -> Exception | None:
         warnings.simplefilter("ignore")
         try:
             metric.value(guess)
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError) as error:
             return error
     return None
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # More digits are rounding of the scores themselves.
 _MOST_DIGITS = 8
-_FEWEST_PARTS = 5
+FEWEST_PARTS = 5
 # rows of a slab at least: of fewer, chance says more than the intervals
 _FEWEST = 20
 
@@ -75,7 +75,7 @@ class Score(NamedTuple):
         (0.776, 0.959)
         """
         value, error, away = self.value, self.error, best - self.value
-        if n_parts < _FEWEST_PARTS:
+        if n_parts < FEWEST_PARTS:
             return least, best
         steps = margin_of_error((1.0, n_parts)) * math.sqrt(1.0 + held_out)
         if is_share:
