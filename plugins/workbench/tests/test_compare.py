@@ -474,7 +474,7 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
         (["--cv", "group"], "--cv group needs --groups COLUMN"),
         (["--groups", "b", "--order", "a"], "--groups and --order exclude each other"),
         (["--groups", "b", "--cv", "time"], "--groups and --cv time exclude each other"),
-        (["--order", "A"], "--order 'A': did you mean 'a'?"),
+        (["--order", "A"], "has no column 'A'; did you mean 'a'?"),
         (["--order", "b"], "--order must hold numbers or dates, got 'v' in line 2"),
     ],
 )

@@ -271,7 +271,7 @@ def _without_title(text: str, source: str, separator: str) -> str:
     names = width == 2 and any(len(cells) > 1 for _, cells in records[:n_above])
     if width == 1 or not n_above or names or any(map(is_written_number, records[n_above][1])):
         return text
-    last = records[n_above - 1][0]
+    last = records[n_above][0] - 1
     warn_of_title(source, "line", records[: n_above + 1])
     return "\n" * last + text.split("\n", last)[last]
 
