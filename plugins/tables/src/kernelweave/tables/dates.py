@@ -195,7 +195,7 @@ def _of_one_format(words: Words) -> list[str]:
         ]
     best: list[str] = []
     for form in dict.fromkeys([*filter(None, guesses), *_FORMATS]):
-        ways = {"format": form, "errors": "coerce", "utc": "%z" in form}
+        ways: Any = {"format": form, "errors": "coerce", "utc": "%z" in form}
         labels = pd.Series(words.labels, dtype="str")
         if pd.to_datetime(labels[:_PROBED], **ways).isna().sum() <= MOST_ODD:
             known = pd.to_datetime(labels, **ways).notna().to_numpy()

@@ -219,7 +219,9 @@ def _how_written(reading: WrittenNumbers, words: Words) -> str:
     return ""
 
 
-def _planned(name: str, words: Words, reading: Reading, remark: str) -> tuple[ColumnPlan, Raw]:
+def _planned(
+    name: str, words: Words, reading: WrittenNumbers | DateParts, remark: str
+) -> tuple[ColumnPlan, Raw]:
     if remark:
         warnings.warn(f"column {name!r}: {remark}", ColumnWarning, stacklevel=4)
         remark = f"{remark[0].upper()}{remark[1:]}."
