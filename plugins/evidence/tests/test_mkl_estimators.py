@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import EvidenceMKLClassifier, EvidenceMKLRegressor, HeldOutWarning
-from kernelweave.kernels_core import RBF, Linear, Polynomial, SolveInterrupted
-from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
+from kernelweave.evidence import (
+    EvidenceMKLClassifier,
+    EvidenceMKLRegressor,
+    HeldOutWarning,
+    new_rows,
+)
+from kernelweave.kernels_core import (
+    RBF,
+    KernelDictionary,
+    Linear,
+    Polynomial,
+    SolveInterrupted,
+    UnderfitWarning,
+    clock,
+)
+from kernelweave.kernels_core.exceptions import (
+    KernelWeaveWarning,
+    MemoryBudgetError,
+    NotPSDError,
+)
 from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score, roc_auc_score
 from sklearn.model_selection import TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -211,19 +229,73 @@ def test_the_line_of_new_groups_is_that_of_refits_at_the_same_weights() -> None:
     assert abs(told["score"].iloc[0] - line["score"]) < 3.0 * line["error"]
 
 
-def test_a_splitter_holds_out_what_it_says_and_the_order_needs_one() -> None:
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+def test_later_rows_are_those_of_refits_to_the_rows_before_them() -> None:
+    """The blocks of `order` by other fits; closed forms at given weights by scikit-learn."""
+    state = np.random.default_rng(2)
+    time, y = state.permutation(60), np.cumsum(state.normal(size=60))
+    y, days = y[time], pd.to_datetime("2024-03-01") + pd.to_timedelta(time, unit="D")
+    grams, at = np.stack([k(time[:, None] / 10.0) for k in (RBF(4.0), Linear())]), np.argsort(time)
+    model = EvidenceMKLRegressor("precomputed").fit(grams, y, order=days)
+    for low in (30, 40, 50):
+        own, out = at[:low], at[low : low + 10]
+        before = EvidenceMKLRegressor("precomputed").fit(grams[:, own][:, :, own], y[own])
+        said = before.predict(grams[:, out][:, :, own])
+        np.testing.assert_allclose(model.held_out_prediction_[out], said, rtol=1e-6)
+        assert (model.held_out_fold_[out] == low // 10 - 3).all()
+    assert np.isnan(model.held_out_prediction_[at[:30]]).all()
+    score = r2_score(y[at[30:]], model.held_out_prediction_[at[30:]])
+    told = model.held_out_
+    assert told.index.tolist() == ["later rows", "rows like these"]
+    assert told["score"].iloc[0] == model.held_out_score_ == pytest.approx(score)
+    assert told["n_groups"].tolist() == [3, 60]
+
+    def refitted(model: Any, own: Any, out: Any) -> Any:
+        K = np.tensordot(model.weights_, grams, 1)
+        alone = KernelRidge(alpha=model.noise_, kernel="precomputed")
+        alone.fit(K[np.ix_(own, own)], y[own] - y[own].mean())
+        return y[own].mean() + alone.predict(K[np.ix_(out, own)])
+
+    one = [refitted(model, np.delete(at, i), at[[i]])[0] for i in range(60)]
+    assert told["score"].iloc[1] == pytest.approx(r2_score(y[at], one), abs=1e-6)
+    grams, y, at = grams[:, at][:, :, at], y[at], np.arange(60)
+    usual = EvidenceMKLRegressor("precomputed", scoring="neg_mean_absolute_error").fit(grams, y)
+    later = [refitted(usual, at[:k], at[k : k + 5]) for k in range(30, 60, 5)]
+    error = mean_absolute_error(y[30:], np.concatenate(later))
+    assert usual.held_out_.loc["later in the file", "score"] == pytest.approx(-error, abs=1e-6)
+    error = mean_absolute_error(y, usual.held_out_prediction_)
+    assert usual.held_out_score_ == pytest.approx(-error)
+
+
+def test_classes_by_a_scorer_and_in_an_order(data) -> None:
+    X, y = pd.DataFrame(data[0], columns=list("abcdef")), data[1] > data[1].mean()
+    model = EvidenceMKLClassifier(THREE, scoring="roc_auc").fit(X, y, order="a")
+    seen = ~np.isnan(model.held_out_prediction_[:, 0])
+    assert (X["a"][seen].min(), seen.sum()) == (X["a"].sort_values().iloc[50], 50)
+    score = roc_auc_score(y[seen], model.held_out_prediction_[seen, 1])
+    assert model.held_out_score_ == pytest.approx(score)
+    assert model.held_out_.index[0] == "later by a"
+    with pytest.raises(ValueError, match="roc_auk"):
+        EvidenceMKLClassifier(THREE, scoring="roc_auk").fit(X, y)
+
+
+def test_a_splitter_holds_out_what_it_says() -> None:
     state = np.random.default_rng(1)
     y = np.cumsum(state.normal(size=120))
     grams = np.stack([k(np.arange(120.0)[:, None] / 10.0) for k in (RBF(4.0), Linear())])
-    with pytest.warns(HeldOutWarning, match="later in the table, .*cv=TimeSeriesSplit"):
+    with pytest.warns(
+        HeldOutWarning, match=r"later in the table, .*order=np.arange\(len\(y\)\): the score is"
+    ):
         EvidenceMKLRegressor("precomputed").fit(grams, y)
     model = EvidenceMKLRegressor("precomputed", cv=TimeSeriesSplit(3))
     model.fit(grams, y)
     assert np.isnan(model.held_out_prediction_[:30]).all()
     assert model.held_out_score_ == pytest.approx(r2_score(y[30:], model.held_out_prediction_[30:]))
     assert model.held_out_.index[0] == "rows as held out"
-    with pytest.raises(ValueError, match="groups='day' needs columns, which precomputed Gram"):
-        model.fit(grams, y, groups="day")
+    for name in ("groups", "order"):
+        with pytest.raises(ValueError, match=f"{name}='day' needs columns, which precomputed Gram"):
+            model.fit(grams, y, **{name: "day"})
 
 
 def test_three_classes_named_by_words() -> None:
@@ -252,6 +324,33 @@ def test_a_time_limit_keeps_a_model_and_says_what_is_missing(data) -> None:
     assert np.isfinite(model.predict(X_new)).all()
     assert np.isnan(model.held_out_score_)
     assert model.certificate_.lower_bound <= model.certificate_.upper_bound
+
+
+def test_the_lines_of_new_rows_are_within_the_time_limit(data, monkeypatch) -> None:
+    late = SimpleNamespace(expired=clock.limited, LATE_SECONDS=-1.0, Stopwatch=clock.Stopwatch)
+    monkeypatch.setattr(new_rows, "clock", late)
+    model = EvidenceMKLRegressor(THREE, max_time=1000.0)
+    with pytest.warns(ConvergenceWarning, match="later in the table were not reached") as given:
+        model.fit(data[0][:40], data[1][:40])
+    assert model.held_out_.index.tolist() == ["rows like these"]
+    assert given[0].filename == __file__
+
+
+def test_columns_that_cannot_be_read_have_no_lines_and_it_is_said() -> None:
+    """Constants name no groups, which nobody has to be told; an endless column that no view has."""
+    x, noise = np.random.default_rng(0).normal(size=(2, 40))
+    kernels = KernelDictionary([Linear(), RBF()], columns={"x": ["x"]})
+    for kind in (EvidenceMKLRegressor, EvidenceMKLClassifier):
+        y = x + 0.1 * noise if kind is EvidenceMKLRegressor else x > 0.0
+        with pytest.warns(
+            KernelWeaveWarning, match="no lines of columns: column 'rate', "
+        ) as given:
+            model = kind(kernels).fit(pd.DataFrame({"x": x, "rate": np.inf}), y)
+        assert [each.filename for each in given] == [__file__]
+        assert model.held_out_.index.tolist() == ["rows like these", "later in the file"]
+    with pytest.warns(UnderfitWarning) as given:
+        EvidenceMKLRegressor([Linear(), RBF()]).fit(np.ones((20, 1)), noise[:20])
+    assert [each.filename for each in given] == [__file__]
 
 
 def test_a_limit_of_steps_is_said(data) -> None:

@@ -156,7 +156,7 @@ def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
     predictor, state = model._predictor, np.random.RandomState(0)
     rows, mixture = predictor.rows, predictor.mixture
     assert bool(mixture.target.warps) == prices
-    closed = Closed.of(mixture, rows.mass)
+    closed = Closed.of(mixture, rows, np.arange(len(rows)))
 
     def refitted(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
         units = Standardised.of(rows)
@@ -235,8 +235,8 @@ def alarm(seed: int, effect: float) -> bool:
     groups = groups if effect else state.permutation(groups)
     kernel = np.exp(-((x - x.T) ** 2)) + (groups[:, None] == groups)
     inverse = np.linalg.inv(kernel + 0.2 * np.eye(len(y)))
-    targets = Standardised.of(Rows(x, np.empty((len(y), 0), np.int64), y[None]))
-    closed = Closed(inverse, targets, np.ones(len(y)))
+    rows = Rows(x, np.empty((len(y), 0), np.int64), y[None])
+    closed = Closed(inverse, Standardised.of(rows), rows, np.arange(len(y)))
     left = leave_groups_out(closed, groups, np.random.RandomState(seed))
     return _is_surely_worse(left, np.ones(len(y)), 1)
 

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -27,6 +27,9 @@ from .columns import ColumnEncoder
 from .copies import alike_groups
 from .new_rows import ALIKE, IN_THE_FILE, USUAL, WITHOUT_ALIKE, Kind
 from .rows import Rows, Split, block_starts
+
+if TYPE_CHECKING:
+    from .tasks import Task
 
 BY_CV = Kind("rows as held out", "rows as cv holds them out", "")
 
@@ -100,6 +103,29 @@ class Division:
             raise ValueError("groups are one and the same in every row: at least 2 are needed")
         return random_folds(n_rows, min(n_folds, n_groups), state, codes, groups)
 
+    def folds(
+        self, rows: Rows, owner: Index, task: Task, n_folds: int, state: np.random.RandomState
+    ) -> list[Split]:
+        """Return the folds of rows that count, as the user says or at random, none held out twice.
+
+        `owner` of shape (n_rows,): the place of each of the user's rows, −1 where its weight is
+        zero; `task`: of the targets.
+        """
+        if not self.is_given:
+            return task.splits(rows, n_folds, state) if len(rows) > 1 else []
+        found, seen = [], np.zeros(len(rows), dtype=np.bool_)
+        for one, other in self.splits(n_folds, task.codes(self.y), state):
+            training, held_out = (owner[each][owner[each] >= 0] for each in (one, other))
+            if len(np.intersect1d(training, held_out)):
+                raise ValueError("cv must not hold out rows that it learns from in the same fold")
+            held_out = np.unique(held_out[~seen[held_out]])
+            seen[held_out] = True
+            if len(held_out):
+                found.append((np.unique(training), held_out))
+        if not found or min(len(one) for one, _ in found) < 1:
+            raise ValueError("cv must leave rows to learn from, and hold out some, in every fold")
+        return found
+
 
 def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
     """Return the blocks of the later half, each after all rows before it.
@@ -165,25 +191,6 @@ def _as_cut(division: Division) -> Division:
         if not is_kept:
             return replace(division, kind=BY_CV)
     return division
-
-
-def hold_out(rows: Rows, owner: Index, splits: list[Split]) -> list[Split]:
-    """Return splits of the user's rows as those of the rows that count, each held out once.
-
-    `owner` of shape (n_rows,): the place of each row, −1 where its weight is zero.
-    """
-    found, seen = [], np.zeros(len(rows), dtype=np.bool_)
-    for one, other in splits:
-        training, held_out = (owner[each][owner[each] >= 0] for each in (one, other))
-        if len(np.intersect1d(training, held_out)):
-            raise ValueError("cv must not hold out rows that it learns from in the same fold")
-        held_out = np.unique(held_out[~seen[held_out]])
-        seen[held_out] = True
-        if len(held_out):
-            found.append((np.unique(training), held_out))
-    if not found or min(len(one) for one, _ in found) < 1:
-        raise ValueError("cv must leave rows to learn from, and hold out some, in every fold")
-    return found
 
 
 def n_folds_of(model: Any) -> int:

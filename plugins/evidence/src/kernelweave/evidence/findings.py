@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core import History, Result, Status, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState
-from kernelweave.kernels_core.estimators.base import Estimator
 from kernelweave.kernels_core.exceptions import Message
-from kernelweave.kernels_core.parameters import fitted
 from kernelweave.tables import ColumnPlan
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .division import BY_CV
 from .exact import ExactPredictor
@@ -29,8 +26,6 @@ from .scores import margin_of_error
 from .tasks import Classification, Regression, Task, score_name, score_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .columns import Dimension
     from .division import Division
     from .large.learning import LearnedLarge
@@ -41,41 +36,6 @@ if TYPE_CHECKING:
 Predictor = ExactPredictor | LandmarkPredictor
 # what intervals of later rows are tried with
 _ASKED = 0.9
-
-
-class HeldOutScores(Estimator):
-    """Base of the estimators whose fit says what to expect of each kind of new rows."""
-
-    held_out_score_: float = fitted("float", "Cross-validated score of the training rows.")
-    held_out_error_: float = fitted(
-        "float",
-        "Its standard error over draws of the rows. Scores of other such tables vary more, since "
-        "their fits differ too: R² 1.1 to 1.6 times as much at 60 rows, 1.1 to 1.4 times at 300.",
-    )
-    held_out_prediction_: FloatArray = fitted("ndarray", "Cross-validated predictions.")
-
-    if TYPE_CHECKING:
-        _new_rows: list[Expectation] = fitted("", "")
-
-    @property
-    def held_out_(self) -> pd.DataFrame:
-        """What to expect of each kind of new rows.
-
-        A row for each: those that the folds held out, whose score is `held_out_score_`; rows of a
-        new group, for every column that could name one; rows that are later by a date, a year or in
-        the table. The columns: the score, its standard error over groups or blocks of rows, and of
-        how many rows and groups. An interval is Student's quantile of n_groups − 1 degrees of
-        freedom times the error. All but the first are closed forms at the scales that all rows
-        chose, and with components of texts that all rows showed, so upper estimates. Of more than
-        50,000 rows in batches there is only the first, as nothing leaves rows out that are not in
-        memory.
-        """
-        import pandas as pd
-
-        check_is_fitted(self, "kernel_")
-        names = pd.Index([line.kind.name for line in self._new_rows], name="new rows")
-        columns = ("score", "error", "n_rows", "n_groups")
-        return pd.DataFrame([line[1:5] for line in self._new_rows], names, columns)
 
 
 @dataclass(frozen=True)
@@ -124,48 +84,43 @@ class EvidenceCertificate:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What either way of fitting leaves.
+class HeldOutRows:
+    """Rows as folds held them out, and what leaves others out in closed form.
 
-    - `rows`: those that `predictor` has held-out values of
-    - `owner` of shape (n_rows,): the place of each of the user's rows among these, −1 of none
-    - `first` of shape (n_left_out,): where rows that `left_out` leaves out stand in the user's
-      table; `others`: these rows
+    - `rows`: those of training; `values` of shape (n_rows, n_outputs): their predictions, NaN where
+      no fold held a row out; `fold` of shape (n_rows,): the fold that did, −1 of none
+    - `owner` of shape (n_given,): the place of each of the user's rows among these, −1 of none
+    - `dimensions`: columns of the table; `left_out`: makes what leaves out rows, if anything can
     """
+
+    rows: Rows
+    values: FloatArray
+    fold: Index
+    owner: Index
+    dimensions: Sequence[Dimension]
+    left_out: Callable[[], LeavesOut | None]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What either way of fitting leaves."""
 
     predictor: Predictor
     learned: Learned | LearnedLarge
-    rows: Rows
-    owner: Index
-    left_out: Callable[[], LeavesOut | None]
-    others: Rows
-    first: Index
+    held_out: HeldOutRows
 
 
 def attributes_of(
     samples: ReadTable, fitted: Fitted, random_state: RandomState
 ) -> tuple[dict[str, Any], str]:
     """Return what an estimator keeps of a fit, and which new rows time was not left to judge."""
-    predictor, learned, rows, owner = (
-        fitted.predictor, fitted.learned, fitted.rows, fitted.owner
+    predictor, learned, encoder = fitted.predictor, fitted.learned, samples.encoder
+    dimensions, away = list(encoder.dimensions_), without_scales(learned.fits)
+    told, late = told_of(
+        samples.task, samples.division, fitted.held_out, random_state,
+        many=samples.are_many, missing=learned.missing,
     )  # fmt: skip
-    dimensions = list(samples.encoder.dimensions_)
-    columns = list(samples.encoder.report_)
-    columns = _with_screening_remarks(columns, dimensions, without_scales(learned.fits))
-    division = samples.division
-    task, usual = first_line(samples.task, division, rows, predictor.held_out, predictor.fold)
-    lines, late = [usual], ""
-    left_out = fitted.left_out() if usual.n_rows else None
-    if left_out is not None:
-        more, late = other_lines(
-            task, division, left_out, fitted.others, dimensions, fitted.first, random_state,
-            many=samples.are_many,
-        )  # fmt: skip
-        lines += more
-    elif usual.n_rows and learned.missing:
-        late = "new groups and later rows"
-    held_out_fold = np.full(len(owner), -1, dtype=np.intp)
-    held_out_fold[owner >= 0] = predictor.fold[owner[owner >= 0]]
+    task = told["_task"]
     n_iter = max(1, sum(fit.n_evaluations for fit in learned.fits))
     # no lower bound of a problem that is not convex is known
     value = float(learned.weights @ np.nan_to_num([fit.value for fit in learned.fits]))
@@ -186,88 +141,94 @@ def attributes_of(
         tuple(-fit.value for fit in learned.fits),
         tuple(fit.slope for fit in learned.fits),
         tuple(learned.weights.tolist()),
-        usual.score,
-        usual.error,
+        told["held_out_score_"],
+        told["held_out_error_"],
         str(learned),
     )
     of_classes = {"classes_": task.labels} if isinstance(task, Classification) else {}
-    found = of_classes | {
-        "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
-        "noise_": predictor.noise,
-        "relevance_": learned.weights @ np.array([fit.scales.ell for fit in learned.fits]),
-        "dimensions_": dimensions,
-        "columns_": columns,
-        "encoder_": samples.encoder,
-        "path_weights_": learned.weights,
-        **told_of(task, lines, rows, predictor.held_out, owner),
-        "held_out_fold_": held_out_fold,
-        "certificate_": certificate,
-        "result_": result,
-        "n_iter_": n_iter,
-        "_predictor": predictor,
-        "_task": task,
-        "_owner": owner,
-        "_importance": None,
-    }
+    found = (
+        told
+        | of_classes
+        | {
+            "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
+            "noise_": predictor.noise,
+            "relevance_": learned.weights @ np.array([fit.scales.ell for fit in learned.fits]),
+            "dimensions_": dimensions,
+            "columns_": _with_screening_remarks(encoder.report_, dimensions, away),
+            "encoder_": encoder,
+            "path_weights_": learned.weights,
+            "certificate_": certificate,
+            "result_": result,
+            "n_iter_": n_iter,
+            "_predictor": predictor,
+            "_owner": fitted.held_out.owner,
+            "_importance": None,
+        }
+    )
     return found, late
 
 
 def told_of(
-    task: Task, lines: list[Expectation], rows: Rows, held_out: FloatArray, owner: Index
-) -> dict[str, Any]:
-    """Return what an estimator keeps of rows held out, `owner` as in `Fitted`."""
-    found = {
-        "held_out_score_": lines[0].score,
-        "held_out_error_": lines[0].error,
-        "held_out_prediction_": task.in_the_table(rows, held_out, owner),
-        "_new_rows": lines,
-    }
-    return found | ({"_calibration": task.calibration} if isinstance(task, Classification) else {})
+    task: Task, division: Division, held_out: HeldOutRows, random_state: RandomState,
+    *, many: bool, missing: str = "",
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Return what an estimator keeps of rows held out, and which new rows are not judged.
 
-
-def first_line(
-    task: Task, division: Division, rows: Rows, held_out: FloatArray, fold: Index
-) -> tuple[Task, Expectation]:
-    """Return the task as rows held out calibrate it, and what is expected of rows like these.
-
-    `held_out` of shape (n_rows, n_outputs): NaN where a row was not held out; `fold` of shape
-    (n_rows,): that which held it out.
+    `many`: as in `expected`; `missing`: what time was not left for.
     """
-    task, score, error = task.calibrated(rows, held_out)
-    seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
+    owner, kept = held_out.owner, held_out.owner >= 0
+    task, usual = _first_line(task, division, held_out)
+    lines, late = [usual], ""
+    left_out = held_out.left_out() if usual.n_rows else None
+    if left_out is not None:
+        more, late = _other_lines(task, division, held_out.dimensions, left_out, random_state, many)
+        lines += more
+    elif usual.n_rows and missing:
+        late = "new groups and later rows"
+    fold = np.full(len(owner), -1, dtype=np.intp)
+    fold[kept] = held_out.fold[owner[kept]]
+    found = {
+        "held_out_score_": usual.score,
+        "held_out_error_": usual.error,
+        "held_out_prediction_": task.in_the_table(held_out.rows, held_out.values, owner),
+        "held_out_fold_": fold,
+        "_new_rows": lines,
+        "_task": task,
+    }
+    return found, late
+
+
+def _first_line(task: Task, division: Division, held_out: HeldOutRows) -> tuple[Task, Expectation]:
+    """Return the task as rows held out calibrate it, and what is expected of rows like these."""
+    rows, values, scoring = held_out.rows, held_out.values, task.scoring
+    task, score, error = task.calibrated(rows, values)
+    seen = np.flatnonzero(~np.isnan(values[:, 0]))
     if not len(seen):
         return task, Expectation(USUAL, score, error, 0, 0)
     own, n_groups = rows.take(seen), len(seen)
-    if task.scoring is not None:
-        score, error = task.scoring.score(own, task.crossed(rows, held_out)[seen])
+    if scoring is not None:
+        score, error = scoring.score(own, task.crossed(rows, values)[seen])
     if not division.random:
-        parts = fold[seen] if own.groups is None else own.groups
+        parts = held_out.fold[seen] if own.groups is None else own.groups
         parts = np.unique(parts, return_inverse=True)[1]
         n_groups = int(parts.max()) + 1
-        error = score_of(task, own, task.answers(held_out[seen]), parts)[1]
+        error = score_of(task, own, task.answers(values[seen]), parts)[1]
     return task, Expectation(division.kind, score, error, len(seen), n_groups)
 
 
-def other_lines(
-    task: Task,
-    division: Division,
-    left_out: LeavesOut,
-    rows: Rows,
-    dimensions: Sequence[Dimension],
-    first: Index,
-    random_state: RandomState,
-    *,
-    many: bool,
-) -> tuple[list[Expectation], str]:
+def _other_lines(
+    task: Task, division: Division, dimensions: Sequence[Dimension], left_out: LeavesOut,
+    random_state: RandomState, many: bool,
+) -> tuple[list[Expectation], str]:  # fmt: skip
     """Return what is expected of each kind of new rows that folds did not hold out.
 
-    Last, in words, of which time was not left to tell. `rows`: those that `left_out` leaves out;
-    `dimensions`, `first`, `many`: as in `kinds_of` and `expected`.
+    Last, in words, of which time was not left to tell.
     """
+    rows = left_out.rows
     kinds = [] if division.random else [replace(USUAL, groups=np.arange(len(rows)))]
     kinds += [
         each
-        for each in kinds_of(rows, dimensions, first)
+        for each in kinds_of(rows, dimensions, left_out.places)
         if each.argument != division.kind.argument
         and not (division.is_in_order and "in the file" in each.name)
     ]
@@ -341,9 +302,9 @@ def doubts_of(
             f"{{max_time}} of {max_time} s left no time to judge {late}: {{held_out_}} lacks them"
         )
         doubts.append(ConvergenceWarning(said))
-    rows, held_out = fitted.predictor.rows, fitted.predictor.held_out
-    seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
-    finding = task.underfit(rows.take(seen), held_out[seen]) if len(seen) else None
+    rows, values = fitted.held_out.rows, fitted.held_out.values
+    seen = np.flatnonzero(~np.isnan(values[:, 0]))
+    finding = task.underfit(rows.take(seen), values[seen]) if len(seen) else None
     doubts += [] if finding is None else [finding]
     return doubts + doubt_new_rows(task, found["_new_rows"])
 
@@ -372,12 +333,10 @@ def doubt_new_rows(
     task: Task,
     lines: Sequence[Expectation],
     then: str = "the score and the intervals are",
-    in_order: str = "",
 ) -> list[Warning]:
     """Doubt the score where a kind of new rows is surely predicted worse than those held out.
 
-    `then`: what is right once the fit is told of such rows; `in_order`: what tells it of later
-    rows, by default that they have an order.
+    `then`: what is right once the fit is told of such rows.
     """
     first, *others = lines
     # lines are surely below those of rows drawn at random: is it so of what was held out as told?
@@ -403,7 +362,5 @@ def doubt_new_rows(
         f"{first.score:.2f} as on {first.kind.said}"
     )
     how, alone = worst.kind.argument, ", without {cv}" if first.kind.name == BY_CV.name else ""
-    if in_order and worst.kind.name.startswith("later"):
-        how, alone = in_order, ""
     remedy = Message("fit with {how}" + f"{alone}: {then} then for them{more}", how=how)
     return [HeldOutWarning(finding, remedy)]

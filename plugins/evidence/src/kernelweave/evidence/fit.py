@@ -5,23 +5,15 @@ Each step is a function of values. Nothing is assigned to an estimator before al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core import (
-    Progress,
-    SolveInterrupted,
-    Status,
-    clock,
-    config_context,
-    interrupts,
-)
+from kernelweave.kernels_core import Progress, clock
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.config import one_blas_thread
-from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.progress import notify
 from numpy.typing import NDArray
@@ -31,7 +23,7 @@ from .candidates import KEPT
 from .columns import ColumnEncoder
 from .division import Division, n_folds_of
 from .exact import ExactPredictor
-from .findings import Fitted, attributes_of, doubts_of
+from .findings import Fitted, HeldOutRows, attributes_of, doubts_of
 from .large.batches import Batches
 from .large.landmark_search import ProgressPrinter
 from .large.learning import learn_large
@@ -49,6 +41,8 @@ from .tasks import Classification
 if TYPE_CHECKING:
     from .base import EvidenceModel
 
+# what is found by then, and what the user is to be warned of
+Stage: TypeAlias = tuple[dict[str, Any], list[Warning]]
 # fewer rows than these are also predicted by ridge regression
 FEW_ROWS = 150
 # of a wide table: numbers for each cell, of views of all rows and of the folds, also of the fit to
@@ -59,12 +53,10 @@ _VIEWS, _HEADS = 40, 4096
 def fit_table(
     model: EvidenceModel, X: Table | Batches, y: object, weight: object, groups: object,
     order: object,
-) -> tuple[FitResult, list[Warning]]:  # fmt: skip
-    """Read a table and fit it within the limits of a draft; return what was found, and doubts."""
+) -> Iterator[Stage]:  # fmt: skip
+    """Read a table and fit it; yield what was found, and then the doubts."""
     state = check_random_state(model.random_state)
     encoder = ColumnEncoder(model.max_categories, model.min_frequency, model.kinds)
-    found: dict[str, Any] | None = None
-    doubts: list[Warning] = []
 
     def seed() -> int:
         # a copy of the state: the survey of large tables will draw the same rows from it again
@@ -72,32 +64,25 @@ def fit_table(
         twin.set_state(state.get_state())
         return int(twin.randint(2**31 - 1))
 
-    with config_context(memory_limit=model.memory_limit), clock.time_limit(model.max_time):
-        try:
-            # one thread: the same bits whatever the machine's number of cores
-            with interrupts.defer_interrupt(), one_blas_thread():
-                samples = read_table(
-                    X, y, weight, model._new_task(), encoder, groups=groups, order=order,
-                    cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
-                )  # fmt: skip
-                scoring = samples.task.scoring
-                path = PathPlan(
-                    tuple(model.precisions), model.tol, model.max_iter,
-                    classes=isinstance(samples.task, Classification),
-                    loss=None if scoring is None else scoring.loss,
-                )  # fmt: skip
-                by = _by_landmarks if samples.are_many else _by_all_pairs
-                fitted = by(samples, path, model, state)
-                found, late = attributes_of(samples, fitted, model.random_state)
-                doubts = doubts_of(samples, fitted, found, late, model.max_time, model.max_iter)
-        except KeyboardInterrupt as stop:
-            if found is None:
-                raise
-            found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
-            stopped = SolveInterrupted(found["result_"])
-            stopped.__cause__ = stop
-            return FitResult(found, stopped if model.on_interrupt == "raise" else None), []
-    return FitResult(found), doubts
+    # one thread: the same bits whatever the machine's number of cores
+    with one_blas_thread():
+        samples = read_table(
+            X, y, weight, model._new_task(), encoder, groups=groups, order=order,
+            cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
+        )  # fmt: skip
+        scoring = samples.task.scoring
+        path = PathPlan(
+            tuple(model.precisions), model.tol, model.max_iter,
+            classes=isinstance(samples.task, Classification),
+            loss=None if scoring is None else scoring.loss,
+        )  # fmt: skip
+        by = _by_landmarks if samples.are_many else _by_all_pairs
+        fitted = by(samples, path, model, state)
+        found, late = attributes_of(samples, fitted, model.random_state)
+    yield found, []
+    with one_blas_thread():
+        doubts = doubts_of(samples, fitted, found, late, model.max_time, model.max_iter)
+    yield found, doubts
 
 
 def _by_all_pairs(
@@ -120,8 +105,12 @@ def _by_all_pairs(
     )  # fmt: skip
     predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
-    left_out = partial(Closed.of, learned.mixture, rows.mass)
-    return Fitted(predictor, learned, rows, samples.owner, left_out, rows, first)
+    left_out = partial(Closed.of, learned.mixture, rows, first)
+    held_out = HeldOutRows(
+        rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,
+        left_out,
+    )  # fmt: skip
+    return Fitted(predictor, learned, held_out)
 
 
 def _last_step(
@@ -159,8 +148,11 @@ def _by_landmarks(
         owner = at[owner]
     else:
         owner = np.arange(len(rows))
-    others, first = (rows, owner) if left_out is None else (left_out.rows, left_out.places)
-    return Fitted(learned.predictor, learned, rows, owner, lambda: left_out, others, first)
+    held_out = HeldOutRows(
+        rows, learned.predictor.held_out, learned.predictor.fold, owner,
+        samples.encoder.dimensions_, lambda: left_out,
+    )  # fmt: skip
+    return Fitted(learned.predictor, learned, held_out)
 
 
 def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:

@@ -98,7 +98,7 @@ class Kind:
 
 
 # later rows of a table are later in time
-IN_THE_FILE = Message("{by_the_lines}", by_the_lines="order=np.arange(len(X))")
+IN_THE_FILE = Message("{by_the_lines}", by_the_lines="order=np.arange(len(y))")
 USUAL = Kind("rows like these", "rows like these", "")
 # the value of `groups` that groups near-duplicate rows, as no column names these groups
 ALIKE = "rows alike"
@@ -230,26 +230,28 @@ def _is_sorted(rows: Rows, first: Index) -> bool:
 class Closed:
     """Rows left out in closed form of all pairs.
 
-    `inverse` of shape (n, n): S⁻¹; `targets`, `width`: of the mixture; `mass` of shape (n,):
-    weights of the rows; `dual` of shape (n, n_outputs + 1): S⁻¹ times the targets and ones.
+    `inverse` of shape (n, n): S⁻¹; `targets`, `width`: of the mixture; `rows`: of training;
+    `places` of shape (n,): where each stands first in the user's table; `dual` of shape
+    (n, n_outputs + 1): S⁻¹ times the targets and ones.
     """
 
     inverse: FloatArray
     targets: Standardised
-    mass: FloatArray
+    rows: Rows
+    places: Index
     width: FloatArray | float = 0.0
     dual: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        both = np.vstack([self.targets.values, np.ones(len(self.mass))])
+        both = np.vstack([self.targets.values, np.ones(len(self.rows))])
         object.__setattr__(self, "dual", self.inverse @ both.T)
 
     @classmethod
-    def of(cls, mixture: Mixture, mass: FloatArray) -> Closed:
+    def of(cls, mixture: Mixture, rows: Rows, places: Index) -> Closed:
         """Invert S from its factor."""
         inverse, _ = lapack.dpotri(mixture.factor.copy(order="F"), lower=1, overwrite_c=1)
         inverse[np.triu_indices_from(inverse, 1)] = inverse.T[np.triu_indices_from(inverse, 1)]
-        return cls(inverse, mixture.target, mass, mixture.width)
+        return cls(inverse, mixture.target, rows, places, mixture.width)
 
     def ask(self, rows: Index) -> None:
         """Do nothing: what leaving rows out takes is known of all."""
@@ -259,7 +261,7 @@ class Closed:
         own = self.inverse[np.ix_(rows, rows)]
         factor = cho_factor(own, lower=True, overwrite_a=True, check_finite=False)
         found = cho_solve(factor, self.dual[rows], check_finite=False)
-        return centred_by_others(found, self.targets.values.T, self.mass, rows)
+        return centred_by_others(found, self.targets.values.T, self.rows.mass, rows)
 
 
 LeavesOut: TypeAlias = "Closed | LandmarksLeaveOut"

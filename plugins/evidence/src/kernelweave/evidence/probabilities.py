@@ -8,8 +8,8 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from scipy.special import log_softmax, softmax
 
-from .classes import Calibration, per_class
 from .large.dask_parts import by_parts
+from .tasks import Classification
 
 
 class CalibratedClasses:
@@ -17,14 +17,14 @@ class CalibratedClasses:
 
     if TYPE_CHECKING:
         classes_: Labels
-        _calibration: Calibration
+        _task: Classification
 
         def _values(self, X: Rows) -> FloatArray:
             """Return decision values, shape (n_samples, n_outputs); one output for two classes."""
 
     def _logits(self, X: Rows) -> FloatArray:
-        values = per_class(self._values(X))
-        return self._calibration.logits(values)
+        values = self._values(X)
+        return self._task.answers(values)
 
     @by_parts
     def decision_function(self, X: Rows) -> FloatArray:

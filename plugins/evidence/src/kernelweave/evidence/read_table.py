@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
 from .columns.encoded import GroupColumn
-from .division import Division, division_of, hold_out
+from .division import Division, division_of
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
 from .large.drawing import first_reading
@@ -60,13 +60,9 @@ class ReadTable:
 
     def splits(self, n_folds: int, state: np.random.RandomState) -> list[Split]:
         """Return the folds of rows in memory, as the user says or at random."""
-        rows, division = self.rows, self.division
-        if not isinstance(rows, Rows):
+        if not isinstance(self.rows, Rows):
             raise ValueError("a splitter as cv is for tables in memory: give a number of folds")
-        if not division.is_given:
-            return self.task.splits(rows, n_folds, state)
-        given = division.splits(n_folds, self.task.codes(division.y), state)
-        return hold_out(rows, self.owner, given)
+        return self.division.folds(self.rows, self.owner, self.task, n_folds, state)
 
 
 def read_table(

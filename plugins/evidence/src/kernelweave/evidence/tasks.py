@@ -12,7 +12,12 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.estimators.classes import class_weights, one_vs_rest
-from kernelweave.kernels_core.estimators.underfit import HELD_OUT, doubt_classes, doubt_numbers
+from kernelweave.kernels_core.estimators.underfit import (
+    HELD_OUT,
+    Judged,
+    doubt_classes,
+    doubt_numbers,
+)
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
@@ -206,9 +211,9 @@ class Regression:
         """Return values (n, n_outputs) in as many dimensions as the user's targets have."""
         return values[:, 0] if self.flat else values
 
-    def underfit(self, rows: Rows, values: FloatArray) -> Warning | None:
-        """Return the warning that rows held out are predicted worse than by no column at all."""
-        return doubt_numbers(rows.targets.T, values, rows.mass, HELD_OUT)
+    def underfit(self, rows: Rows, values: FloatArray, judged: Judged = HELD_OUT) -> Warning | None:
+        """Return the warning that rows are predicted hardly better than by no column, if so."""
+        return doubt_numbers(rows.targets.T, values, rows.mass, judged)
 
     def link(self, values: FloatArray) -> FloatArray:
         """Return predictions (n, n_outputs) of the targets on the scale that `explain` adds on."""
@@ -297,10 +302,10 @@ class Classification:
         """Return probabilities of rows held out, for each of the user's."""
         return to_original_rows(softmax(self.crossed(rows, held_out), axis=1), owner)
 
-    def underfit(self, rows: Rows, values: FloatArray) -> Warning | None:
+    def underfit(self, rows: Rows, values: FloatArray, judged: Judged = HELD_OUT) -> Warning | None:
         """Return the warning that fewer labels are right than the most frequent class has."""
         right = self.losses(rows, self.answers(values))[0][:, 0] == 0.0
-        return doubt_classes(class_codes(rows.targets), right, rows.mass, HELD_OUT)
+        return doubt_classes(class_codes(rows.targets), right, rows.mass, judged)
 
     def link(self, values: FloatArray) -> FloatArray:
         """Return the logits that `decision_function` returns, shape (n, n_explained)."""

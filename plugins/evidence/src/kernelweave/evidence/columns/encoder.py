@@ -30,6 +30,10 @@ _FREQUENCY = Rule(
 )
 
 
+class NoColumnError(ValueError):
+    """No column of a table can be used: each is constant, say, or names its rows."""
+
+
 class ColumnEncoder:
     """Converts a table to numbers without missing values and codes of categories.
 
@@ -285,7 +289,7 @@ class ColumnEncoder:
         if not self.dimensions_:
             first = self.report_[0]
             said = "no column can be used; {column!r}, for instance: {remark}"
-            raise ValueError(Message(said, column=first.column, remark=first.remark))
+            raise NoColumnError(Message(said, column=first.column, remark=first.remark))
 
     def _warn_of_new_missing(self, values: FloatArray) -> None:
         unseen_missing = self._block.unseen_missing(values)

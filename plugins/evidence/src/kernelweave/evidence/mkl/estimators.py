@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from kernelweave.kernels_core import (
-    KernelDictionary,
-    KernelWeaveWarning,
-    Problem,
-    SolveInterrupted,
-    Status,
-    clock,
-    config_context,
-    interrupts,
-)
-from kernelweave.kernels_core.arrays import (
-    FloatArray,
-    Index,
-    Labels,
-    Points,
-    RandomState,
-    is_sparse,
-    row_slices,
-)
+from kernelweave.kernels_core import KernelDictionary, Problem, Status, clock, config_context
+from kernelweave.kernels_core.arrays import FloatArray, Index, Points, is_sparse, row_slices
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.checks import COUNT, integer, one_of
+from kernelweave.kernels_core.checks import COUNT, one_of
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
+from kernelweave.kernels_core.estimators.underfit import LEARNED
 from kernelweave.kernels_core.estimators.weights import (
     KERNELS,
     WeightedKernels,
@@ -41,8 +24,8 @@ from kernelweave.kernels_core.estimators.weights import (
     is_precomputed,
     weight_attributes,
 )
-from kernelweave.kernels_core.exceptions import Message
-from kernelweave.kernels_core.fit import FitResult, Formula, attributes_of
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning, Message
+from kernelweave.kernels_core.fit import Formula, attributes_of
 from kernelweave.kernels_core.grams import PrecomputedDictionary
 from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
@@ -50,21 +33,24 @@ from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.qp_smo import Ridge
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
+from ..base import HeldOutScores
 from ..columns import ColumnEncoder, Dimension, Encoded
+from ..columns.encoder import NoColumnError
 from ..copies import ROUNDING, copy_groups
-from ..division import Division, division_of, hold_out, n_folds_of
-from ..findings import HeldOutScores, doubt_new_rows, first_line, other_lines, told_of
+from ..division import Division, division_of, n_folds_of
+from ..findings import HeldOutRows, doubt_new_rows, told_of
+from ..fit import Stage
 from ..kernel import default_kernels
+from ..mixture import explained_by
 from ..new_rows import Closed
 from ..probabilities import CalibratedClasses
 from ..read_table import EXACT_ROWS
-from ..rows import Rows, Split, Standardised, normalise_weights, spread_of
+from ..rows import Rows, Standardised, normalise_weights, spread_of
 from ..tasks import Classification, Regression, Task
 from .learn import FLOOR, NoisyFamily, learn_weights
 from .step import PricedOrthant
@@ -75,23 +61,8 @@ _PROOFS = (
     "its value at these weights; equal bounds prove a stationary point of the evidence, not its "
     "global maximum",
 )
-# fit takes no order: a splitter does
-_IN_ORDER = "cv=TimeSeriesSplit(), the rows in that order"
 # New rows whose kernel values with all training rows are held at a time.
 _BLOCK = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class _Table(Data):
-    """What a fit is given, and what its table says of new rows.
-
-    `division`: how the user holds rows out; `dimensions`, `cells`: the columns of the table, of
-    which none may be known.
-    """
-
-    division: Division = field(kw_only=True)
-    dimensions: Sequence[Dimension] = field(kw_only=True)
-    cells: Encoded = field(kw_only=True)
 
 
 class EvidenceWeights(HeldOutScores, WeightedKernels):
@@ -112,25 +83,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         default="lbfgs",
         rule=one_of("lbfgs", "majorize"),
     )
-    n_folds: int = parameter(
-        "Number of folds of the cross-validated score, each with its own weights; with ``groups``, "
-        "they hold out whole groups.",
-        default=3,
-        rule=integer(2),
-    )
-    cv: Any = parameter(
-        "Cross-validation other than ``n_folds`` random folds: a number of folds, a scikit-learn "
-        "splitter such as ``TimeSeriesSplit()``, or an iterable of (train, test) indices.",
-        default=None,
-        kind="int, splitter, iterable or None",
-    )
-    tol: float = 1e-3
     max_iter: int = parameter("Maximum number of convex steps.", default=100, rule=COUNT)
-    random_state: RandomState = parameter(
-        "Seed of the folds; the same integer gives the same model.",
-        default=0,
-        kind="int, RandomState or None",
-    )
 
     n_iter_: int = fitted("int", "Convex steps on all rows.")
     noise_: float = fitted("float", "σ², in units of the targets' variance.")
@@ -139,9 +92,42 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         "ndarray", "Negative log evidence, up to a constant, at the start and after each step."
     )
 
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
+        groups: object = None, order: object = None,
+    ) -> Self:  # fmt: skip
+        """Learn the weights, the noise and what predicts with them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite features, a table with the columns that views name, or Gram matrices of shape
+            (n_kernels, n_samples, n_samples), as ``kernels`` says.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Finite targets, or labels of two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Divides the variance of a sample's noise: 2 is the sample twice, and a common factor
+            says nothing.
+        groups, order : str or array-like of shape (n_samples,), optional
+            Names of columns, which Gram matrices do not have, or values: whole groups are held out
+            then, or blocks of the later half, each predicted from the rows before it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        NotPSDError
+            If a precomputed matrix has an eigenvalue below −1e-10 of the largest.
+        """
+        return self._fit_by(fit_weights, X, y, sample_weight, groups, order)
+
     def formula(self, samples: Samples) -> Formula:
         """Return the first of the convex problems whose solutions the evidence chooses."""
         scaling: Scaling | None = None
+        mass = np.ones(samples.X.shape[0]) if samples.weight is None else samples.weight
         stored: Any
         if self.kernels is None:
             scaling = Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
@@ -151,7 +137,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         else:
             stored = fit_kernels(self, samples)
         return Formula(
-            NoisyFamily(stored, 1.0 / _mass_of(samples)),
+            NoisyFamily(stored, 1.0 / mass),
             Ridge(C=1.0 / FLOOR),
             PricedOrthant(),
             "evidence-step",
@@ -163,83 +149,17 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
             },
         )
 
-    def _read_data(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
-    ) -> tuple[Data, Labels]:
-        data, truth = super()._read_data(X, y, sample_weight, None)  # type: ignore[safe-super]
-        if data.grams is not None and isinstance(groups, str):
-            raise ValueError(
-                f"groups={groups!r} needs columns, which precomputed Gram matrices do not have: "
-                "give the group of each row"
-            )
-        table = X if data.grams is None else data.X
-        division = division_of(table, y, groups, None, self.cv)
-        columns = _columns(X if data.grams is None else np.empty((len(data.weight), 0)))
-        given = vars(data) | {"dimensions": columns[0], "cells": columns[1]}
-        return _Table(**given, division=division), truth
-
-    def _learn(self, data: Any) -> FitResult:
-        """Learn the weights on all rows and in folds, while there is time."""
-        if data.X.shape[0] < 2:
-            raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
-        samples, rows, first = _merged(data)
-        found: dict[str, Any] = {}
-        stopped: SolveInterrupted | None = None
-        task: Task = Regression(flat=getattr(self, "_is_flat", True))
-        if is_classifier(self):
-            task = Classification(labels=self.classes_)
-        splits = self._splits(task, data.division, rows, samples)
-        held_out, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
-        with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
-            try:
-                with interrupts.defer_interrupt(), blas_threads(len(rows)):
-                    found, grams, closed = self._on_all_rows(samples)
-                    if found["result_"].status is Status.INTERRUPTED:
-                        raise KeyboardInterrupt
-                    for k, (own, others) in enumerate(splits):
-                        if clock.expired():
-                            break
-                        held_out[others] = self._predict_held_out(grams, samples, own, others)
-                        fold[others] = k
-            except KeyboardInterrupt as stop:
-                if not found:
-                    raise
-                found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
-                stopped = SolveInterrupted(found["result_"])
-                stopped.__cause__ = stop
-        task, usual = first_line(task, data.division, rows, held_out, fold)
-        lines = [usual]
-        if usual.n_rows:
-            # after the limit of time, which does not cut them
-            lines += other_lines(
-                task, data.division, closed, rows, data.dimensions, first, self.random_state,
-                many=len(rows) > EXACT_ROWS,
-            )[0]  # fmt: skip
-        found |= told_of(task, lines, rows, held_out, samples.owner)
-        if stopped is not None:
-            return FitResult(found, None if self.on_interrupt == "return" else stopped)
-        result = found["result_"]
-        said = "" if result.status.success else result.message
-        if n_missing := len(splits) - len(np.unique(fold[fold >= 0])):
-            rest = "{n} of {of} folds were not reached: raise {max_time}"
-            rest = Message(rest, n=n_missing, of=len(splits))
-            said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
-        level = 6 if is_classifier(self) else 4
-        if said:
-            warnings.warn(said, ConvergenceWarning, stacklevel=level)
-        for doubt in doubt_new_rows(task, lines, "the score is", _IN_ORDER):
-            warnings.warn(doubt, stacklevel=level)
-        return FitResult(found)
-
-    def _on_all_rows(self, samples: Samples) -> tuple[dict[str, Any], FloatArray, Closed]:
+    def _on_all_rows(
+        self, samples: Samples, rows: Rows, first: Index
+    ) -> tuple[dict[str, Any], FloatArray, Closed]:
         """Learn the weights on all rows.
 
         Returns what is found, the kernels' matrices, and what leaves rows out.
         """
-        n, mass = samples.X.shape[0], _mass_of(samples)
+        n, mass = len(rows), rows.mass
         hint = "raise {memory_limit} or give fewer samples"
         require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
-        formula, target = self.formula(samples), _standardised(samples)
+        formula, target = self.formula(samples), _standardised(rows)
         centre, spread, parts = (
             target.centre, target.spread, (formula.family, formula.learner, formula.set)
         )  # fmt: skip
@@ -263,7 +183,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         S = np.array(stored.gram(X, result.parameters[:-1]), dtype=np.float64)
         S[np.diag_indices_from(S)] += found["noise_"] / mass
         inverse = cho_solve((cholesky(S, lower=True), True), np.eye(n), check_finite=False)
-        return found, stored.grams, Closed(inverse, target, mass)
+        return found, stored.grams, Closed(inverse, target, rows, first)
 
     @property
     def _search(self) -> Any:
@@ -271,59 +191,114 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         return partial(learn_weights, quick=quick, tol=self.tol, max_iter=self.max_iter)
 
     def _predict_held_out(
-        self, grams: FloatArray, samples: Samples, rows: Any, others: Any
+        self, grams: FloatArray, rows: Rows, own: Index, others: Index
     ) -> FloatArray:
         """Learn the weights on some rows; return predictions of others, shape (n_others, T)."""
-        weight = None if samples.weight is None else samples.weight[rows]
-        own = replace(samples, X=rows, targets=samples.targets[:, rows], weight=weight)
-        target = _standardised(own)
-        inner = PrecomputedDictionary(np.stack([K[np.ix_(rows, rows)] for K in grams]))
-        family, places = NoisyFamily(inner, 1.0 / _mass_of(own)), rows.astype(np.float64)[:, None]
+        part = rows.take(own)
+        target = _standardised(part)
+        inner = PrecomputedDictionary(np.stack([K[np.ix_(own, own)] for K in grams]))
+        family, places = NoisyFamily(inner, 1.0 / part.mass), own.astype(np.float64)[:, None]
         parts = family, Ridge(C=1.0 / FLOOR), PricedOrthant()
-        result, _ = self._search(Problem(*parts, places, target.values, weight))
-        K = np.zeros((len(others), len(rows)))
+        result, _ = self._search(Problem(*parts, places, target.values, part.weight))
+        K = np.zeros((len(others), len(own)))
         for w, each in zip(result.parameters[:-1], grams, strict=True):
             if w > 0.0:
-                K += w * each[np.ix_(others, rows)]
+                K += w * each[np.ix_(others, own)]
         return target.restore(K @ result.solution.dual_coef.T)
 
-    def _splits(self, task: Task, division: Division, rows: Rows, samples: Samples) -> list[Split]:
-        """Return the folds of merged samples, as the user says or at random."""
-        state, n_folds = check_random_state(self.random_state), n_folds_of(self)
-        if division.is_given:
-            given = division.splits(n_folds, task.codes(division.y), state)
-            return hold_out(rows, samples.owner, given)
-        if samples.grams is not None:
-            # as words: without columns, their matrices alone tell which are copies
-            rows = replace(rows, codes=samples.places[:, None].astype(np.int64))
-        return task.splits(rows, n_folds, state) if len(rows) > 1 else []
+
+def fit_weights(
+    model: EvidenceWeights, X: Table, y: Any, weight: Any, groups: object, order: object
+) -> Iterator[Stage]:
+    """Learn the weights on all rows, and in folds while there is time."""
+    data, _ = model._read_data(X, y, weight, None)
+    if len(data.weight) < 2:
+        raise ValueError("1 sample is too few to weight kernels: at least 2 are needed")
+    table = X if data.grams is None else None
+    for name, given in (("groups", groups), ("order", order)):
+        if table is None and isinstance(given, str):
+            raise ValueError(
+                f"{name}={given!r} needs columns, which precomputed Gram matrices do not have: "
+                "give a value for each row"
+            )
+    division = division_of(data.X if table is None else table, y, groups, order, model.cv)
+    task: Task = Regression(model.scoring, flat=division.y.ndim == 1)
+    if is_classifier(model):
+        task = Classification(model.scoring, labels=model.classes_)
+    dimensions, cells, doubts = _columns(table, len(data.weight))
+    samples, rows, first = _merged(data, division, cells)
+    state = check_random_state(model.random_state)
+    apart = rows
+    if samples.grams is not None:
+        # as words: without columns, their matrices alone tell which are copies
+        apart = replace(rows, codes=samples.places[:, None].astype(np.int64))
+    splits = division.folds(apart, samples.owner, task, n_folds_of(model), state)
+    values, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
+    held_out = HeldOutRows(rows, values, fold, samples.owner, dimensions, lambda: closed)
+    many = len(rows) > EXACT_ROWS
+    tell = partial(told_of, task, division, held_out, model.random_state, many=many)
+    # an unknown scorer is refused here, before there is work
+    told, _ = tell()
+    with blas_threads(len(rows)):
+        found, grams, closed = model._on_all_rows(samples, rows, first)
+    yield found | told, []
+    result, noise = found["result_"], found["noise_"]
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    with blas_threads(len(rows)):
+        for k, (own, others) in enumerate(splits):
+            if clock.expired():
+                break
+            values[others] = model._predict_held_out(grams, rows, own, others)
+            fold[others] = k
+        told, late = tell()
+    n_missing = len(splits) - len(np.unique(fold[fold >= 0]))
+    undone = [f"{n_missing} of {len(splits)} folds"] * bool(n_missing) + [late] * bool(late)
+    said = "" if result.status.success else result.message
+    if undone:
+        rest = Message("{undone} were not reached: raise {max_time}", undone=", ".join(undone))
+        said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
+    doubts += [ConvergenceWarning(said)] if said else []
+    doubts += doubt_new_rows(told["_task"], told["_new_rows"], "the score is")
+    learned = closed.targets.values.T - noise / rows.mass[:, None] * closed.dual[:, :-1]
+    underfit = told["_task"].underfit(rows, closed.targets.restore(learned), LEARNED)
+    yield found | told, doubts if underfit is None else [*doubts, underfit]
 
 
-def _columns(X: Any) -> tuple[Sequence[Dimension], Encoded]:
-    """Return the columns of a table that could name groups or an order, none where none varies."""
-    n, encoder = _num_samples(X), ColumnEncoder()
-    with warnings.catch_warnings(), suppress(ValueError):
-        warnings.simplefilter("ignore", KernelWeaveWarning)
-        cells = encoder.fit_transform(X)
-        return encoder.dimensions_, cells
-    return [], Encoded(np.empty((n, 0)), np.empty((n, 0), dtype=np.int64))
+def _columns(X: Table | None, n_rows: int) -> tuple[Sequence[Dimension], Encoded, list[Warning]]:
+    """Return columns that could name groups or an order, and why not where nobody can tell.
+
+    `X`: ``None`` where rows have no columns.
+    """
+    encoder, unknown = ColumnEncoder(), list[Warning]()
+    try:
+        if X is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", KernelWeaveWarning)
+                cells = encoder.fit_transform(X)
+            return encoder.dimensions_, cells, []
+    except NoColumnError:
+        # constants, copies and names of rows name no groups
+        pass
+    except (TypeError, ValueError) as error:
+        said = Message("{held_out_} has no lines of columns: {error}", error=error)
+        unknown = [KernelWeaveWarning(said)]
+    return [], Encoded(np.empty((n_rows, 0)), np.empty((n_rows, 0), dtype=np.int64)), unknown
 
 
-def _merged(data: _Table) -> tuple[Samples, Rows, Index]:
+def _merged(data: Data, division: Division, cells: Encoded) -> tuple[Samples, Rows, Index]:
     """Return the distinct samples, as rows of the table too, and where each stands first in it.
 
     Equal samples that are held out apart are not one; those equal up to rounding are.
     """
-    n_tasks, keys = len(data.targets), data.division.keys.T
-    like = data.X[_first_copies(data)]
-    both = replace(data, X=like, targets=np.vstack([data.targets, keys])).merged
-    kept = np.flatnonzero(both.owner >= 0)
+    n_tasks, like = len(data.targets), data.X[_first_copies(data)]
+    both = replace(data, X=like, targets=np.vstack([data.targets, division.keys.T])).merged
+    kept, weight = np.flatnonzero(both.owner >= 0), normalise_weights(both.weight)
     first = kept[np.unique(both.owner[kept], return_index=True)[1]]
-    weight = normalise_weights(both.weight)
     samples = replace(both, targets=both.targets[:n_tasks], weight=weight)
-    groups = None if data.division.groups is None else data.division.groups[first]
-    cells = data.cells.numeric[first], data.cells.codes[first]
-    return samples, Rows(*cells, samples.targets, weight, groups=groups), first
+    groups = None if division.groups is None else division.groups[first]
+    numeric, codes = cells.numeric[first], cells.codes[first]
+    return samples, Rows(numeric, codes, samples.targets, weight, groups=groups), first
 
 
 def _first_copies(data: Data) -> Index:
@@ -345,16 +320,12 @@ def _first_copies(data: Data) -> Index:
     return np.asarray(near.argmax(axis=1))
 
 
-def _mass_of(samples: Samples) -> FloatArray:
-    return np.ones(samples.X.shape[0]) if samples.weight is None else samples.weight
-
-
-def _standardised(samples: Samples) -> Standardised:
+def _standardised(rows: Rows) -> Standardised:
     """Return targets in units of their own spread; predictions are not cut to their range."""
-    first, mass = samples.targets[:, :1], _mass_of(samples)
+    first, mass = rows.targets[:, :1], rows.mass
     # the mean of equal numbers is that number
-    centre = first[:, 0] + (samples.targets - first) @ (mass / mass.sum())
-    rest = samples.targets - centre[:, None]
+    centre = first[:, 0] + (rows.targets - first) @ (mass / mass.sum())
+    rest = rows.targets - centre[:, None]
     spread, endless = spread_of(rest, mass), np.full(len(rest), np.inf)
     return Standardised(rest / spread[:, None], centre, spread, -endless, endless)
 
@@ -373,8 +344,7 @@ def _deviation(
     factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
     variance = np.array(kernel.diag(X), dtype=np.float64)
     for block in row_slices(X.shape[0], _BLOCK):
-        half = solve_triangular(factor, kernel(X[block], rows).T, lower=True, check_finite=False)
-        variance[block] -= np.einsum("ij,ij->j", half, half)
+        variance[block] -= explained_by(factor, np.asarray(kernel(X[block], rows), np.float64))
     return np.asarray(np.sqrt(np.maximum(variance, 0.0) + noise)[:, None] * spread)
 
 
@@ -393,8 +363,7 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
     touches the evidence at the weights: where they meet, the weights are stationary, kernels of
     weight 0 included. That no other weights have more evidence is not proved. Folds learn the
     weights anew for the held-out score; what kernels learn from X alone, such as their traces,
-    they learn from all rows. A sample weight divides the variance of a sample's noise: 2 is the
-    sample twice, and a common factor says nothing.
+    they learn from all rows.
 
     References
     ----------
