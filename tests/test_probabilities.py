@@ -130,6 +130,19 @@ def test_held_out_rows_that_say_nothing_turn_no_label_round() -> None:
     assert max(slopes) > 0.0
 
 
+@pytest.mark.parametrize("how", ["points", "matrices"])
+def test_copies_of_noise_make_no_class_sure(how: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y, new = rng.normal(size=(80, 3)), rng.integers(0, 2, 80), rng.normal(size=(500, 3))
+    order = rng.permutation(160)
+    X, y = np.vstack([X, X + 1e-9 * rng.normal(size=X.shape)])[order], np.append(y, y)[order]
+    kernel = RBF(3.0)
+    model = AverageMKLClassifier("precomputed" if how == "matrices" else [kernel], probability=True)
+    given = (kernel(X)[None], kernel(new, X)[None]) if how == "matrices" else (X, new)
+    proba = model.fit(given[0], y).predict_proba(given[1])
+    assert proba.max(axis=1).mean() < 0.65
+
+
 def test_probabilities_count_classes_as_the_fit_does() -> None:
     """A rare class that is brought up is as probable as the other if nothing tells them apart."""
     rng = np.random.default_rng(0)

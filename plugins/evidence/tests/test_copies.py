@@ -13,8 +13,9 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
     EvidenceMKLRegressor,
 )
-from kernelweave.evidence.copies import KnownRows, Line, copy_groups
+from kernelweave.evidence.copies import KnownRows
 from kernelweave.kernels_core import RBF
+from kernelweave.kernels_core.estimators.copies import Line, copy_groups
 from large_tables import QUICK, small  # noqa: F401
 
 pytestmark = pytest.mark.filterwarnings(

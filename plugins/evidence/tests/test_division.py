@@ -279,6 +279,10 @@ def test_what_cannot_be_obeyed_is_refused() -> None:
         model.fit(X, y, order=np.zeros(90))
     with pytest.raises(ValueError, match="must not hold out rows that it learns from"):
         EvidenceKernelRegressor(cv=[(np.arange(60), np.arange(50, 90))]).fit(X, y)
+    with pytest.raises(ValueError, match="cv must give places of 90 rows, from 0 on, got 90"):
+        EvidenceKernelRegressor(cv=[(np.arange(60), np.arange(60, 91))]).fit(X, y)
+    with pytest.raises(ValueError, match=r"precisions must be one or more finite numbers > 0"):
+        EvidenceKernelRegressor(precisions=(5.0, -1.0)).fit(X, y)
     with pytest.raises(ValueError, match="cv must be an integer >= 2, got 1"):
         EvidenceKernelRegressor(cv=1).fit(X, y)
     with pytest.raises(ValueError, match=r"(?s)a cross-validation object .* Got group"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
-from kernelweave.evidence.copies import KnownRows, Line
+from kernelweave.evidence.copies import KnownRows
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock, RowRoles
 from kernelweave.evidence.large.landmark_search import LandmarkSearch
@@ -35,6 +35,7 @@ from kernelweave.evidence.terms import JITTER, Scales, Stopped, mixed_kernel
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.clock import time_limit
+from kernelweave.kernels_core.estimators.copies import Line
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from sklearn.datasets import make_friedman1
 

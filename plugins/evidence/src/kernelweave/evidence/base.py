@@ -16,6 +16,7 @@ from kernelweave.kernels_core.checks import (
     COUNT,
     FLAG,
     JOBS,
+    POSITIVE,
     SECONDS,
     Rule,
     integer,
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
 _LANDMARKS = Rule(
     f'"auto" or {COUNT.words}',
     lambda value: value == "auto" if isinstance(value, str) else COUNT.holds(value),
+)
+
+_PRECISIONS = Rule(
+    "one or more finite numbers > 0",
+    lambda value: np.ndim(value) == 1 and len(value) > 0 and all(map(POSITIVE.holds, value)),
 )
 
 
@@ -164,6 +170,7 @@ class EvidenceModel(Explained, HeldOutScores):
         "Strengths λ of the prior that pulls the length scales of all columns together, strongest "
         "first.",
         default=PRECISIONS,
+        rule=_PRECISIONS,
     )
     max_categories: int = parameter(
         "Maximum number of categories per column; the rarest are merged.",

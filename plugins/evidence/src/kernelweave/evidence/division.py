@@ -83,7 +83,11 @@ class Division:
     def pairs(self) -> list[Split]:
         """The places that a splitter gives."""
         found = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
-        return [(np.asarray(one), np.asarray(other)) for one, other in found]
+        pairs = [(np.asarray(one), np.asarray(other)) for one, other in found]
+        last = max((each.max(initial=0) for pair in pairs for each in pair), default=0)
+        if last >= len(self.y):
+            raise ValueError(f"cv must give places of {len(self.y)} rows, from 0 on, got {last}")
+        return pairs
 
     def splits(
         self, n_folds: int, codes: Index | None, state: np.random.RandomState

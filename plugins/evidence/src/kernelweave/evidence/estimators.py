@@ -166,7 +166,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     The scales are stationary points of the evidence, not proved to be its maximum. Equal rows are
     merged, so that a weight of 2 is the same as the row given twice. They are not merged if the
     columns allow at most half as many combinations of values as there are rows: new rows will then
-    equal rows of the table, so folds may divide equal rows.
+    equal rows of the table, so folds may divide equal rows. But a table that holds every row twice
+    or k times, or a multiple of that, is the table without these copies.
 
     Examples
     --------

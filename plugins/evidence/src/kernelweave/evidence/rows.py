@@ -8,16 +8,14 @@ from typing import TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.estimators.copies import FEW_VALUES, copy_groups
 from numpy.typing import NDArray
 
 from .columns.encoded import Coding, GroupColumn
-from .copies import copy_groups
 from .views import MASS, NODES, Views, Warp, clip_far
 
 # training and held-out places
 Split: TypeAlias = tuple[Index, Index]
-FEW_VALUES = 12
-"""Numbers that take more values than these in training will take others elsewhere."""
 # of so many different rows, counts are not all multiples of a number by chance
 _FEWEST = 10
 

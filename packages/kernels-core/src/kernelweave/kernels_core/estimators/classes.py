@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from itertools import combinations
@@ -28,6 +29,7 @@ from ..fit import FitResult
 from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
 from .base import Estimator
+from .copies import FEW_VALUES, first_copies
 from .folds import Fold, folds_of
 
 if TYPE_CHECKING:
@@ -395,7 +397,8 @@ def _calibration_folds(
 ) -> list[Fold]:
     """Return those of a splitter or a list, or as many as there is room for, of rows that count.
 
-    A fold learns from every class: ValueError where one cannot.
+    Copies of a row are held out with it, where no splitter says how. A fold learns from every
+    class: ValueError where one cannot.
     """
     rows = np.flatnonzero(weight > 0)
     cv, counts = getattr(estimator, "cv", None), np.bincount(codes[rows])
@@ -403,6 +406,11 @@ def _calibration_folds(
         n_folds = min(_FOLDS, int(counts.min()))
         if groups is not None:
             return _whole_groups(n_folds, codes[rows], groups[rows])
+        copies = _copies(X)[rows]
+        if len(np.unique(copies)) < len(rows):
+            # a copy in another fold would tell the class; of too few there is no other way
+            with suppress(ValueError):
+                return _whole_groups(n_folds, codes[rows], copies)
         return list(StratifiedKFold(n_folds).split(rows, codes[rows]))
     labels = estimator.classes_[codes]
     folds = folds_of(cv, X, labels, weight, groups, classifier=True)
@@ -415,6 +423,18 @@ def _calibration_folds(
                 "give other folds, or set probability=False"
             )
     return folds
+
+
+def _copies(X: Given) -> Index:
+    """Return a number for each group of copies, all different where new points will equal these.
+
+    They will where columns of few values allow so few combinations that most points recur.
+    """
+    copies = first_copies(X)
+    if isinstance(X, PrecomputedGrams) or is_sparse(X) or 2 * len(np.unique(copies)) > len(copies):
+        return copies
+    few = all(len(np.unique(column)) <= FEW_VALUES for column in X.T)
+    return np.arange(len(copies)) if few else copies
 
 
 def _whole_groups(n_folds: int, codes: Index, groups: Index) -> list[tuple[Index, Index]]:

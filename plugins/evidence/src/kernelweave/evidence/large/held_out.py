@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.estimators.copies import Line
 from numpy.typing import NDArray
 
 from ..classes import class_codes
-from ..copies import KnownRows, Line
+from ..copies import KnownRows
 from ..rows import block_starts
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from kernelweave.kernels_core import KernelDictionary, Problem, Status, clock, config_context
-from kernelweave.kernels_core.arrays import FloatArray, Index, Points, is_sparse, row_slices
+from kernelweave.kernels_core.arrays import FloatArray, Index, Points, row_slices
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, one_of
 from kernelweave.kernels_core.config import blas_threads
+from kernelweave.kernels_core.estimators.copies import first_copies
 from kernelweave.kernels_core.estimators.kernel import Data, KernelClassifier, KernelRegressor
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.underfit import LEARNED
@@ -41,7 +42,6 @@ from sklearn.utils import check_random_state
 from ..base import HeldOutScores
 from ..columns import ColumnEncoder, Dimension, Encoded
 from ..columns.encoder import NoColumnError
-from ..copies import ROUNDING, copy_groups
 from ..division import Division, division_of, n_folds_of
 from ..findings import HeldOutRows, doubt_new_rows, told_of
 from ..fit import Stage
@@ -291,7 +291,7 @@ def _merged(data: Data, division: Division, cells: Encoded) -> tuple[Samples, Ro
 
     Equal samples that are held out apart are not one; those equal up to rounding are.
     """
-    n_tasks, like = len(data.targets), data.X[_first_copies(data)]
+    n_tasks, like = len(data.targets), data.X[first_copies(data.given)]
     both = replace(data, X=like, targets=np.vstack([data.targets, division.keys.T])).merged
     kept, weight = np.flatnonzero(both.owner >= 0), normalise_weights(both.weight)
     first = kept[np.unique(both.owner[kept], return_index=True)[1]]
@@ -299,25 +299,6 @@ def _merged(data: Data, division: Division, cells: Encoded) -> tuple[Samples, Ro
     groups = None if division.groups is None else division.groups[first]
     numeric, codes = cells.numeric[first], cells.codes[first]
     return samples, Rows(numeric, codes, samples.targets, weight, groups=groups), first
-
-
-def _first_copies(data: Data) -> Index:
-    """Return the place of the first sample that is equal up to rounding, shape (n_samples,)."""
-    n = data.X.shape[0]
-    if data.grams is None:
-        if is_sparse(data.X):
-            return np.arange(n)
-        groups = copy_groups(np.asarray(data.X), np.empty((n, 0), dtype=np.int64))
-        return np.asarray(np.unique(groups, return_index=True)[1][groups])
-    near = np.ones((n, n), dtype=np.bool_)
-    for K in data.grams.grams:
-        # squared distances under each kernel, and their rounding errors
-        size = np.add.outer(K.diagonal(), K.diagonal())
-        apart = size - 2.0 * K
-        near &= apart <= ROUNDING**2 * np.median(apart) + 8.0 * np.finfo(K.dtype).eps * size
-        if np.count_nonzero(near) <= n:
-            return np.arange(n)
-    return np.asarray(near.argmax(axis=1))
 
 
 def _standardised(rows: Rows) -> Standardised:
