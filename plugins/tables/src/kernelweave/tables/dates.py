@@ -193,10 +193,9 @@ def _of_one_format(words: Words) -> list[str]:
             for each in words.labels[: MOST_ODD + 1]
             for leads in (False, True)
         ]
-    best: list[str] = []
+    labels, best = pd.Series(words.labels, dtype="str"), list[str]()
     for form in dict.fromkeys([*filter(None, guesses), *_FORMATS]):
         ways: Any = {"format": form, "errors": "coerce", "utc": "%z" in form}
-        labels = pd.Series(words.labels, dtype="str")
         if pd.to_datetime(labels[:_PROBED], **ways).isna().sum() <= MOST_ODD:
             known = pd.to_datetime(labels, **ways).notna().to_numpy()
             best = max(best, _unless_odd(words, known), key=len)
