@@ -100,9 +100,14 @@ def test_noise_with_each_row_twice_is_noise_above_the_exact_rows(how: str, near:
     assert np.mean((low <= inside) & (inside <= high)) > 0.8
 
 
-@pytest.mark.parametrize("near", [False, True])
-def test_noise_with_each_row_twice_is_noise_where_all_pairs_are_used(near: bool) -> None:
-    X, y = noise_twice(near, 90)
+# after a kernel that has learned from pairs, rows that no copy has are predicted a little worse
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+@pytest.mark.parametrize("kind", ["equal", "near", "targets rounded"])
+def test_noise_with_each_row_twice_is_noise_where_all_pairs_are_used(kind: str) -> None:
+    X, y = noise_twice(kind == "near", 90)
+    if kind == "targets rounded":
+        # of one copy and not of the other: these are no equal rows
+        y[::2] = y[::2].round(2)
     model = EvidenceKernelRegressor(**QUICK).fit(X, y)
     assert model.held_out_score_ < 3.0 * model.held_out_error_
     new = np.random.RandomState(7)

@@ -121,9 +121,9 @@ class ExactPredictor:
 
         A row is left out of the coefficients in closed form, under the metric of the fold that
         did not see it. Residuals are in units of their own standard deviation, so that an interval
-        is wide where the rows are few, and where noise is strong. For rows of new groups whole
-        groups are left out. Where folds alone tell how new rows differ, such as later ones, their
-        residuals are what rows held out had.
+        is wide where the rows are few, and where noise is strong. Its copies are left out with it,
+        and for rows of new groups whole groups are. Where folds alone tell how new rows differ,
+        such as later ones, their residuals are what rows held out had.
         """
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
         for rows, (low, high) in self._endpoints(numeric, codes, signed=False):
@@ -161,9 +161,12 @@ class ExactPredictor:
                 yield rows, np.concatenate(endpoints, axis=1)
 
     def left_out(self, groups: Index | None) -> Sequence[LeftOut | FoldResiduals]:
-        """Return rows with the predictors that have not seen them, or their groups."""
+        """Return rows with the predictors that have not seen them or their copies, or groups."""
         if self.rows.by_folds and self.folds:
             return [FoldResiduals(self.mixture, self._unseen())]
+        copies = self.rows.duplicate_ids
+        if groups is None and len(np.unique(copies)) < len(copies):
+            groups = copies
         parts = [
             LeftOut(
                 fold.among(self.rows, self.weights),
