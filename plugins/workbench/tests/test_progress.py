@@ -9,7 +9,7 @@ import re
 import pytest
 from kernelweave.kernels_core import Progress
 from kernelweave.workbench import progress
-from kernelweave.workbench.progress import Course, count_bar, fit_bar, fraction
+from kernelweave.workbench.progress import Course, count_bar, fit_bar, fraction, time_left
 from rich.console import Console
 
 
@@ -88,6 +88,8 @@ def test_parts_and_evaluations_only_move_forward() -> None:
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
     assert len(set(seen)) > 100
+    # what follows the parts is not counted
+    assert time_left(course.remaining) == ""
 
 
 def test_several_fits_and_several_solves_of_one_move_forward() -> None:

@@ -90,8 +90,12 @@ class Course:
 
     @property
     def remaining(self) -> float:
-        """What is left of the time, if the rest goes as fast as so far; infinite at the start."""
-        return self._seconds() * (1.0 - self.done) / self.done if self.done else math.inf
+        """What is left of the time, if the rest goes as fast as so far.
+
+        Infinite where nobody knows: at the start, and after the last part, whose noise follows.
+        """
+        known = 0.0 < self.done < 1.0
+        return self._seconds() * (1.0 - self.done) / self.done if known else math.inf
 
     def end_fit(self) -> None:
         """Take in that one of the fits has ended."""
