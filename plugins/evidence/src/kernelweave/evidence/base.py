@@ -205,8 +205,8 @@ class EvidenceModel(Explained, HeldOutScores):
     )
     warp: bool = parameter(
         "Whether to also try power transforms (Box-Cox, Yeo-Johnson) of skewed columns and, in "
-        "regression, of skewed targets such as prices, and a Poisson likelihood for counts; "
-        "cross-validation decides.",
+        "regression, of skewed targets such as prices, a Poisson likelihood for counts, and "
+        "less weight for gross outliers among the targets; cross-validation decides.",
         default=True,
         rule=FLAG,
     )

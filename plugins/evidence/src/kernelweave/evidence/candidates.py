@@ -73,7 +73,7 @@ def fit_gaussian(views: Views, rows: Rows, starts: Sequence[FloatArray] = ()) ->
         (*each, gamma, share)
         for gamma in _widths(views.n_dimensions, starts)
         for share, K in _with_groups(np.exp(-gamma * distances), points, starts)
-        for each in leave_one_out_errors(K, values, rows.mass)
+        for each in leave_one_out_errors(K, values, rows.precision)
     ]
     _, amplitude, ridge, gamma, share = min(tried)
     return _one_term(views.n_dimensions, 0, 2.0 * gamma, amplitude, ridge, share)
@@ -94,7 +94,7 @@ def fit_linear(views: Views, rows: Rows) -> Fit:
     tried = [
         (*each, share)
         for share, own in _with_groups(K, points)
-        for each in leave_one_out_errors(own, values, rows.mass, _LINEAR_RIDGES)
+        for each in leave_one_out_errors(own, values, rows.precision, _LINEAR_RIDGES)
     ]
     _, amplitude, ridge, share = min(tried)
     return _one_term(n, _LINEAR, metric, amplitude, ridge, share)

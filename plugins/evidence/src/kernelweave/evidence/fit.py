@@ -33,6 +33,7 @@ from .learn import learn
 from .new_rows import Closed
 from .noise import with_varying_noise
 from .objective import evidence_bytes
+from .outliers import learn_with_outliers
 from .path import PathPlan
 from .read_table import ReadTable, read_table
 from .rows import Rows, Split
@@ -99,13 +100,19 @@ def _by_all_pairs(
     first = kept[np.unique(samples.owner[kept], return_index=True)[1]]
     texts = samples.encoder._learn_folds(samples.table, first, [own for own, _ in splits])
     rows = rows.with_texts_of_folds(texts, len(splits))
-    learned = learn(
-        rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs,
-        tell=partial(_tell_parts, model.verbose), random=not division.is_given,
+    learning = partial(
+        learn, splits=splits, plan=plan, powers=model.warp, n_jobs=model.n_jobs,
+        random=not division.is_given,
     )  # fmt: skip
+    twin = np.random.RandomState()
+    twin.set_state(state.get_state())
+    learned = learning(rows, random_state=state, tell=partial(_tell_parts, model.verbose))
+    if model.warp and not path.classes and not division.is_given:
+        again = partial(learning, random_state=twin)
+        learned = learn_with_outliers(learned, rows, splits, again)
     predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
-    left_out = partial(Closed.of, learned.mixture, rows, first)
+    left_out = partial(Closed.of, learned.mixture, replace(rows, trust=learned.rows.trust), first)
     held_out = HeldOutRows(
         rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,
         left_out,

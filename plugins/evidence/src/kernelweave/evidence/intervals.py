@@ -73,7 +73,8 @@ class LeftOut:
     """Some rows, each left out in turn of the rows that a predictor was fitted to.
 
     Where S is the matrix of all rows and a = S⁻¹y, row i is predicted from the others with the
-    residual aᵢ/(S⁻¹)ᵢᵢ and the variance 1/(S⁻¹)ᵢᵢ, its noise included.
+    residual aᵢ/(S⁻¹)ᵢᵢ and the variance 1/(S⁻¹)ᵢᵢ, its noise included; of a target that is not
+    trusted, less what its diagonal has beyond the noise.
 
     Rows g of a group are left out together, with the residuals (S⁻¹_gg)⁻¹a_g of covariance
     (S⁻¹_gg)⁻¹.
@@ -104,18 +105,24 @@ class LeftOut:
         return [(own, np.asarray(inv(each))) for own, each in zip(parts, precisions, strict=True)]
 
     @cached_property
-    def variances(self) -> FloatArray:
-        """Of the residuals, shape (n_left_out,)."""
+    def _spreads(self) -> FloatArray:
+        """The variances as S has them, shape (n_left_out,)."""
         out = 1.0 / self._inverse[np.arange(len(self.rows)), self.rows]
         for own, spread in self._together:
             out[own] = spread.diagonal()
         return np.asarray(out)
 
+    @property
+    def variances(self) -> FloatArray:
+        """Of the residuals, shape (n_left_out,)."""
+        doubt = self.mixture.doubt
+        return self._spreads if doubt is None else np.asarray(self._spreads - doubt[self.rows])
+
     @cached_property
     def residuals(self) -> FloatArray:
         """Standardised, shape (n_left_out, n_outputs)."""
         dual = self.mixture.dual[self.rows]
-        out = dual * self.variances[:, None]
+        out = dual * self._spreads[:, None]
         for own, spread in self._together:
             out[own] = spread @ dual[own]
         return np.asarray(out)
@@ -149,7 +156,7 @@ class LeftOut:
         pull = self._inverse @ self.mixture.kernel(points).T
         latent, variance = self.mixture.latent(points), self.mixture.variance(points)
         mean = latent - pull[:, :, None] * self.residuals[:, None, :]
-        gained = pull**2 * self.variances[:, None]
+        gained = pull**2 * self._spreads[:, None]
         for own, spread in self._together:
             mean[own] = latent - pull[own].T @ self.residuals[own]
             gained[own] = np.sum(pull[own] * (spread @ pull[own]), axis=0)

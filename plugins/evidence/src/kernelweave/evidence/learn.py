@@ -36,6 +36,7 @@ _ROUGH = 1e-4
 # smallest weight of the one-scale Gaussian among fits to classes: ±1 tells little of the scales
 _PLAIN = 0.25
 
+
 Tell = Callable[[int, int], None]
 
 
@@ -107,6 +108,7 @@ def fit_fold(
     seed: int,
     seconds: float = np.inf,
     rounds: int = 1,
+    trust: FloatArray | None = None,
 ) -> Fold | None:
     """Fit the path on the training rows alone and predict the rows held out.
 
@@ -115,11 +117,12 @@ def fit_fold(
 
     `seed`: of the coarse pass; `seconds`: what was left when the folds began, which another process
     cannot know; `rounds`: fits that are still to come one after the other, this one among them, of
-    which each has its share.
+    which each has its share; `trust` of shape (n_training,): of the training rows.
     """
     if clock.expired():
         return None
     own, other, state = rows.take(training), rows.take(held_out), np.random.RandomState(seed)
+    own = replace(own, trust=trust)
     views = own.views(apart=True)
     starts: Starts = []
     fits: list[Fit] = []
@@ -164,7 +167,7 @@ class CrossValidatedFits(NamedTuple):
         if not self.folds or len(self.folds) < len(other.folds):
             return False
         gains = other._squares() - self._squares()
-        mass = self.rows.mass * np.isfinite(gains)
+        mass = self.rows.precision * np.isfinite(gains)
         gain, error = mean_with_error(np.nan_to_num(gains), mass)
         return gain > 2.0 * error
 
@@ -180,6 +183,7 @@ def cross_validate(
     seeds: Index,
     n_jobs: int | None = None,
     parts: PartCount | None = None,
+    trusts: Sequence[FloatArray] = (),
 ) -> CrossValidatedFits:
     """Fit and judge the folds that there is time for; the arguments are those of `learn`.
 
@@ -189,7 +193,9 @@ def cross_validate(
     # the fit of all rows comes last
     rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
     jobs = [
-        delayed(fit_fold)(rows.in_fold(k), *split, plan, int(seed), seconds, left)
+        delayed(fit_fold)(
+            rows.in_fold(k), *split, plan, int(seed), seconds, left, trusts[k] if trusts else None
+        )
         for k, (split, seed, left) in enumerate(zip(splits, seeds, rounds, strict=False))
     ]
     folds: list[Fold] = []
@@ -209,7 +215,7 @@ def cross_validate(
         own, loss = rows.take(seen), plan.loss
         errors = np.array([loss(own, each[seen]) for each in held_out])
     else:
-        share, spread = rows.mass[seen] / rows.mass[seen].sum(), target_spread(rows)
+        share, spread = rows.precision[seen] / rows.precision[seen].sum(), target_spread(rows)
         residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
         errors = np.asarray(np.einsum("i,kit->k", share, residual**2) / len(spread))
     return CrossValidatedFits(rows, folds, held_out, errors)
@@ -322,6 +328,8 @@ class Learned:
     def __str__(self) -> str:
         n = self.mixture.points.n_points
         powers = "; skewed columns under a power" if self.rows.transform_columns else ""
+        n_outliers = np.count_nonzero(self.rows.outliers)
+        powers += f"; {n_outliers} outliers count less than a tenth" if n_outliers else ""
         away, p = len(without_scales(self.fits)), self.rows.n_dimensions
         wide = f"; {away} of {p} dimensions screened away by trees" if away else ""
         folds = f"{len(self.folds)} folds"
@@ -338,6 +346,7 @@ def learn(
     n_jobs: int | None = None,
     tell: Tell | None = None,
     random: bool = True,
+    trusts: Sequence[FloatArray] = (),
 ) -> Learned:
     """Fit the path in every fold and on all rows, and combine it.
 
@@ -348,13 +357,16 @@ def learn(
     - `n_jobs`: processes for the folds
     - `tell` is called with the parts done and all parts
     - `random`: whether other splits than these, at random, may choose powers
+    - `trusts`: of the training rows of each split, where targets are not trusted alike
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if powers and len(rows) > 2 * plan.coarse:
         rows = powers_of_a_part(rows, plan, random_state, () if random else splits)
         powers = False
     parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
-    fit = partial(cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts)
+    fit = partial(
+        cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts, trusts=trusts
+    )
     rows, folds, held_out, errors = choose(rows, powers, fit, plan)
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))

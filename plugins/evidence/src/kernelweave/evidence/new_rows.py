@@ -261,7 +261,7 @@ class Closed:
         own = self.inverse[np.ix_(rows, rows)]
         factor = cho_factor(own, lower=True, overwrite_a=True, check_finite=False)
         found = cho_solve(factor, self.dual[rows], check_finite=False)
-        return centred_by_others(found, self.targets.values.T, self.rows.mass, rows)
+        return centred_by_others(found, self.targets.values.T, self.rows.precision, rows)
 
 
 LeavesOut: TypeAlias = "Closed | LandmarksLeaveOut"

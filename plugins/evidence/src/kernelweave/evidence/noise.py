@@ -93,7 +93,7 @@ def learn_noise(
     codes = _frequent(rows.codes)
     own = replace(
         rows, codes=codes, targets=np.ascontiguousarray(targets.T), transform_targets=False,
-        group=None,
+        group=None, trust=None,
     )  # fmt: skip
     learned = learn(own, splits, _PLAN, random_state, n_jobs=n_jobs)
     v, share = learned.held_out, rows.mass[:, None] / rows.mass.sum()

@@ -243,9 +243,10 @@ def fit_path(
     if kept is not None:
         points, match_weight = points.among(kept), match_weight[kept]
     targets = Standardised.of(rows).values
+    weight = rows.weight if rows.trust is None else rows.precision
     before: list[FloatArray] = []
     for i, precision in enumerate(plan.precisions):
-        evidence = Evidence(points, match_weight, targets, precision, rows.weight, terms)
+        evidence = Evidence(points, match_weight, targets, precision, weight, terms)
         given = starts[i] if starts else []
         own = given if kept is None else [restricted(each, kept) for each in given]
         known = [*before, *own] or [start(len(match_weight), views.group is not None)]

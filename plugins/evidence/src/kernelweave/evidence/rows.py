@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from .columns.encoded import Coding, GroupColumn
 from .views import MASS, NODES, Views, Warp, clip_far
 
+# of the trust in most targets, that in those that are called outliers
+_OUTLIER = 0.1
 # training and held-out places
 Split: TypeAlias = tuple[Index, Index]
 # of so many different rows, counts are not all multiples of a number by chance
@@ -28,6 +30,8 @@ class Rows:
     - `codes` of shape (n, q)
     - `targets` of shape (n_outputs, n)
     - `weight` of shape (n,): ``None`` where all are one
+    - `trust` of shape (n,): what the targets' weights are multiplied by where a fit learns from
+      them, little for outliers; ``None`` where all are one
     - `transform_targets`: whether a power makes the targets nearly normal
     - `transform_columns`: whether a power makes skewed columns nearly normal
     - `coding`: how a part of them codes the others
@@ -53,6 +57,7 @@ class Rows:
     by_folds: bool = False
     columns: tuple[int, ...] = ()
     of_folds: tuple[tuple[int, ...], ...] = ()
+    trust: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -61,6 +66,17 @@ class Rows:
     def mass(self) -> FloatArray:
         """The weights, ones where there are none."""
         return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def precision(self) -> FloatArray:
+        """The weights of the targets where a fit learns from them; those of outliers are less."""
+        return self.mass if self.trust is None else self.mass * self.trust
+
+    @property
+    def outliers(self) -> NDArray[np.bool_]:
+        """Which targets count less than a tenth of what most do, shape (n,)."""
+        trust = np.ones(len(self)) if self.trust is None else self.trust
+        return np.asarray(trust < _OUTLIER * np.median(trust))
 
     @property
     def n_dimensions(self) -> int:
@@ -157,9 +173,10 @@ class Rows:
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
         groups = None if self.groups is None else self.groups[rows]
         times = None if self.times is None else self.times[rows]
+        trust = None if self.trust is None else self.trust[rows]
         return replace(
             self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
-            times=times,
+            times=times, trust=trust,
         )  # fmt: skip
 
     def and_others(self, other: Rows) -> Rows:
@@ -232,8 +249,8 @@ class Standardised:
 
     @classmethod
     def of(cls, rows: Rows) -> Standardised:
-        """Warp, centre and scale the targets of training rows."""
-        targets, share = rows.targets, rows.mass / rows.mass.sum()
+        """Warp, centre and scale the targets of training rows, as far as these are trusted."""
+        targets, share = rows.targets, rows.precision / rows.precision.sum()
         margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
         low, high = prediction_range(targets.min(axis=1), targets.max(axis=1), margin)
         warps = tuple(Warp.of(each, share) for each in targets) if rows.transform_targets else ()

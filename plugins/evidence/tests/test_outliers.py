@@ -1,0 +1,102 @@
+"""Outliers among the targets count less, and nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import EvidenceKernelRegressor, outliers
+from kernelweave.evidence.exact import ExactPredictor
+from kernelweave.evidence.intervals import LeftOut
+from kernelweave.evidence.mixture import fit_mixture
+from kernelweave.evidence.outliers import HeavyTails
+from scipy.stats import t
+
+QUICK = {"precisions": (5.0,), "max_iter": 15}
+
+
+def wave(seed: int, n: int) -> tuple[pd.DataFrame, np.ndarray]:
+    state = np.random.RandomState(seed)
+    X = pd.DataFrame(state.rand(n, 3), columns=list("abc"))
+    return X, np.sin(6.0 * X["a"]).to_numpy() + X["b"].to_numpy()
+
+
+def dirty(seed: int, n: int, n_wrong: int) -> tuple[pd.DataFrame, np.ndarray]:
+    X, y = wave(seed, n)
+    state = np.random.RandomState(seed + 1)
+    y = y + 0.1 * state.randn(n)
+    y[state.permutation(n)[:n_wrong]] += 15.0
+    return X, y
+
+
+def test_the_likeliest_tails_are_those_of_scipy() -> None:
+    residuals = np.random.RandomState(0).standard_t(3.0, size=400)
+    found = HeavyTails.of(residuals, np.ones(400))
+    _, _, scale = t.fit(residuals, fdf=found.degrees, floc=0.0)
+    assert found.degrees in (2.0, 3.0, 4.0)
+    assert found.scale == pytest.approx(scale, rel=1e-3)
+    twice = HeavyTails.of(residuals[:200], np.full(200, 2.0))
+    both = HeavyTails.of(np.tile(residuals[:200], 2), np.ones(400))
+    assert (twice.degrees, twice.scale) == (both.degrees, pytest.approx(both.scale))
+
+
+def test_a_target_left_out_is_predicted_without_it_and_has_plain_noise() -> None:
+    X, y = dirty(0, 60, 0)
+    model = EvidenceKernelRegressor(**QUICK, warp=False).fit(X, y)
+    predictor = model._predictor
+    assert isinstance(predictor, ExactPredictor)
+    trust = np.random.RandomState(2).rand(60) + 0.1
+    rows = replace(predictor.rows, trust=trust)
+    views, scales = predictor.views, tuple(predictor.scales)
+    target = predictor.mixture.target
+    mixture = fit_mixture(views, rows, scales, target)
+    left_out = LeftOut(mixture, np.arange(60))
+    others = np.arange(1, 60)
+    alone = fit_mixture(views, rows.take(others), scales, target)
+    points = views.points(rows.numeric[:1], rows.codes[:1])
+    wanted = target.of_rows(rows).values[0, 0] - alone.latent(points)[0, 0]
+    assert left_out.residuals[0, 0] == pytest.approx(wanted, rel=1e-6)
+    variance = alone.variance(points)[0] + alone.noise
+    assert left_out.variances[0] == pytest.approx(variance, rel=1e-4)
+
+
+def test_outliers_do_not_move_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    (X, y), (X_new, truth) = dirty(0, 90, 3), wave(9, 500)
+    errors = []
+    for tried in (np.inf, outliers._TRIED):
+        monkeypatch.setattr(outliers, "_TRIED", tried)
+        model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+        errors.append(np.sqrt(np.mean((model.predict(X_new) - truth) ** 2)))
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[1] < 0.2
+    # the score is that of all rows, outliers included
+    assert model.held_out_score_ < 0.5
+    rest = y - model.held_out_prediction_
+    score = 1.0 - np.sum(rest**2) / np.sum((y - y.mean()) ** 2)
+    assert model.held_out_score_ == pytest.approx(score, abs=0.05)
+    low, high = model.predict_interval(X_new, 0.9)
+    noisy = truth + 0.1 * np.random.RandomState(3).randn(500)
+    assert 0.8 < np.mean((low <= noisy) & (noisy <= high)) < 0.999
+
+
+def test_nothing_changes_without_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = dirty(0, 80, 0)
+    with_, asked = EvidenceKernelRegressor(**QUICK).fit(X, y), wave(9, 20)[0]
+    monkeypatch.setattr(outliers, "_TRIED", np.inf)
+    without = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    np.testing.assert_array_equal(with_.predict(asked), without.predict(asked))
+
+
+def test_what_a_fold_trusts_does_not_depend_on_rows_that_it_holds_out() -> None:
+    X, y = dirty(0, 90, 3)
+    model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    held = model.held_out_fold_ == 0
+    other = y.copy()
+    other[held] += 0.01 * np.random.RandomState(5).randn(held.sum())
+    again = EvidenceKernelRegressor(**QUICK).fit(X, other)
+    np.testing.assert_array_equal(again.held_out_fold_, model.held_out_fold_)
+    trusts = [each._predictor.folds[0].training.trust for each in (model, again)]
+    assert trusts[0] is not None
+    np.testing.assert_allclose(trusts[0], trusts[1], rtol=0.05, atol=1e-3)
