@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 # what is found by then, and what the user is to be warned of
 Stage: TypeAlias = tuple[dict[str, Any], list[Warning]]
+# share of a fit of numbers before it learns how its noise varies (0.65 to 0.86 measured)
+_BEFORE_NOISE = 0.7
 # fewer rows than these are also predicted by ridge regression
 FEW_ROWS = 150
 # of a wide table: numbers for each cell, of views of all rows and of the folds, also of the fit to
@@ -106,7 +108,8 @@ def _by_all_pairs(
     )  # fmt: skip
     twin = np.random.RandomState()
     twin.set_state(state.get_state())
-    learned = learning(rows, random_state=state, tell=partial(_tell_parts, model.verbose))
+    tell = partial(_tell_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
+    learned = learning(rows, random_state=state, tell=tell)
     if model.warp and not path.classes and not division.is_given:
         again = partial(learning, random_state=twin)
         learned = learn_with_outliers(learned, rows, splits, again)
@@ -126,7 +129,8 @@ def _last_step(
     """Return the final predictor on the learned kernel, and what the time limit left undone."""
     if path.classes:
         return with_likelihood(predictor), ""
-    predictor, missing = with_varying_noise(predictor, state, model.n_jobs)
+    tell = partial(_tell_parts, 0, _BEFORE_NOISE, 1.0)
+    predictor, missing = with_varying_noise(predictor, state, model.n_jobs, tell)
     if missing or not model.warp:
         return predictor, missing
     return with_poisson(predictor, path.loss)
@@ -183,11 +187,14 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
     )
 
 
-def _tell_parts(verbose: int, done: int, parts: int) -> None:
-    """Report the share of the work that is done to callbacks, and print it if verbose."""
+def _tell_parts(verbose: int, begin: float, end: float, done: int, parts: int) -> None:
+    """Report the share that is done to callbacks, and print the parts if verbose.
+
+    They lead from the share `begin` to `end`.
+    """
     if verbose > 0:
         print(f"[evidence] {done} of {parts} parts")  # noqa: T201
-    _notify(done, done / parts)
+    _notify(done, begin + (end - begin) * done / parts)
 
 
 def _tell_rows(verbose: int, lines: ProgressPrinter, what: str, rows: int, n_rows: int) -> None:

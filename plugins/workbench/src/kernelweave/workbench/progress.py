@@ -79,6 +79,7 @@ class Course:
         self._own = 0.0
         self._first = math.inf
         self._part, self._n_parts = 0.0, 0
+        self._step = self._share_of_part(0.25)
         self._seen = 0
         self._expected = _EVALUATIONS
 
@@ -92,7 +93,7 @@ class Course:
     def remaining(self) -> float:
         """What is left of the time, if the rest goes as fast as so far.
 
-        Infinite where nobody knows: at the start, and after the last part, whose noise follows.
+        Infinite where nobody knows: at the start, and after the last part.
         """
         known = 0.0 < self.done < 1.0
         return self._seconds() * (1.0 - self.done) / self.done if known else math.inf
@@ -114,15 +115,16 @@ class Course:
             self.state = f"iteration {progress.n_iter}, gap {progress.gap:.1e}"
         else:
             self._seen += 1
-            end = self._share_of_part(1.0 / (self._n_parts or 4))
             within = _within(self._seen / self._expected)
-            self._own = max(self._own, self._part + within * min(end, 1.0 - self._part))
+            self._own = max(self._own, self._part + within * min(self._step, 1.0 - self._part))
             self.state = "optimising the kernel"
 
     def _end_part(self, done: float) -> None:
         if done > 0.0:
             self._n_parts = self._n_parts or max(1, round(1.0 / done))
-        self._part = self._share_of_part(done)
+        before, self._part = self._part, self._share_of_part(done)
+        # the next part is as large as this one
+        self._step = self._part - before or self._step
         self._own = max(self._own, self._part)
         if self._seen:
             self._expected, self._seen = float(self._seen), 0
