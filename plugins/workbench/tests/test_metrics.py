@@ -80,6 +80,21 @@ def test_what_people_ask_for_beside_the_score() -> None:
     assert set(also_scored(replace(two, proba=None))) == {"balanced"}
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_answers_all_rows_of_a_fold_alike_ranks_none(n_classes: int) -> None:
+    """Each fold gives the shares of its own training rows, which rank rows of other folds."""
+    rows = classes(90, ("a", "b", "c")[:n_classes], 1.0)
+    shares = [
+        np.mean(rows.truth[rows.fold != k][:, None] == rows.classes, axis=0) for k in range(3)
+    ]
+    constant = replace(rows, proba=np.stack(shares)[rows.fold])
+    assert also_scored(constant)["AUC"] == 0.5
+    # not where one row of a fold stands above the others
+    proba = constant.proba.copy()
+    proba[0] = proba[1]
+    assert also_scored(replace(constant, proba=proba))["AUC"] != 0.5
+
+
 def test_an_error_is_the_spread_over_samples() -> None:
     """Of the mean absolute error: the standard deviation of |residual| over √n; of a lead too."""
     rows, metric = numbers(400, 0.5), Metric("neg_mean_absolute_error")

@@ -60,6 +60,13 @@ class HeldOut:
         return len(self.truth) if self.groups is None else len(np.unique(self.groups))
 
     @property
+    def ranks_nothing(self) -> bool:
+        """Whether all rows of a fold have the same probabilities, or decision values."""
+        values = self.decision if self.proba is None else self.proba
+        parts = [] if values is None else [values[self.fold == k] for k in np.unique(self.fold)]
+        return bool(parts) and all((each == each[0]).all() for each in parts)
+
+    @property
     def classes(self) -> Labels:
         """Labels in the order of probabilities."""
         return np.unique(self.truth) if self.labels is None else self.labels

@@ -81,9 +81,12 @@ class Metric:
         shown = _Shown(rows)
         given = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
         try:
-            return float(self._scorer(shown, at, rows.truth[at], **given))
+            found = float(self._scorer(shown, at, rows.truth[at], **given))
         except AttributeError as error:
             raise ValueError(f"it has no probabilities, which {self.name} needs") from error
+        is_area = self.name.startswith(SHORT["AUC"]) and math.isfinite(found)
+        # the shares of a class differ from fold to fold, which ranks folds, not rows
+        return 0.5 if is_area and rows.ranks_nothing else found
 
     def score(self, rows: HeldOut) -> Score:
         """Return the metric with its standard error over the rows."""
