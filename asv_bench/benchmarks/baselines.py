@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 M, C = 300, 10.0
 GAPS = (1e-2, 1e-4)
-ALGORITHMS = ("mkl-simple", "mkl-simple-gradient")
 RULES = ("average", "easymkl", "alignment")
 # what is never reached counts as so many: higher is worse
 LIMIT = 5000
@@ -46,24 +45,21 @@ def reached(result: Result, tol: float) -> int:
 
 
 class SimpleMKL:
-    """Learner solves of both algorithms to a gap."""
+    """Learner solves to a gap."""
 
-    params = (ALGORITHMS, GAPS)
-    param_names = ("algorithm", "gap")
+    params = GAPS
+    param_names = ("gap",)
 
-    def setup_cache(self) -> dict[tuple[str, float], int]:
+    def setup_cache(self) -> dict[float, int]:
         from kernelweave.kernels_core import solve
 
-        found = {}
-        for name in ALGORITHMS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = solve(problem(), name, tol=min(GAPS), max_iter=200, max_time=60.0)
-            found.update({(name, gap): reached(result, gap) for gap in GAPS})
-        return found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = solve(problem(), "mkl-simple", tol=min(GAPS), max_iter=200, max_time=60.0)
+        return {gap: reached(result, gap) for gap in GAPS}
 
-    def track_solves(self, found: dict[tuple[str, float], int], algorithm: str, gap: float) -> int:
-        return found[algorithm, gap]
+    def track_solves(self, found: dict[float, int], gap: float) -> int:
+        return found[gap]
 
 
 def rule(name: str, n_samples: int) -> float:

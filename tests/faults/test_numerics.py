@@ -124,7 +124,7 @@ def test_bounds_hold_an_independent_value(seed: int, C: float) -> None:
 MODELS: dict[str, Any] = {
     "sparse": lambda: SparseMKLClassifier(k0=2, random_state=0),
     "tessellated": lambda: TessellatedKernelClassifier(tol=1e-2, random_state=0),
-    "simple": lambda: SimpleMKLClassifier(algorithm="reduced-gradient", tol=1e-2),
+    "simple": lambda: SimpleMKLClassifier(tol=1e-2),
 }
 
 

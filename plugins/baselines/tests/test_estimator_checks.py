@@ -24,10 +24,7 @@ ESTIMATORS = [
     SimpleMKLClassifier(),
     SimpleMKLRegressor(),
 ]
-NAMES = (
-    *("average", "easy", "cka", "pwmk", "simple"),
-    pytest.param("simple-gradient", marks=pytest.mark.slow),
-)
+NAMES = ("average", "easy", "cka", "pwmk", "simple")
 
 
 # some of the checks learn from noise

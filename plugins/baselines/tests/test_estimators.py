@@ -143,14 +143,6 @@ def test_simplemkl_is_below_every_rule() -> None:
     assert "rule" not in best.certificate_.lower_proof
 
 
-def test_both_algorithms_of_simplemkl_agree() -> None:
-    X, y = make_classification(60)
-    a = SimpleMKLClassifier(KERNELS, tol=1e-6).fit(X, y)
-    b = SimpleMKLClassifier(KERNELS, algorithm="reduced-gradient", tol=1e-6).fit(X, y)
-    np.testing.assert_allclose(a.weights_, b.weights_, atol=2e-2)
-    assert a.result_.value == pytest.approx(b.result_.value, rel=2e-6)
-
-
 def test_negative_weights_are_refused_where_the_sum_is_indefinite() -> None:
     X, y = make_classification(60, seed=3)
     kernels = [Linear(), RBF(gamma=2.0), RBF(gamma=20.0), Laplacian(gamma=1.0)]
@@ -175,7 +167,6 @@ def test_dropped_kernels_keep_their_place() -> None:
         (EasyMKLClassifier(lam=-0.5), "lam"),
         (CKAClassifier(method="exact"), "method"),
         (PWMKClassifier(n_folds=1), "n_folds"),
-        (SimpleMKLClassifier(algorithm="simple"), "reduced-gradient"),
         (SimpleMKLClassifier(C=-1.0), "C"),
     ],
 )
@@ -256,7 +247,7 @@ def test_generic_estimators_reach_the_algorithms() -> None:
     for name in ("mkl-average", "mkl-easy", "mkl-cka", "mkl-pwmk", "mkl-simple"):
         assert KernelLearningClassifier(name).fit(X, y).result_.gap <= 1e-3
     X, y = make_regression(30)
-    for name in ("mkl-average", "mkl-cka", "mkl-simple", "mkl-simple-gradient"):
+    for name in ("mkl-average", "mkl-cka", "mkl-simple"):
         assert KernelLearningRegressor(name).fit(X, y).result_.gap <= 1e-3
 
 
@@ -272,10 +263,9 @@ def test_classes_may_have_weights_of_their_own(scheme: str) -> None:
         np.testing.assert_allclose(model.decision_function(X)[:, 0], one.decision_function(X))
 
 
-@pytest.mark.parametrize("algorithm", ["saddle", "reduced-gradient"])
-def test_simplemkl_of_as_many_components_as_samples_is_the_exact_one(algorithm: str) -> None:
+def test_simplemkl_of_as_many_components_as_samples_is_the_exact_one() -> None:
     X, y = make_classification(60)
-    options: dict[str, Any] = {"C": 5.0, "tol": 1e-5, "random_state": 0, "algorithm": algorithm}
+    options: dict[str, Any] = {"C": 5.0, "tol": 1e-5, "random_state": 0}
     exact = SimpleMKLClassifier(KERNELS, **options).fit(X, y)
     options["approximation"] = "nystroem"
     full = SimpleMKLClassifier(KERNELS, n_components=60, **options).fit(X, y)

@@ -14,7 +14,7 @@ from kernelweave.kernels_core import algorithms, components
 FOLDER = Path(kernelweave.baselines.__file__).parent
 FOREIGN = "kernelweave."
 OWN = "kernelweave.baselines"
-NAMES = ("average", "easy", "cka", "pwmk", "simple", "simple-gradient")
+NAMES = ("average", "easy", "cka", "pwmk", "simple")
 
 
 def private_imports(source: str) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, Needs, hookimpl
 
 _HOME = "kernelweave.baselines"
-_SIMPLE = "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008"
 # name: target, tasks, what the set must have, scaling, paper, summary
 _BOTH = ("classification", "regression")
 # the sets whose algorithms need no Gram matrix
@@ -31,11 +30,8 @@ _ALGORITHMS = {
     ),
     "mkl-simple": (
         "simplemkl:SimpleMKL", _BOTH, "total=1.0", {"m": 1.9, "q": 1.0},
-        _SIMPLE, "the optimal weights of the simplex, by cuts",
-    ),
-    "mkl-simple-gradient": (
-        "simplemkl:ReducedGradient", _BOTH, "total=1.0", {"m": 2.0, "q": 1.0},
-        f"{_SIMPLE}, Algorithm 1", "the same, by a reduced gradient",
+        "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008",
+        "the optimal weights of the simplex, by cuts",
     ),
 }  # fmt: skip
 _SETS = {

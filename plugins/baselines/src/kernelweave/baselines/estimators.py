@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
-from kernelweave.kernels_core.checks import POSITIVE, one_of
+from kernelweave.kernels_core.checks import POSITIVE
 from kernelweave.kernels_core.estimators.kernel import KernelClassifier, SpreadRegressor, unit_of
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.weights import (
@@ -38,7 +38,6 @@ _AT_RULE = (
     "a feasible dual point at the weights of the rule, which this objective did not choose",
     "the primal value at the weights of the rule",
 )
-_SADDLE = {"saddle": "mkl-simple", "reduced-gradient": "mkl-simple-gradient"}
 
 
 def _formula_of(
@@ -118,13 +117,8 @@ class _AveragedDictionary(PrecomputedDictionary):
 
 
 class _OnSimplex(ApproximatedKernels):
-    """Optimal weights on the simplex by one of two algorithms."""
+    """Optimal weights on the simplex."""
 
-    algorithm: str = parameter(
-        "Cutting planes, or the method of the authors, which needs more solves.",
-        default="saddle",
-        rule=one_of(*_SADDLE),
-    )
     C: float = parameter(
         "Penalty of the loss, as in scikit-learn's SVC and SVR.", default=1.0, rule=POSITIVE
     )
@@ -270,7 +264,7 @@ class SimpleMKLClassifier(_OnSimplex, KernelClassifier):
 
     def formula(self, samples: Samples) -> Formula:
         """Return the classifier over the simplex of weights."""
-        return _formula_of(self, (SVC(C=self.C), Simplex()), _SADDLE[self.algorithm], samples)
+        return _formula_of(self, (SVC(C=self.C), Simplex()), "mkl-simple", samples)
 
 
 class SimpleMKLRegressor(_OnSimplex, SpreadRegressor):
@@ -295,4 +289,4 @@ class SimpleMKLRegressor(_OnSimplex, SpreadRegressor):
     def formula(self, samples: Samples) -> Formula:
         """Return the regressor over the simplex of weights, in units of the targets' spread."""
         parts, unit = (SVR(C=self.C, epsilon=self.epsilon), Simplex()), unit_of(self, samples)
-        return _formula_of(self, parts, _SADDLE[self.algorithm], samples, unit=unit)
+        return _formula_of(self, parts, "mkl-simple", samples, unit=unit)
