@@ -79,10 +79,6 @@ def test_the_models_of_fit_have_options_of_their_own_names() -> None:
         (["--level", "2", "--significance", "permutation"], "level must be"),
         (["--memory-limit", "100"], "raise --memory-limit"),
         (["--max-iter", "0"], "--max-iter must be"),
-        (
-            ["--per-lag", "--significance", "stability"],
-            "--per-lag needs --significance=permutation or None",
-        ),
     ],
 )
 def test_granger_speaks_of_its_options(

@@ -19,7 +19,7 @@ from kernelweave.granger import (
 from kernelweave.granger.graph_parameters import WIDTHS, history_dictionary
 from kernelweave.granger.selection import choose, warn_of_ends
 from kernelweave.granger.series import make_groups
-from kernelweave.granger.significance import rearranged, stability_p_values
+from kernelweave.granger.significance import rearranged
 from kernelweave.granger.target import of_kernels
 from kernelweave.kernels_core import (
     RBF,
@@ -284,30 +284,6 @@ def test_slow_series_without_edges_pass_a_test_of_five_per_cent_as_often(n_repli
     assert np.mean(rates) <= 0.05 + 2.0 * error, (
         "single samples drawn anew give a third or an eighth"
     )
-
-
-def test_stability_bounds(driven: np.ndarray) -> None:
-    model = GrangerGraph(
-        lam=1.0, cv=None, significance="stability", n_draws=20, random_state=0, tol=1e-2
-    ).fit(driven)
-    assert model.p_values_ is not None
-    assert model.p_values_[0, 2] == np.nanmin(model.p_values_) < 0.5
-    assert np.nanmax(model.p_values_) <= 1.0
-    np.testing.assert_array_equal(model.adjusted_p_values_, np.minimum(1.0, 6 * model.p_values_))
-
-
-def test_stability_counts_edges_between_groups_only() -> None:
-    chosen = np.tile(np.eye(4), (10, 1, 1))
-    chosen[:, 0, 1] = 1.0
-    chosen[:6, 2, 3] = 1.0
-    edges = ~np.eye(4, dtype=bool)
-    found = stability_p_values(chosen, edges)
-    share = 1.6 / 12
-    np.testing.assert_allclose([found[0, 1], found[2, 3]], [share**2, share**2 / 0.2])
-    assert found[1, 0] == 1.0
-    assert np.isnan(np.diag(found)).all()
-    alone = stability_p_values(np.ones((3, 1, 1)), np.zeros((1, 1), dtype=bool))
-    np.testing.assert_array_equal(alone, [[np.nan]])
 
 
 @AT_AN_END

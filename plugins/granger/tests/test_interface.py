@@ -134,7 +134,6 @@ def test_a_forbidden_link_leaves_the_model_that_never_saw_it(frame: pd.DataFrame
         ({"lags": "aic"}, "lags must be"),
         ({"lags": [0, 1]}, "lags must be"),
         ({"lags": "cv"}, "lags='cv' needs cv"),
-        ({"per_lag": True, "significance": "stability"}, "per_lag"),
         ({"missing": "fill"}, "missing must be"),
     ],
 )

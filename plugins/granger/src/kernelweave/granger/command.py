@@ -40,7 +40,7 @@ def granger_command(
     tol: float = 1e-3,
     max_iter: int = 500,
     memory_limit: float | None = None,
-    significance: Literal["permutation", "stability"] | None = None,
+    significance: Literal["permutation"] | None = None,
     draws: int = 199,
     adjust: Literal["bh", "max-t"] = "bh",
     level: float = 0.05,
@@ -272,11 +272,9 @@ def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> 
     )
     for row in rows[:top]:
         p = ""
-        if facts["significance"] == "permutation":
+        if "p_value" in row:
             p = f"  p {p_value_text(row['p_value'])}"
             p += f"  adjusted p {p_value_text(row['adjusted_p_value'])}"
-        elif "p_value" in row:
-            p = f"  error rate <= {row['p_value']:.3f}"
         edge = f"{row['source']:>{from_}} -> {row['target']:<{to}}  lag {row['lag']}"
         lines.append(f"  {edge}  {row['effect'] or ' '}  {row['weight']:.4f}{p}")
     if len(rows) > top:
@@ -302,8 +300,6 @@ def _reading(model: GrangerGraph, rows: list[_Said]) -> str:
             "weights rank the edges, and chance alone gives some weight: --significance "
             "permutation tests them"
         )
-    if model.significance == "stability":
-        return f"error rates of stability selection from {model.n_draws_} draws per series"
     return verdict(model)
 
 

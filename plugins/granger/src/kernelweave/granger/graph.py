@@ -30,8 +30,6 @@ from .significance import (
     adjusted_p_values,
     most_draws,
     pooled_p_values,
-    selection_frequencies,
-    stability_p_values,
     warn_if_short,
 )
 from .target import Effects, TargetFit, TargetSettings, find_effects, fit_target, warn_of_rest
@@ -109,8 +107,6 @@ class GrangerGraph(FittedGraph):
             raise ValueError(
                 Message("{lags}='cv' needs cv, got None: give a number of folds or {lags}")
             )
-        if self.per_lag and self.significance == "stability":
-            raise ValueError(Message("{per_lag} needs {significance}=permutation or None"))
         if self.per_lag and self.pairs:
             raise ValueError(Message("{pairs} excludes {per_lag}: a pair has no lag of its own"))
         if self.lams is not None and np.size(self.lams) == 0:
@@ -344,12 +340,6 @@ class GrangerGraph(FittedGraph):
         seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n_targets)]
         work = ([grams] * n_targets, *self._data_of(samples))
         rest = (self.lam_.tolist(), [self._task()] * n_targets)
-        if self.significance == "stability":
-            self.n_draws_ = int(self.n_draws)
-            whose = [self._share] * n_targets
-            found = self._in_parallel(selection_frequencies, *work, whose, *rest, seeds)
-            self._use_frequencies(np.stack(found, axis=1)[:, :, :n])
-            return
         stays = [self._roles.stays(i, self.owner_) for i in self._roles.driven]
         whose, replicate = [self._share] * n_targets, [samples.replicate] * n_targets
         mixed = [self._mixed(i, samples) for i in self._roles.driven]
@@ -371,14 +361,6 @@ class GrangerGraph(FittedGraph):
                 found[kernel] = samples.history[:, views[target]], samples.history[:, views[other]]
         return found
 
-    def _use_frequencies(self, chosen: Matrix) -> None:
-        """Turn selection by halves into bounds on error rates."""
-        tested = self._roles.tested()
-        p = np.full(tested.shape, np.nan)
-        p[self._roles.driven] = stability_p_values(chosen, tested[self._roles.driven])
-        self.p_values_, self.adjusted_p_values_ = p, np.minimum(1.0, tested.sum() * p)
-        self._row_p_values = (p[:, :, None], self.adjusted_p_values_[:, :, None])
-
     def _use_null(self, null: npt.NDArray[np.float64]) -> None:
         """Turn weights by chance into p-values, of nodes and of their lags."""
         n, n_slots = len(self._roles.nodes), self._slots
@@ -398,7 +380,7 @@ class GrangerGraph(FittedGraph):
         self.p_values_doubted_ = False
         if self.selection_ is not None:
             warn_of_ends(self.selection_)
-        if self.significance != "permutation":
+        if self.significance is None:
             return
         warn_if_short(samples.replicate)
         roles, filled = self._roles, np.nan_to_num(scaled)

@@ -207,8 +207,7 @@ class GraphParameters(Estimator):
     significance: str | None = parameter(
         "How p-values are computed: by refits with the histories of the other groups moved in"
         " time, by whole replicates where there are five or more of equal length, else round "
-        "in a circle within each; or by refits on random halves of the samples. The first is "
-        "a test, the second bounds an error rate.",
+        "in a circle within each.",
         default=None,
         rule=SIGNIFICANCE,
     )
@@ -260,8 +259,7 @@ class GraphParameters(Estimator):
     )
     adjusted_p_values_: Matrix | None = fitted(
         "ndarray of shape (n_groups, n_groups) or None",
-        "The same, adjusted for the number of edges; for stability selection the bound on the "
-        "number of false edges, at most 1.",
+        "The same, adjusted for the number of edges.",
     )
     p_values_doubted_: bool = fitted(
         "bool",

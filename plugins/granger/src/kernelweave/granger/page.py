@@ -51,8 +51,7 @@ def plot_weights(model: GrangerGraph, ax: Axes) -> None:
         rows, columns = np.nonzero(model.adjusted_p_values_ <= model.level)
         size = float(np.clip(80.0 / len(model.graph_), 1.0, 4.0))
         ax.plot(columns, rows, "o", color="white", markeredgecolor="black", markersize=size)
-        what = "adjusted p" if model.significance == "permutation" else "expected false edges"
-        ax.set_title(f"dots: {what} ≤ {model.level:g}, {model.n_draws_} draws", fontsize=9)
+        ax.set_title(f"dots: adjusted p ≤ {model.level:g}, {model.n_draws_} draws", fontsize=9)
 
 
 def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Axes) -> None:
@@ -176,11 +175,6 @@ def _reading(model: GrangerGraph) -> str:
             "Nothing here is tested: weights rank the edges, and chance alone gives some weight. "
             "Edges above the largest gap between the sorted weights are drawn in colour."
         )
-    if model.significance == "stability":
-        return (
-            "p-values are error rates that stability selection bounds, adjusted ones the expected "
-            "number of false edges."
-        )
     return f"{verdict(model)}. P-values are adjusted by {_ADJUSTED[model.adjust]}."
 
 
@@ -189,7 +183,13 @@ def verdict(model: GrangerGraph) -> str:
     level, adjusted = float(model.level), model.adjusted_p_values_
     assert adjusted is not None
     passed, tested = int(model.edges_["passes"].sum()), int(np.isfinite(adjusted).sum())
-    passing = f"{passed} of {tested} edges pass at {level:g}, {model.n_draws_} draws per series"
+    draws = f"{model.n_draws_} draws per series"
+    if not passed:
+        return (
+            f"none of {tested} edges passes at {level:g}, {draws}: that does not show that no "
+            "series drives another"
+        )
+    passing = f"{passed} of {tested} edges pass at {level:g}, {draws}"
     if model.p_values_doubted_:
         return (
             f"{passing}: how many of them are false is not known, because series look "

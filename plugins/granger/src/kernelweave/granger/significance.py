@@ -8,16 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+from kernelweave.kernels_core.arrays import Index, Matrix
 from kernelweave.kernels_core.checks import one_of
 
-from .target import TargetSettings, fit_target, of_kernels
-
-SIGNIFICANCE = one_of("permutation", "stability")
+SIGNIFICANCE = one_of("permutation")
 ADJUST = one_of("bh", "max-t")
-# A history is selected if it has more than this share of all weight. Less may remain of a search
-# that stopped early.
-_SELECTED = 1e-3
 # Replicates that are enough to be exchanged as wholes: five have 120 orders.
 _EXCHANGED = 5
 # Replicates of fewer samples are too short to be shifted in a circle: the jump where the last
@@ -172,45 +167,3 @@ def adjusted_p_values(
     as_large = len(largest) - np.searchsorted(largest, observed / scale, side="left")
     out[tested] = ((1.0 + as_large) / (1.0 + len(largest)))[tested]
     return out
-
-
-def selection_frequencies(
-    grams: RealArray,
-    Y: Matrix,
-    seen: Index,
-    share: Matrix,
-    lam: float,
-    task: TargetSettings,
-    seeds: npt.NDArray[np.integer],
-) -> Matrix:
-    """Return which histories get weight on random halves of the samples, one a seed.
-
-    Shape (n_draws, n_groups): 1 where a history has more than a thousandth of all weight.
-    """
-    grams, share = of_kernels(grams, seen), share[seen]
-    chosen = np.zeros((len(seeds), share.shape[1]))
-    for draw, seed in enumerate(seeds):
-        rng = np.random.default_rng(int(seed))
-        half = np.sort(rng.choice(len(Y), len(Y) // 2, replace=False))
-        inner = np.ascontiguousarray(grams[:, half[:, None], half])
-        found = fit_target(inner, Y[half], lam, task).weights @ share
-        chosen[draw] = found > _SELECTED * max(found.sum(), np.finfo(float).tiny)
-    return chosen
-
-
-def stability_p_values(chosen: Matrix, tested: npt.NDArray[np.bool_]) -> Matrix:
-    """Return the error rate per edge that stability selection bounds, q²/((2π − 1) p²).
-
-    π is an edge's selection frequency over the draws, q the mean number selected of the p edges
-    that are tested (Meinshausen and Bühlmann 2010, Theorem 1, divided by p); 1 where π is not above
-    ½. A group's own history is not counted as a candidate: it is selected nearly always, and would
-    make q/p and every bound large. Candidates are assumed exchangeable, as in the theorem.
-    """
-    frequency = chosen.mean(axis=0)
-    edges = frequency[tested]
-    share = float(edges.mean()) if len(edges) else 1.0
-    margin = 2.0 * frequency - 1.0
-    bound = np.ones_like(frequency)
-    np.divide(share**2, margin, out=bound, where=margin > 0)
-    rate: Matrix = np.where(tested, np.minimum(bound, 1.0), np.nan)
-    return rate
