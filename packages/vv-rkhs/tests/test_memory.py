@@ -1,4 +1,4 @@
-"""Gram matrices that are never stored: Gaussian grids, low-rank and random factors, budgets."""
+"""Gram matrices that are never stored: Gaussian grids, budgets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import RBF, Linear, Problem, config_context, solve
+from kernelweave.kernels_core import RBF, Problem, config_context, solve
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.vv_rkhs import (
     GaussianGrid,
@@ -63,25 +63,6 @@ def test_grid_fit_is_the_fit_of_its_kernels(data: tuple[np.ndarray, np.ndarray])
     whole = ours.fit(X, Y, sample_weight=weight).predict(X)
     twice = np.repeat(np.arange(80), weight)
     np.testing.assert_allclose(ours.fit(X[twice], Y[twice]).predict(X), whole, atol=1e-5)
-
-
-def test_factored_fit_agrees_with_the_dense_one(data: tuple[np.ndarray, np.ndarray]) -> None:
-    X, Y = data
-    kernels = [RBF(gamma=0.5).on([c]) for c in range(3)] + [Linear()]
-    learner, constraint = VectorLeastSquares(0.01), SeparableKernels(learn_output=False)
-    positions = np.arange(600.0)[:, None]
-    grams = np.stack([k(X) for k in kernels])
-    parts = []
-    for K in grams:
-        values, vectors = np.linalg.eigh(K)
-        kept = values > 1e-13 * values.sum()
-        parts.append(vectors[:, kept] * np.sqrt(values[kept]))
-    factors, dense = PrecomputedFamily(factors=parts), PrecomputedFamily(grams)
-    found, exact = (
-        solve(Problem(family, learner, constraint, positions, Y.T), tol=1e-7, algorithm="vv-spg")
-        for family in (factors, dense)
-    )
-    np.testing.assert_allclose(found.value, exact.value, rtol=1e-6)
 
 
 def test_single_precision_moves_the_objective_by_little(

@@ -9,7 +9,6 @@ from .rademacher import rademacher_bound
 from .settings import BlockDescent, OutputKernelLearning, SpectralGradient
 from .sylvester import (
     EigenFactors,
-    FactoredGram,
     NystromFactors,
     SpectrumEstimate,
     SylvesterSolution,
@@ -20,7 +19,6 @@ __all__ = [
     "BlockDescent",
     "EigenFactors",
     "ElasticNet",
-    "FactoredGram",
     "FrobeniusOutputKernels",
     "GaussianGrid",
     "MatrixValuedKernelClassifier",

@@ -1,8 +1,8 @@
-"""The family of given Gram matrices, or of given factors of them."""
+"""The family of given Gram matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Matrix, RealArray, Vector
-from kernelweave.kernels_core.checks import check_array
 from kernelweave.kernels_core.grams import as_grams
 from numpy.typing import DTypeLike
 from scipy.linalg.blas import daxpy
 
 from .gaussian_grid import FittedGrid
-from .sylvester.direct import FactoredGram
 
 # Bytes in float64 of the rows that are summed at a time: about what fits into a core's cache.
 _BLOCK_BYTES = 1 << 21
@@ -34,11 +32,9 @@ class PrecomputedFamily:
 
     Parameters
     ----------
-    grams : ndarray of shape (n_kernels, n, n), optional
+    grams : ndarray of shape (n_kernels, n, n)
         Gram matrices, float64 or float32, never copied when every sample is used in order. float32
         halves the memory; sums are float64 always, and bounds are those of the rounded matrices.
-    factors : sequence of ndarray of shape (n, d_j), optional
-        Instead of ``grams``: Zⱼ with Kⱼ = Zⱼ Zⱼᵀ, which is never computed.
     check : bool, default=True
         Whether to check that entries are finite and matrices symmetric, in one pass. Every bound
         also needs positive semidefinite matrices, which `require_psd` checks.
@@ -48,7 +44,7 @@ class PrecomputedFamily:
     Raises
     ------
     ValueError
-        Unless exactly one of the two is given, in that shape.
+        If ``grams`` are not finite and symmetric matrices of that shape.
 
     Examples
     --------
@@ -62,45 +58,21 @@ class PrecomputedFamily:
 
     name: ClassVar[str] = "dictionary"
     degree: ClassVar[int] = 1
-    grams: RealArray | None = None
-    factors: Sequence[RealArray] | None = None
+    grams: RealArray
     check: bool = True
     root_weight: Vector | None = None
 
     def __post_init__(self) -> None:
-        if (self.grams is None) == (self.factors is None):
-            raise ValueError("give grams or factors, one of the two")
-        if self.grams is not None:
-            if self.check:
-                object.__setattr__(self, "grams", as_grams(self.grams, "grams", square=True))
-            return
-        factors = [
-            check_array(f"factors[{j}]", Z, 2) if self.check else np.asarray(Z, dtype=np.float64)
-            for j, Z in enumerate(self.factors or ())
-        ]
-        if len({len(Z) for Z in factors}) != 1:
-            shapes = [Z.shape for Z in factors]
-            raise ValueError(f"factors must be matrices with equal numbers of rows, got {shapes}")
-        object.__setattr__(self, "factors", factors)
+        if self.check:
+            object.__setattr__(self, "grams", as_grams(self.grams, "grams", square=True))
 
     def __len__(self) -> int:
-        return len(self._parts)
-
-    @property
-    def _parts(self) -> RealArray | Sequence[RealArray]:
-        parts = self.factors if self.grams is None else self.grams
-        assert parts is not None
-        return parts
+        return len(self.grams)
 
     @property
     def n_samples(self) -> int:
         """Number of samples, l."""
-        return int(self._parts[0].shape[0])
-
-    @property
-    def n_columns(self) -> int | None:
-        """Columns of all factors; ``None`` for matrices."""
-        return None if self.factors is None else sum(Z.shape[1] for Z in self.factors)
+        return int(self.grams.shape[1])
 
     def fit_grams(self, X: npt.ArrayLike, dtype: DTypeLike = np.float64) -> PrecomputedFamily:
         """Return the family of the samples at positions X.
@@ -112,9 +84,6 @@ class PrecomputedFamily:
         if np.array_equal(rows, np.arange(self.n_samples)):
             return self
         root = None if self.root_weight is None else self.root_weight[rows]
-        if self.grams is None:
-            factors = [np.asarray(Z)[rows] for Z in self._parts]
-            return PrecomputedFamily(factors=factors, check=False, root_weight=root)
         memory.require(
             self.grams.itemsize * len(self.grams) * len(rows) ** 2,
             f"a copy of {len(self.grams)} Gram matrices for {len(rows)} of their samples",
@@ -131,22 +100,11 @@ class PrecomputedFamily:
 
     def gram(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Matrix:
         """Return Σ ηⱼ Kⱼ at positions X, shape (n_samples, n_samples)."""
-        K = self.fit_grams(X).combine(np.asarray(weights, dtype=np.float64))
-        return K if isinstance(K, np.ndarray) else K.Z @ K.Z.T
-
-    @cached_property
-    def _scaled_factors(self) -> list[Matrix]:
-        """Zⱼ with the roots of the sample weights."""
-        if self.root_weight is None:
-            return list(self._parts)
-        return [Z * self.root_weight[:, None] for Z in self._parts]
+        return self.fit_grams(X).combine(np.asarray(weights, dtype=np.float64))
 
     @cached_property
     def norms(self) -> Vector:
         """At least the Frobenius norm of each weighted matrix, shape (m,), measured once."""
-        if self.grams is None:
-            # ‖Z‖² ≥ ‖Z Zᵀ‖
-            return np.array([float(np.vdot(Z, Z)) for Z in self._scaled_factors]) * (1.0 + 1e-9)
         s = np.ones(self.n_samples) if self.root_weight is None else self.root_weight**2
         squares = np.zeros(len(self))
         for rows, before in _strips(self.n_samples):
@@ -156,15 +114,8 @@ class PrecomputedFamily:
                 squares[j] += float(s[rows] @ (square**2 @ s[rows]))
         return np.asarray(np.sqrt(squares) * (1.0 + 1e-9))
 
-    def combine(self, weights: Vector) -> Any:
-        """Return Σ ηⱼ S½ Kⱼ S½ (2 l² flops per weight that is not 0).
-
-        Of factors it is Z with Z Zᵀ = Σ ηⱼ Kⱼ: those of nonzero weight side by side.
-        """
-        if self.grams is None:
-            pairs = zip(weights, self._scaled_factors, strict=True)
-            parts = [np.sqrt(w) * Z for w, Z in pairs if w > 0]
-            return FactoredGram(np.hstack(parts) if parts else np.zeros((self.n_samples, 1)))
+    def combine(self, weights: Vector) -> Matrix:
+        """Return Σ ηⱼ S½ Kⱼ S½ (2 l² flops per weight that is not 0)."""
         n = self.n_samples
         used = np.flatnonzero(weights)
         out: Matrix
@@ -188,12 +139,8 @@ class PrecomputedFamily:
         """Return wⱼ = ⟨S½ Kⱼ S½, C L Cᵀ⟩ (2 l² flops per kernel, and l²n once).
 
         Rows are summed first: the rounding error then grows with l, not with l². In float32 each
-        strip of a matrix is read once, as the lower triangle does for both. Of factors it is
-        tr((Zⱼᵀ C) L (Zⱼᵀ C)ᵀ), 2 l dⱼ n flops per kernel.
+        strip of a matrix is read once, as the lower triangle does for both.
         """
-        if self.grams is None:
-            projected = [Z.T @ C for Z in self._scaled_factors]
-            return np.array([float(np.vdot(U @ L, U)) for U in projected])
         scaled = C if self.root_weight is None else C * self.root_weight[:, None]
         plain = self.grams.dtype == np.float64 and self.grams.flags.c_contiguous
         if plain and scaled.shape[1] == 1:
@@ -248,7 +195,7 @@ def _positions(X: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.intp]:
     return rows.astype(np.intp)
 
 
-# what the solvers use: matrices or factors that are there, or a grid that computes them
+# what the solvers use: matrices that are there, or a grid that computes them
 InputKernels: TypeAlias = PrecomputedFamily | FittedGrid
 
 

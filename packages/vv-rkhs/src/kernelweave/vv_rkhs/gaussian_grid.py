@@ -114,7 +114,7 @@ class FittedGrid:
         memory.require(
             3 * 8 * l**2,
             f"a Gram matrix of {l} samples and two like it",
-            alternative="fit fewer samples, use low-rank factors, or raise {memory_limit}",
+            alternative="fit fewer samples or raise {memory_limit}",
         )
         return replace(self, root_weight=root_weight)
 

@@ -28,7 +28,6 @@ from .family import InputKernels
 from .rounding import Sizes, gamma, in_problem_units
 from .sylvester import (
     EigenFactors,
-    FactoredGram,
     NystromFactors,
     SpectrumEstimate,
     SylvesterSolution,
@@ -137,16 +136,13 @@ class JointEvaluation:
         return SeparableKernel(self.weights, self.L)
 
 
-def work_bytes(n_samples: int, n_outputs: int, n_columns: int | None = None) -> int:
+def work_bytes(n_samples: int, n_outputs: int) -> int:
     """Return the bytes that evaluations and steps hold at most, whichever the C solver.
 
-    `n_samples`, `n_outputs`: l and n; `n_columns`: columns of all factors together, where the Gram
-    matrices are never formed. 8 (5 l² + 11 ln + 14 n²); for d columns 3 ld + 4 min(l, d)² in the
-    place of 5 l².
+    `n_samples`, `n_outputs`: l and n; 8 (5 l² + 11 ln + 14 n²).
     """
-    l, n, d = n_samples, n_outputs, n_columns
-    samples = 5 * l * l if d is None else 3 * l * d + 4 * min(l, d) ** 2
-    return 8 * (samples + 11 * l * n + 14 * n * n)
+    l, n = n_samples, n_outputs
+    return 8 * (5 * l * l + 11 * l * n + 14 * n * n)
 
 
 class Objective:
@@ -187,9 +183,9 @@ class Objective:
         self.factors: EigenFactors | None = None
         self._counts = {"n_solves": 0, "n_inner_iter": 0, "n_columns": 0}
         memory.require(
-            work_bytes(grams.n_samples, self.n_outputs, getattr(grams, "n_columns", None)),
+            work_bytes(grams.n_samples, self.n_outputs),
             f"work matrices of {grams.n_samples} samples and {self.n_outputs} outputs",
-            alternative="fit fewer samples, use low-rank kernels, or raise {memory_limit}",
+            alternative="fit fewer samples or raise {memory_limit}",
         )
 
     @classmethod
@@ -324,8 +320,7 @@ class Objective:
         How many will come is not known: cheaper solvers go first, until what they have spent
         would have paid for the decomposition.
         """
-        known = self.method in ("auto", "eigen") and not isinstance(K, FactoredGram)
-        if not self.fixed_input or not known:
+        if not self.fixed_input or self.method not in ("auto", "eigen"):
             return False
         if self.factors is not None or self.method == "eigen":
             return True

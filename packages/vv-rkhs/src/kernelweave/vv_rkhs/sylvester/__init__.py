@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from .auto import SpectrumEstimate, solve_sylvester
-from .direct import EigenFactors, FactoredGram, SylvesterSolution
+from .direct import EigenFactors, SylvesterSolution
 from .iterative import NystromFactors
 
 __all__ = [
     "EigenFactors",
-    "FactoredGram",
     "NystromFactors",
     "SpectrumEstimate",
     "SylvesterSolution",

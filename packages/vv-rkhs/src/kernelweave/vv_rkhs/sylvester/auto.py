@@ -16,17 +16,15 @@ from kernelweave.kernels_core.grams.psd import find_indefinite
 from scipy.linalg import LinAlgError
 
 from .direct import (
-    FactoredGram,
     SylvesterSolution,
     check_system,
     distinct_eigenvalues,
     solve_sylvester_cholesky,
     solve_sylvester_eigen,
-    solve_sylvester_low_rank,
 )
 from .iterative import NystromFactors, sketch_rank, solve_sylvester_cg, solve_sylvester_columns
 
-METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom", "low-rank")
+METHODS = ("auto", "eigen", "cholesky", "cg", "columns", "nystrom")
 # weights of the flops of each kind: seconds on one core of a machine of 20 Gflop/s, measured once
 # at l = 200 to 3000; only their ratios matter
 _EIGEN = 1.45e-10, 4.5e-8  # per l³ and per l²
@@ -176,7 +174,7 @@ def choose_method(
 
 
 def solve_sylvester(
-    K: Matrix | FactoredGram,
+    K: Matrix,
     L: Matrix,
     Y: Matrix,
     ridge: float,
@@ -193,7 +191,7 @@ def solve_sylvester(
 
     Parameters
     ----------
-    K : ndarray of shape (n_samples, n_samples) or FactoredGram
+    K : ndarray of shape (n_samples, n_samples)
         Symmetric positive semidefinite.
     L : ndarray of shape (n_outputs, n_outputs), float64
         Likewise.
@@ -203,8 +201,8 @@ def solve_sylvester(
         r > 0; λl for vector-valued least squares.
     method : str, default="auto"
         ``"eigen"``, ``"cholesky"``, ``"columns"``, ``"nystrom"`` (columns with a sketch of K as the
-        preconditioner), ``"low-rank"`` (a `FactoredGram` only), or ``"auto"``, the one that is
-        expected to need the least work. ``"cg"``, on C as a whole, is V's, and never chosen.
+        preconditioner), or ``"auto"``, the one that is expected to need the least work. ``"cg"``,
+        on C as a whole, is V's, and never chosen.
     C0 : ndarray of shape (n_samples, n_outputs), optional
         Warm start of an iterative method.
     tol : float, default=1e-8
@@ -222,8 +220,7 @@ def solve_sylvester(
     -------
     SylvesterSolution
         An iterative method that does not converge is followed by a direct one, and so is a
-        Cholesky factorisation that was chosen here and that rounding defeats; of Woodbury's
-        identity and columns the better where rounding defeats the former.
+        Cholesky factorisation that was chosen here and that rounding defeats.
 
     Raises
     ------
@@ -242,10 +239,6 @@ def solve_sylvester(
     """
     one_of(*METHODS).check("method", method)
     L, Y = check_system(K, L, Y, ridge, check=check, tol=tol, C0=C0, product0=product0)
-    if isinstance(K, FactoredGram):
-        return _solve_factored(K, L, Y, ridge, method, C0, tol)
-    if method == "low-rank":
-        raise ValueError("method='low-rank' needs K as a FactoredGram, got a matrix")
     chosen = method == "auto"
     if chosen:
         rho = np.asarray(np.linalg.eigvalsh(L), dtype=np.float64)
@@ -297,19 +290,3 @@ def _iterate(
         check=False,
     )
     return dataclasses.replace(solution, method=method, sketch=sketch)
-
-
-def _solve_factored(
-    K: FactoredGram, L: Matrix, Y: Matrix, ridge: float, method: str, C0: Matrix | None, tol: float
-) -> SylvesterSolution:
-    if method == "cg":
-        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)
-    if method == "columns" or (method == "auto" and K.Z.shape[1] > K.Z.shape[0]):
-        return solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol, check=False)
-    if method in ("auto", "low-rank"):
-        direct = solve_sylvester_low_rank(K.Z, L, Y, ridge, check=False)
-        if method == "low-rank" or direct.residual_norm <= tol * float(np.linalg.norm(Y)):
-            return direct
-        columns = solve_sylvester_columns(K, L, Y, ridge, C0=C0, tol=tol, check=False)
-        return min(direct, columns, key=lambda each: each.residual_norm)
-    raise ValueError(f"method must be 'auto', 'low-rank', 'cg' or 'columns' here, got {method!r}")

@@ -18,7 +18,7 @@ from kernelweave.kernels_core.checks import COUNT
 from kernelweave.kernels_core.clock import expired
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
-from .direct import FactoredGram, SylvesterSolution, check_system, finish
+from .direct import SylvesterSolution, check_system, finish
 
 _PASS = 1e-4  # what one pass in single precision is asked for
 _PATIENCE = 30  # its iterations that do not halve the squared residual, and rounding has won
@@ -329,7 +329,7 @@ def conjugate_gradients(
 
 
 def solve_sylvester_cg(
-    K: Matrix | FactoredGram,
+    K: Matrix,
     L: Matrix,
     Y: Matrix,
     ridge: float,
