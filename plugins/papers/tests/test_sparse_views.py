@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.engine.chosen import choose, narrowed
-from kernelweave.papers.sparse import optima, views
+from kernelweave.papers.sparse import proofs, views
 from kernelweave.papers.sparse.views import METHODS, NEEDS, digits, made, measure
 
 
@@ -76,7 +76,7 @@ def test_a_method_that_is_not_installed_is_said_to_be(monkeypatch: pytest.Monkey
 
 def test_what_a_proof_costs() -> None:
     plan = tables()["smkl-proofs"].plan(Request(quick=True))
-    found = json.loads(json.dumps(optima.prove(60, 6, k0=2, C=1.0, lam=1.0)))
+    found = json.loads(json.dumps(proofs.prove(60, 6, k0=2, C=1.0, lam=1.0)))
     assert 0.0 <= found["gap"] <= 1e-4
     assert 0.0 <= found["relaxation (%)"] < 100.0
     (sheet,) = plan.present({plan.cells[1].key: found})

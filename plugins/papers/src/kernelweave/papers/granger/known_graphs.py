@@ -18,7 +18,6 @@ from kernelweave.kernels_core.arrays import FloatArray
 from ..data import folds, notes, values
 from ..measuring import Method, mean, plus_minus, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
-from .gp_sic import gp_sic
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -160,7 +159,6 @@ METHODS = {
     "PCMCI, CMIknn": Method("tigramite", 6.0, partial(_pcmci, linear=False)),
     "PCMCI+, ParCorr": Method("tigramite", 1.0, partial(_pcmci, lag_0=True)),
     "PCMCI+, CMIknn": Method("tigramite", 20.0, partial(_pcmci, linear=False, lag_0=True)),
-    "Gaussian processes, SIC": Method("scipy", 30.0, gp_sic),
     "VAR, F test": Method("statsmodels", 0.2, _f_tests),
     "VAR of each pair, F test": Method("statsmodels", 0.5, partial(_f_tests, by_pair=True)),
     "random forest": Method("sklearn", 8.0, _forest),
