@@ -56,7 +56,7 @@ _ALGORITHMS = {
     "krr-rpgd2": (
         "projected_gradient:GeneralizedMKLSearch",
         _needs("beta", degree=_PRODUCT, task="regression"), _LINEAR,
-        f"{_PAPER}, Algorithm 6, corrected", "the same with β‖μ‖²",
+        f"{_PAPER}, Algorithm 6, corrected", "projected gradient for products, with β‖μ‖²",
     ),
     "krr-gmkl": (
         "projected_gradient:GeneralizedMKLSearch",
@@ -66,7 +66,7 @@ _ALGORITHMS = {
     "svm-gmkl": (
         "projected_gradient:GeneralizedMKLForLabelsSearch",
         _needs(task="classification"), _HINGE,
-        f"{_PAPER}, Algorithm 7, corrected", "the same for the squared-hinge classifier",
+        f"{_PAPER}, Algorithm 7, corrected", "projected gradient for the squared-hinge classifier",
     ),
     "krr-trust-region": (
         "trust_region:TrustRegionSearch",

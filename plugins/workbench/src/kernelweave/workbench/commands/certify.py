@@ -48,8 +48,8 @@ def certify_command(
     target : str
         Column of the targets. Default: the one the model was fitted to.
     algorithm : str
-        Algorithm of the second solve. Default: the global one for sparse weights, the second-order
-        one over matrices, else the model's own.
+        Algorithm of the second solve, see `kernelweave list`. Default: smkl-global for sparse
+        weights, tkl-low-rank for tessellated kernels, otherwise that of the model.
     tol : float
         Relative gap to reach in the second solve.
     max_iter : int

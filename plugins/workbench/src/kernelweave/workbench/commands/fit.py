@@ -126,8 +126,8 @@ def fit_command(
         balanced: all classes get the same total weight.
     max_time : float
         Time limit of a fit in seconds: the best model so far is kept. A model of the comparison
-        that takes longer is skipped, and so is the importance of the columns, which has what the
-        fit leaves, at least a second.
+        that takes longer is skipped, and so is the importance of the columns if it takes longer
+        than what is left, or than a second.
     model : str
         Model to fit: evidence (the default), evidence-mkl (weights of given kernels by the
         evidence), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many

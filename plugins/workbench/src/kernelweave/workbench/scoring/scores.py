@@ -271,7 +271,7 @@ class Coverage:
             return ""
         return (
             f"{self.worst:.1%} of {self.n_rows} rows with {self.where} "
-            f"({self.chance:.0%} expected by chance)"
+            f"(about {self.chance:.0%} by chance alone)"
         )
 
 
