@@ -193,3 +193,34 @@ def packed_distance_changes(
             metric_slope[i] += summed(change, pull, a + 1)
             spread(change, a, probes, metric_moved[i])
         start += a + 1
+
+
+@njit(cache=True, nogil=True)
+def unpack(packed, square):
+    """Fill the lower triangle of a square matrix from its packed pairs."""
+    start = 0
+    for a in range(square.shape[0]):
+        row = square[a]
+        for b in range(a + 1):
+            row[b] = packed[start + b]
+        start += a + 1
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def pack_slope(inverse, dual, scale, out):
+    """Pack ``scale·S⁻¹ − Σₜ aₜaₜᵀ``, half of it on the diagonal: pairs count once.
+
+    ``inverse`` (n, n), of which the lower triangle is read, and ``dual`` (n_outputs, n).
+    """
+    start = 0
+    for a in range(inverse.shape[0]):
+        own, row = inverse[a], out[start : start + a + 1]
+        for b in range(a + 1):
+            row[b] = scale * own[b]
+        for t in range(dual.shape[0]):
+            coefficients = dual[t]
+            left = coefficients[a]
+            for b in range(a + 1):
+                row[b] -= left * coefficients[b]
+        row[a] *= 0.5
+        start += a + 1

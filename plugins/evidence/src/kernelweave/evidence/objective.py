@@ -11,6 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from . import _njit_pairs as passes
 from .terms import JITTER, N_TERMS, GaussianTerm, PairTerms, Scales, n_dimensions_of
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ _WORST = 1e25
 _PROBES = 3
 # number of scales up to which their curvature matrix is cheap to factor
 _MANY = 1000
-# Rows of a lower triangle that are packed at a time: enough for a product of matrices, few enough
-# for the cache.
-_BLOCK = 64
 
 
 @dataclass
@@ -75,7 +73,7 @@ class Evidence:
         """Return L."""
         self.n_evaluations += 1
         self._theta, self._scales = theta, Scales.from_vector(theta)
-        unpack(self._terms.fill(self._scales), self._square)
+        passes.unpack(self._terms.fill(self._scales), self._square)
         n, T = len(self._square), len(self.targets)
         self._square.reshape(-1)[:: n + 1] += self._scales.noise * self._share + JITTER
         factor, info = lapack.dpotrf(self._square.T, lower=0, clean=0, overwrite_a=1)
@@ -114,7 +112,7 @@ class Evidence:
         dual, on_diagonal = np.ascontiguousarray(self._dual.T), inverse.diagonal()
         on_diagonal = 0.5 * (T * on_diagonal - np.sum(dual**2, axis=0))
         by_noise = scales.noise * (on_diagonal @ self._share) + 0.5 * T * self._repeats
-        pack_slope(inverse.T, dual, float(T), self._packed)
+        passes.pack_slope(inverse.T, dual, float(T), self._packed)
         slope, moved = self._terms.changes(self._packed, scales, probes)
         moved = np.concatenate([moved, (scales.noise * self._share * probes)[None]])
         slope = np.append(slope, by_noise) + log_prior(theta, self.precision)[1]
@@ -247,31 +245,3 @@ def start(n_dimensions: int, grouped: bool = False) -> FloatArray:
     ell = np.full(n, -0.5 * np.log(n) - 0.3)
     strength = np.full(n, np.log(1.5 / n + 0.05))
     return np.concatenate([ell, strength, np.full(N_TERMS + grouped, np.log(0.3)), [np.log(0.1)]])
-
-
-def unpack(packed: FloatArray, square: FloatArray) -> None:
-    """Fill the lower triangle of a square matrix from a vector, row by row: at memory's speed.
-
-    `packed` of shape (n(n + 1)/2,); `square` of shape (n, n).
-    """
-    start = 0
-    for a, row in enumerate(square, start=1):
-        row[:a] = packed[start : start + a]
-        start += a
-
-
-def pack_slope(inverse: FloatArray, dual: FloatArray, scale: float, out: FloatArray) -> None:
-    """Pack ``scale·S⁻¹ − Σₜ aₜaₜᵀ``, half of it on the diagonal: pairs count once.
-
-    `inverse` of shape (n, n): its lower triangle is read; `dual` of shape (n_outputs, n); `out` of
-    shape (n(n + 1)/2,).
-    """
-    start, n = 0, len(inverse)
-    for first in range(0, n, _BLOCK):
-        stop = min(first + _BLOCK, n)
-        block = scale * inverse[first:stop, :stop]
-        block -= dual[:, first:stop].T @ dual[:, :stop]
-        block.reshape(-1)[first :: stop + 1] *= 0.5
-        for a, row in enumerate(block, start=first + 1):
-            out[start : start + a] = row[:a]
-            start += a
