@@ -70,10 +70,6 @@ def _numbers(values: Any) -> Any:
     return values if isinstance(values, tuple) else (values,)
 
 
-def _size(model: Any) -> Any:
-    return (model.problem.size_metrics.num_scalar_variables,)
-
-
 def solvers() -> list[Solver]:
     """Return the solvers of all packages."""
     return [*_of_packages(), *_of_plugins(), *_of_matrix_equations()]
@@ -84,7 +80,6 @@ def _of_packages() -> list[Solver]:
 
     quick = {"C": 1.0, "tol": 1e-2}
     sparse = {**quick, "lam": 0.5, "k0": 1}
-    stated = {"C": 1.0, "lam": 0.5, "k0": 1}
     path = {"Cs": (1.0,), "lams": (0.5,), "k0s": (1,)}
     cl, re = "classification", "regression"
     return [
@@ -93,7 +88,6 @@ def _of_packages() -> list[Solver]:
         Solver("solve_kernel_weights", qp_smo.solve_kernel_weights, cl, quick, _weights, psd=True),
         Solver("lower_bound", relaxations.lower_bound, cl, sparse, _bound, psd=True),
         Solver("solve_global", relaxations.solve_global, cl, sparse, _weights, psd=True),
-        Solver("misdp", relaxations.misdp, cl, stated, _size, psd=True),
         Solver("sparse_mkl_path", mkl_sparse.sparse_mkl_path, cl, path, _path, psd=True),
     ]
 

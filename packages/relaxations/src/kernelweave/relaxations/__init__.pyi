@@ -1,7 +1,6 @@
 from .bounds import Bound, lower_bound
 from .branch_and_bound import GlobalOptimum, solve_global
 from .certify import certify, prove
-from .model import misdp
 from .proof import prove_sparse
 from .search import SupportSearch
 from .settings import BranchAndBound, SemidefiniteProgram
@@ -15,7 +14,6 @@ __all__ = [
     "__version__",
     "certify",
     "lower_bound",
-    "misdp",
     "prove",
     "prove_sparse",
     "solve_global",

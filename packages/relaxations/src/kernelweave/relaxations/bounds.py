@@ -1,4 +1,4 @@
-"""Lower bounds of sparse multiple kernel learning: six relaxations, each with its proof.
+"""Lower bounds of sparse multiple kernel learning: five relaxations, each with its proof.
 
 For positive semidefinite K, ``u = Σ vₗ`` and shares ``aₗ > 0`` with ``Σ aₗ ≤ 1``, Cauchy's
 inequality gives ``uᵀKu ≤ Σ vₗᵀKvₗ/aₗ``. The multipliers of a conic relaxation suggest vₗ and aₗ;
@@ -32,7 +32,6 @@ from .model import (
     ConicModel,
     Couple,
     base_model,
-    couple_diagonal,
     couple_matrix,
     couple_pairs,
     couple_vectors,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from cvxpy import Constraint
 
 
-RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random", "soc-diagonal")
+RELAXATIONS = ("saddle", "full-sdp", "sdp-3x3", "soc", "soc-random")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def lower_bound(
         ``"saddle"``: cutting planes with the squared k-support norm; it has the value of the full
         semidefinite relaxation (14) and needs no conic solver. ``"full-sdp"``: (14) as a linear
         matrix inequality, for n up to about 150. ``"sdp-3x3"``: (18). ``"soc"``: (16).
-        ``"soc-random"``: (17). ``"soc-diagonal"``: (15), for Gram matrices that commute.
+        ``"soc-random"``: (17).
     solver : str, optional
         A cvxpy solver to try first; then come ``"CLARABEL"`` and ``"SCS"``, until one is content.
         ``"MOSEK"`` needs a licence; where it has one, it comes first for matrix inequalities, where
@@ -139,7 +138,7 @@ def lower_bound(
     NotPSDError
         If a Gram matrix has a negative eigenvalue; no bound would hold.
     ValueError
-        If an argument is out of range, or the Grams of ``"soc-diagonal"`` do not commute.
+        If an argument is out of range.
     RuntimeError
         If no conic solver leaves a number.
 
@@ -177,19 +176,11 @@ def lower_bound(
         return _conic(problem, relaxation, solver, max_time, couple_matrix(problem), None)
     if relaxation == "sdp-3x3":
         return _conic(problem, relaxation, solver, max_time, couple_pairs(problem), None)
-    if relaxation == "soc-diagonal":
-        basis = common_eigenvectors(problem.grams)
-        diagonals = np.stack([np.einsum("ki,kl,li->i", basis, K, basis) for K in _dense(problem)])
-        tie = couple_diagonal(basis, diagonals)
-        return _conic(problem, relaxation, solver, max_time, tie, None)
     vectors = _vectors(problem, relaxation, n_vectors, random_state)
-    forms = np.stack([np.einsum("li,ij,lj->l", vectors, K, vectors) for K in _dense(problem)])
+    matrices = (np.asarray(K, dtype=np.float64) for K in problem.grams.matrices)
+    forms = np.stack([np.einsum("li,ij,lj->l", vectors, K, vectors) for K in matrices])
     tie = couple_vectors(vectors, forms)
     return _conic(problem, relaxation, solver, max_time, tie, vectors)
-
-
-def _dense(problem: SparseProblem) -> list[FloatArray]:
-    return [np.asarray(K, dtype=np.float64) for K in problem.grams.matrices]
 
 
 def _saddle(problem: SparseProblem, tol: float, max_time: float | None) -> Bound:
@@ -220,28 +211,6 @@ def _vectors(problem: SparseProblem, name: str, n_vectors: int, random_state: in
     rows = np.random.default_rng(random_state).standard_normal((n_vectors, n))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     return np.vstack([rows, np.eye(n)])
-
-
-def common_eigenvectors(grams: Stack) -> FloatArray:
-    """Return an orthonormal basis in which all Gram matrices are diagonal, shape (n, n).
-
-    Raises ValueError if there is none: two of them do not commute.
-    """
-    matrices = [np.asarray(K, dtype=np.float64) for K in grams.matrices]
-    rng = np.random.default_rng(0)
-    mix = np.zeros_like(matrices[0])
-    for share, K in zip(rng.random(len(matrices)) + 0.5, matrices, strict=True):
-        mix += share / max(float(np.abs(K).max()), 1e-300) * K
-    basis: FloatArray = np.linalg.eigh(mix)[1]
-    for j, K in enumerate(matrices):
-        turned = basis.T @ K @ basis
-        off = np.abs(turned - np.diag(np.diagonal(turned))).max()
-        if off > 1e-8 * max(float(np.abs(turned).max()), 1e-300):
-            raise ValueError(
-                f"relaxation='soc-diagonal' needs Gram matrices that commute, grams[{j}] leaves "
-                f"an off-diagonal entry of {off:.3g} in the common basis: use 'saddle'"
-            )
-    return basis
 
 
 def _conic(
@@ -304,7 +273,7 @@ def _proven(
         u = to_grid(starting_point(raw, box.lower, box.upper), box.lower, box.upper).u
         terms = np.append(box.p * u, -box.epsilon * np.abs(u))
         kappa += float(terms.sum()) - 4.0 * u.size * UNIT * float(np.abs(terms).sum())
-        if name in ("full-sdp", "soc-diagonal"):
+        if name == "full-sdp":
             forms += problem.grams.quadratic_forms(u)
         elif vectors is not None:
             forms += _split_by_vectors(problem, learner.coupling[t][0], vectors, u)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.grams import Stack
-from kernelweave.qp_smo.learners import BoxLearner
-from numpy.typing import ArrayLike
 
 from .conic import Epigraph, cvxpy, epigraph, schur
-from .sparse_problem import SparseProblem, as_problem
+from .sparse_problem import SparseProblem
 
 if TYPE_CHECKING:
     from cvxpy import Constraint, Problem, Variable
@@ -26,34 +23,28 @@ Couple: TypeAlias = "Callable[[Variable, Variable, Variable], list[Constraint]]"
 class ConicModel:
     """A relaxation in cvxpy, with the parts that its duals are read from.
 
-    `weights`, `shares`: β and z; `learner`: θ, f and the constraints of each task.
+    `weights`: β; `learner`: θ, f and the constraints of each task.
     """
 
     problem: Problem
     weights: Variable
-    shares: Variable
     learner: Epigraph
 
 
-def base_model(problem: SparseProblem, couple: Couple, *, integer: bool = False) -> ConicModel:
+def base_model(problem: SparseProblem, couple: Couple) -> ConicModel:
     """Return ``min Σ losses + ½Σθ + λΣω`` over everything but the tie between θ, f and β.
 
-    `couple`: ``couple(theta, f, beta)`` returns the list of constraints of one task; `integer`:
-    whether z is 0 or 1 (problem (13)) or between them.
+    `couple`: ``couple(theta, f, beta)`` returns the list of constraints of one task.
     """
     cp = cvxpy()
     q = len(problem.grams)
-    beta = cp.Variable(q, nonneg=True)
-    z = cp.Variable(q, boolean=True) if integer else cp.Variable(q, nonneg=True)
-    omega = cp.Variable(q, nonneg=True)
-    constraints = [cp.sum(beta) == 1, cp.sum(z) <= problem.k0]
-    if not integer:
-        constraints.append(z <= 1)
+    beta, z, omega = (cp.Variable(q, nonneg=True) for _ in range(3))
+    constraints = [cp.sum(beta) == 1, cp.sum(z) <= problem.k0, z <= 1]
     constraints.append(cp.SOC(z + omega, cp.vstack([2 * beta, z - omega]), axis=0))
     learner = epigraph(problem.boxes(), lambda theta, f: couple(theta, f, beta))
     cost = problem.lam * cp.sum(omega) + learner.cost
     whole = cp.Problem(cp.Minimize(cost), [*constraints, *learner.constraints])
-    return ConicModel(whole, beta, z, learner)
+    return ConicModel(whole, beta, learner)
 
 
 def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Couple:
@@ -68,24 +59,6 @@ def couple_vectors(vectors: FloatArray, forms: FloatArray) -> Couple:
         along = vectors @ f
         total, ones = combined + theta, np.ones(len(vectors))
         return [cp.SOC(total, cp.vstack([2 * along, theta * ones - combined]), axis=0)]
-
-    return couple
-
-
-def couple_diagonal(basis: FloatArray, diagonals: FloatArray) -> Couple:
-    """Return the tie of (15): ``θ ≥ Στⱼ`` and ``τⱼ · Σ βᵢ(Dᵢ)ⱼⱼ ≥ (uⱼᵀf)²``.
-
-    `basis` of shape (n, n): the common eigenvectors as columns; `diagonals` of shape (q, n): the
-    eigenvalues of each Gram matrix.
-    """
-    cp = cvxpy()
-
-    def couple(theta: Variable, f: Variable, beta: Variable) -> list[Constraint]:
-        tau = cp.Variable(basis.shape[1], nonneg=True)
-        combined = diagonals.T @ beta
-        along = basis.T @ f
-        cone = cp.SOC(tau + combined, cp.vstack([2 * along, tau - combined]), axis=0)
-        return [cone, theta >= cp.sum(tau)]
 
     return couple
 
@@ -134,45 +107,3 @@ def couple_pairs(problem: SparseProblem) -> Couple:
         return [cp.reshape(flat, (j.size, 3, 3), order="C") >> 0]
 
     return couple
-
-
-def misdp(
-    grams: Stack | ArrayLike | Sequence[ArrayLike],
-    y: ArrayLike,
-    *,
-    C: float | None = None,
-    lam: float,
-    k0: int,
-    learner: BoxLearner | None = None,
-) -> ConicModel:
-    """State the mixed-integer semidefinite program (13) for cvxpy.
-
-    ``min C Σσ + ½θ + λΣω`` over ``[θ fᵀ; f K(β)] ⪰ 0``, ``σ ≥ 1 − y∘(f + b)``, ``βⱼ² ≤ zⱼωⱼ``,
-    ``Σβ = 1``, ``Σz ≤ k₀`` and z in {0, 1}. cvxpy needs a solver of such programs to solve it;
-    `solve_global` needs none.
-
-    Parameters
-    ----------
-    grams : ndarray of shape (q, n, n)
-    y : ndarray of shape (n,) or (t, n)
-    C, lam : float
-    k0 : int
-    learner : BoxLearner, optional
-        Instead of C.
-
-    Returns
-    -------
-    Model
-        ``problem`` is a cvxpy.Problem.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.relaxations import misdp
-    >>> x = np.array([-1.0, 1.0])
-    >>> model = misdp(np.stack([np.outer(x, x), np.eye(2)]), x, C=1.0, lam=0.1, k0=1)
-    >>> model.problem.is_mixed_integer()
-    True
-    """
-    problem = as_problem(grams, y, C=C, lam=lam, k0=k0, learner=learner)
-    return base_model(problem, couple_matrix(problem), integer=True)
