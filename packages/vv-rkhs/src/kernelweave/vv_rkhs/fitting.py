@@ -157,9 +157,6 @@ class SeparableKernelEstimator(SolvingEstimator):
         kind="str or Settings",
         default="vv-spg",
     )
-    algorithm_params: dict[str, Any] | None = parameter(
-        "Settings of the algorithm by name.", kind="dict", default=None
-    )
     center: bool = parameter(
         "Whether the weighted mean of the targets (the class frequencies of a classifier) is "
         "subtracted before the fit and added to predictions; the paper's model has no offset.",
@@ -273,10 +270,10 @@ def _solve(
     learner = _learner_of(estimator, _lam_of(estimator, choice), data)
     positions = np.arange(targets.shape[1], dtype=np.float64)[:, None]
     problem = Problem(data.family, learner, constraint, positions, targets, data.weight)
-    settings = dict(estimator.algorithm_params or {})
+    settings: dict[str, Any] = {}
     if "stationarity_tol" in (known_settings(estimator.algorithm) or ()):
         own = getattr(estimator.algorithm, "stationarity_tol", None)
-        settings.setdefault("stationarity_tol", estimator.tol if own is None else own)
+        settings["stationarity_tol"] = estimator.tol if own is None else own
     both = getattr(constraint, "learn_input", False) and constraint.learn_output
     joint = bool(both) and len(targets) > 1
     return solved(

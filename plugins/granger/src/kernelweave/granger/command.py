@@ -116,7 +116,7 @@ def granger_command(
     report : Path
         HTML file for a report: the graph, its edges, their effects and how to read them.
     graph : Path
-        File for the graph in the format of its ending: .graphml, or .dot for Graphviz.
+        GraphML file for the graph, which networkx, Gephi and Cytoscape read.
     force : bool
         Overwrite existing files.
     json : bool
@@ -172,7 +172,9 @@ def granger_command(
         title = f"Which series drive which: {Path(data).name}"
         report.write_text(graph_page(model, title=title), encoding="utf-8")
     if graph is not None:
-        _export(model, graph)
+        import networkx as nx
+
+        nx.write_graphml(model.to_networkx(), graph)
     _print_json(model, rows) if json else _print_text(model, rows, top, data)
 
 
@@ -219,8 +221,8 @@ def _check_outputs(paths: list[Path | None], data: str, force: bool) -> None:
 
 def _check_endings(picture: Path | None, graph: Path | None) -> None:
     """Refuse formats that nobody knows."""
-    if graph is not None and graph.suffix.lower() not in (".graphml", ".dot"):
-        raise ValueError(f"{graph} must end in one of .graphml, .dot")
+    if graph is not None and graph.suffix.lower() != ".graphml":
+        raise ValueError(f"{graph} must end in .graphml")
     if picture is not None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -320,12 +322,3 @@ def _draw(model: GrangerGraph, path: Path) -> None:
     if not complete:
         said = "the font lacks letters of some names, drawn as squares: --report FILE, or a "
         warnings.warn(KernelWeaveWarning(f"{path}: {said}picture in .svg, has them"), stacklevel=2)
-
-
-def _export(model: GrangerGraph, path: Path) -> None:
-    if path.suffix.lower() == ".dot":
-        path.write_text(model.to_dot(), encoding="utf-8")
-        return
-    import networkx as nx
-
-    nx.write_graphml(model.to_networkx(), path)

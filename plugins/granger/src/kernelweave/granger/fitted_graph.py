@@ -209,18 +209,6 @@ class FittedGraph(GraphParameters):
             graph.add_edge(source, target, key=int(row["lag"]), **row)
         return graph
 
-    def to_dot(self) -> str:
-        """Return the graph in the DOT language of Graphviz, with the edges of `to_networkx`."""
-        rows = self._kept()
-        heaviest = max((row["weight"] for row in rows), default=1.0)
-        lines = ["digraph {", *(f"  {_quoted(name)};" for name in self.group_names_)]
-        for row in rows:
-            label = f"{row['lag']} {row['effect']}".strip()
-            width = 0.5 + 3.0 * row["weight"] / heaviest
-            ends = f"{_quoted(row['source'])} -> {_quoted(row['target'])}"
-            lines.append(f"  {ends} [label={_quoted(label)}, penwidth={width:.2f}];")
-        return "\n".join([*lines, "}"]) + "\n"
-
     def _kept(self) -> list[dict[str, Any]]:
         edges = self.edges_
         kept = edges[edges["passes"]] if "passes" in edges else edges
@@ -349,8 +337,3 @@ def draw_paths(
         for columns, fit in models:
             path[:, now, columns] = fit.predict(cross) + noise[:, columns]
     return path[:, longest:]
-
-
-def _quoted(text: object) -> str:
-    escaped = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'"{escaped}"'
