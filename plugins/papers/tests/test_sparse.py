@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from kernelweave.papers import Request, tables
-from kernelweave.papers.engine.sections import grid
 from kernelweave.papers.engine.verdicts import claims_on, verdict
 from kernelweave.papers.measuring import settled
 from kernelweave.papers.plan import SHIPPED, MissingDataError
@@ -189,33 +188,6 @@ def test_seconds_hold_no_import(monkeypatch):
 
     settled(work)
     assert len(calls) == 2
-
-
-def pixels_of(sheet):
-    """Return how wide a sheet is on the page, whose last column of text may be narrowed."""
-    made = grid(sheet)
-    pixels = 0.0
-    for i, head in enumerate(made.heads):
-        # heads break between words, numbers do not
-        values = [row[i] for row in made.rows] if made.numeric[i] or i == 0 else []
-        longest = max(len(word) for word in [*head.split(), *values])
-        # of the page's style: .92 of 16 pixels, characters .56 of that, a gap of .8
-        pixels += 0.92 * 16 * 0.56 * longest + 0.8 * 16
-    return pixels
-
-
-# 84rem at most, 3rem of them on both sides
-WIDTH = min(1400, 84 * 16) - 2 * 3 * 16
-
-
-@pytest.mark.parametrize("number", [6, 7])
-@pytest.mark.parametrize("quick", [True, False])
-def test_the_pages_of_objectives_fit_into_1400_pixels(number, quick, shared):
-    plan = tables()[f"smkl-{number}"].plan(Request(quick=quick, folder=shared / "data"))
-    fit = {"objective": 1092.0234, "gap": 8.722e-05}
-    found = {cell.key: fit if "variant" in cell.arguments else 0.0012345 for cell in plan.cells}
-    for sheet in plan.present(found):
-        assert pixels_of(sheet) <= WIDTH
 
 
 def test_the_ten_tasks_are_the_paper_s(shared):

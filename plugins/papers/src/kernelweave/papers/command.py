@@ -50,13 +50,13 @@ def tables_command(
     method : list of str
         Only this method, by the name that the tables print; may be repeated.
     subsample : int
-        Maximum number of samples of a data set; the pages mark what is reduced.
+        Maximum number of samples of a data set; the page marks what is reduced.
     repeats : int
         Number of random splits or outer folds. Default: that of the paper.
     data : Path
         Folder with the papers' data sets. Default: the variable KERNELWEAVE_DATA.
     out : Path
-        Folder for tables.md, tables.html, the pictures and the stored results.
+        Folder for tables.md, its pictures and the stored results.
     jobs : int
         Number of processes. Default: one, or one for each core with --quick.
     max_time : float
@@ -157,7 +157,7 @@ def _finish(work: Run, out: Path, summary: str, *, as_json: bool) -> None:
 
     outcomes = {each.spec.name: work.outcomes_of(each) for each in work.chosen}
     sections = [section(each, outcomes[each.spec.name]) for each in work.chosen]
-    pages = write(out, sections, f"{summary} {NOTHING} stands where the paper prints nothing.")
+    page = write(out, sections, f"{summary} {NOTHING} stands where the paper prints nothing.")
     failed = [
         f"{table}: {key}"
         for table, by_key in outcomes.items()
@@ -167,15 +167,14 @@ def _finish(work: Run, out: Path, summary: str, *, as_json: bool) -> None:
     empty = [f"{each.name}: {where}" for each in sections for where in each.empty]
     verdicts = {each.name: each.verdicts for each in sections if each.verdicts}
     if as_json:
-        found = {"pages": [str(page) for page in pages], "failed": failed, "empty": empty}
+        found = {"page": str(page), "failed": failed, "empty": empty}
         console.emit_json({**found, "verdicts": verdicts})
     else:
         for name, said in verdicts.items():
             for line in said:
                 console.out().print(f"{name}: {line}", soft_wrap=True, markup=False)
-        for page in pages:
-            console.out().print(f"{page}", soft_wrap=True)
+        console.out().print(f"{page}", soft_wrap=True)
     if failed:
-        raise CommandError(f"{len(failed)} cells failed, among them {failed[0]}: the pages say why")
+        raise CommandError(f"{len(failed)} cells failed, among them {failed[0]}: the page says why")
     if empty and work.is_complete:
         raise CommandError(f"{len(empty)} figures are missing, among them {empty[0]}")

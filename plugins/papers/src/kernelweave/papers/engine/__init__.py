@@ -1,4 +1,4 @@
-"""The engine of ``kernelweave tables``: runs plans, keeps their cells, writes the pages.
+"""The engine of ``kernelweave tables``: runs plans, keeps their cells, writes the page.
 
 It knows no paper.
 """

@@ -1,4 +1,4 @@
-"""What is shown of a reproduction: its sheets and drawings as text, in Markdown and HTML."""
+"""What is shown of a reproduction: a page of Markdown with its sheets, and its drawings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kernelweave.tables.errors import one_line
 from kernelweave.workbench.files import replacing
-from kernelweave.workbench.pages import as_data_uri, figure_svg, render
+from kernelweave.workbench.pages import figure_svg
 
-from .. import __version__
 from ..plan import PAPER, Drawing, Sheet
 from .chosen import Chosen
 from .running import CellOutcome
@@ -39,7 +38,6 @@ class Grid:
     numeric: list[bool]
     rows: list[list[str]]
     notes: Sequence[str]
-    is_picture: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class Picture:
     svg: bytes
     file: str
     notes: Sequence[str]
-    is_picture: bool = True
 
 
 @dataclass(frozen=True)
@@ -232,41 +229,16 @@ def _shown(item: Grid | Picture) -> str:
     return tabulate(item.rows, item.heads, tablefmt="pipe", colalign=aligned, disable_numparse=True)
 
 
-def html(sections: Sequence[Section], subtitle: str) -> str:
-    """Return the HTML page, its pictures inside."""
-    shown = []
-    for section in sections:
-        parts = [
-            {**asdict(item), "address": as_data_uri(item.svg)}
-            if isinstance(item, Picture)
-            else asdict(item)
-            for item in section.parts
-        ]
-        shown.append({**asdict(section), "parts": parts})
-    return render(
-        "tables.html",
-        package="kernelweave.papers.engine",
-        title=TITLE,
-        subtitle=subtitle,
-        sections=shown,
-        version=__version__,
-    )
-
-
-def write(folder: Path, sections: Sequence[Section], subtitle: str) -> list[Path]:
-    """Write both pages and the pictures into a folder, and return the pages' paths."""
+def write(folder: Path, sections: Sequence[Section], subtitle: str) -> Path:
+    """Write the page and the pictures into a folder, and return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        "tables.md": markdown(sections, subtitle).encode(),
-        "tables.html": html(sections, subtitle).encode(),
-    }
     pictures = {
         item.file: item.svg
         for section in sections
         for item in section.parts
         if isinstance(item, Picture)
     }
-    for name, content in {**pictures, **texts}.items():
+    for name, content in {**pictures, "tables.md": markdown(sections, subtitle).encode()}.items():
         with replacing(folder / name) as stream:
             stream.write(content)
-    return [folder / name for name in texts]
+    return folder / "tables.md"

@@ -15,17 +15,15 @@ from kernelweave.tables.errors import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_HERE = "kernelweave.workbench.pages"
 Picture = dict[str, str]
 # small enough that the letters can be read on a phone
 _SIZE = {"width": 4.8, "height": 3.4}
 
 
 @cache
-def _environment(package: str) -> jinja2.Environment:
-    loaders = [jinja2.PackageLoader(each) for each in dict.fromkeys((package, _HERE))]
+def _environment() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.ChoiceLoader(loaders),
+        loader=jinja2.PackageLoader("kernelweave.workbench.pages"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -33,13 +31,12 @@ def _environment(package: str) -> jinja2.Environment:
     )
 
 
-def render(template: str, *, package: str = _HERE, **values: object) -> str:
+def render(template: str, **values: object) -> str:
     """Return the page of a template, in which text is escaped.
 
-    Looked for in the ``templates`` of ``package`` first, then in those of this room. Raises
-    jinja2.UndefinedError if the template needs a value that is not there.
+    Raises jinja2.UndefinedError if the template needs a value that is not there.
     """
-    return _environment(package).get_template(template).render(**values)
+    return _environment().get_template(template).render(**values)
 
 
 def figure_svg(
