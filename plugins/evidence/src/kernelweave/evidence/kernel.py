@@ -29,7 +29,7 @@ class EvidenceKernel(Kernel):
 
     d² = Σ ℓᵢ²(xᵢ − yᵢ)² of softly capped standard scores; κ is the centred tessellated kernel of
     degree 0 of their ranks. A column of categories counts as one dimension: d² gains ℓ² where
-    they differ, κ is their centred overlap. Where `groups` named a column, two rows of
+    they differ, κ is their centred overlap. If `groups` names a column, two rows of
     one group have w₆ more.
 
     Parameters

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What comes next.
+    """Forecasts of the rows that follow.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ def plot_weights(model: GrangerGraph, ax: Axes) -> None:
     model : GrangerGraph
         Fitted.
     ax : matplotlib Axes
-        Where to draw; a colour bar is added beside it.
+        Where to draw, with a colour bar.
     """
     image = ax.imshow(model.graph_, cmap=HEAT, vmin=0.0)
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
@@ -109,7 +109,7 @@ def graph_page(model: GrangerGraph, *, title: str = "Causal graph") -> str:
     Returns
     -------
     str
-        HTML that needs nothing beside it: the graph, a table of its edges, by p-value where there
+        HTML without external files: the graph, a table of its edges, by p-value where there
         are some, and the effect curves of those in colour.
 
     Examples

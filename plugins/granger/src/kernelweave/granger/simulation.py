@@ -127,7 +127,7 @@ def random_network(
     n_times : int, default=200
         Rows.
     kind : {"mixed", "linear", "saturating", "even"}, default="mixed"
-        What g is: x/2, tanh 2x, 1.5 x²/(1 + x²), which no straight line sees, or one of them for
+        What g is: x/2, tanh 2x, 1.5 x²/(1 + x²), which has no linear part, or one of them for
         each edge.
     degree : float, default=1.0
         Expected number of drivers per node; 0 for no edges.
@@ -178,14 +178,14 @@ def random_network(
 
 @dataclass(frozen=True)
 class GraphScores:
-    """Areas over the ordered pairs of different nodes.
+    """How well a graph is recovered: areas under curves over ordered pairs of different nodes.
 
     Attributes
     ----------
     auroc : float
-        Area under the receiver operating characteristic; ½ for guesses.
+        Area under the ROC curve; ½ for random scores.
     aupr : float
-        Average precision; the share of edges among pairs for guesses.
+        Average precision; for random scores the share of edges among pairs.
     """
 
     auroc: float

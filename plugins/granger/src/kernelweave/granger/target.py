@@ -173,7 +173,7 @@ def warn_of_rest(results: dict[str, Result], tol: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """How the prediction of each target moves with each lag of each source, all else at its mean.
+    """The prediction of each target as each lag of each source varies, all others at their means.
 
     But for pairs, a model is a sum over sources, so that a curve holds wherever the other sources
     are; what pairs add is left out. Other lags of the same source stay at their means. The nodes of

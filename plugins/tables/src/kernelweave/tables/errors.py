@@ -76,7 +76,7 @@ def place_of(row: int) -> str:
 
 
 class CellError(ValueError):
-    """A cell cannot be used; whoever read the table may know better where it stands.
+    """A cell cannot be used.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class CellError(ValueError):
 
 
 class ColumnWarning(KernelWeaveWarning):
-    """What was done with a column that its owner may want otherwise.
+    """A column was read in a way that the user may want to change.
 
     The plan of the column says it too: ignore this category where you show the plans.
 

@@ -32,21 +32,21 @@ _WORDS_OF_TEXTS = 3
 
 
 class ColumnPlan(NamedTuple):
-    """What one column is, how its cells are read, and what is worth knowing of it.
+    """The kind of a column and how its cells are read.
 
     Attributes
     ----------
     column : str
         Its name.
     kind : {"number", "category", "text", "date", "ignore"}
-        As what it is used.
+        How it is used.
     seen : str
-        What it holds: "numbers", "text", "booleans", "categories", "dates", "durations" or "no
+        What it contains: "numbers", "text", "booleans", "categories", "dates", "durations" or "no
         values".
     reading : WrittenNumbers, DateParts or None
         How its cells become numbers; ``None`` for categories, and where numbers were given.
     remark : str, default=""
-        What is worth knowing; empty where there is nothing to say.
+        Anything unusual; otherwise empty.
 
     Examples
     --------

@@ -71,9 +71,9 @@ def read_table(
     target : str or None, default=None
         The column to predict, where the source does not name it.
     encoding : str or None, default=None
-        Of the letters of a text, such as ``"shift_jis"``; found without.
+        Character encoding of a text file, such as ``"shift_jis"``; detected if None.
     sheet : str or None, default=None
-        Of an Excel file; the first that has rows without.
+        Sheet of an Excel file; the first one with rows if None.
 
     Returns
     -------

@@ -22,7 +22,7 @@ TASKS = ("auto", "classification", "regression")
 
 @dataclass(frozen=True)
 class Target:
-    """The target as it will be learned.
+    """The target, as it is used for fitting.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class Target:
     task : {"classification", "regression"}
         What is learned.
     reason : str
-        Why this task, for the user to read.
+        Why this task was chosen, for messages.
     hint : str
-        What else the user may have meant; empty where there is no doubt.
+        What else the user may have meant; otherwise empty.
 
     Examples
     --------

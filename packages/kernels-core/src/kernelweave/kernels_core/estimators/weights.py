@@ -40,7 +40,7 @@ KERNELS = Rule(
     "a KernelDictionary, a list of kernels or of their names such as ['rbf'], or 'precomputed'",
     lambda value: not isinstance(value, str) or value == "precomputed",
 )
-# what "auto" lets the Gram matrices take: eight kernels of 8,192 samples
+# memory of Gram matrices above which "auto" approximates: eight kernels of 8,192 samples
 EXACT_BYTES = 2**32
 
 

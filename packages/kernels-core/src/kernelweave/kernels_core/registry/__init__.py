@@ -241,7 +241,7 @@ def commands() -> dict[str, CommandSpec]:
 
 
 def plugins() -> list[PluginRecord]:
-    """Return what became of every installed plugin: loaded, broken, duplicate, blocked."""
+    """Return the state of every installed plugin: loaded, broken, duplicate, blocked."""
     registry()
     return list(_state["records"])
 

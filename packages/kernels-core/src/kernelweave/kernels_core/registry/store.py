@@ -18,7 +18,7 @@ _PREFIX = "kernelweave_register_"
 
 @dataclass(frozen=True)
 class PluginRecord:
-    """What became of one plugin.
+    """The state of one plugin.
 
     Attributes
     ----------

@@ -41,10 +41,10 @@ from .problems import (
 )
 from .referee import PointEvaluation, evaluate
 
-# What a perturbation may still gain, relatively, where a search says that nothing is better: what
-# was asked for, and no more than this.
+# The relative improvement that a perturbation may find at a point reported as stationary: the
+# requested tolerance, but at most this.
 _AT_REST = 1e-2
-# Where the evaluation itself leaves so little, relatively, the others have nothing to add.
+# If the evaluation leaves a smaller relative gap, other algorithms are not compared.
 _CLOSE = 1e-4
 
 
@@ -82,16 +82,15 @@ def check_algorithm(
 ) -> None:
     """Check one algorithm on small problems for every triple that it accepts.
 
-    Nothing that it claims is taken from it: the learner is solved anew at the parameters that it
-    returned. They lie in the set; the bounds bracket the value there, the set's penalty
-    included; no other point that the kit tries has a value below the lower bound. Bounds are
-    monotone along the history, and the gap is closed, unless the status says that the problem is
-    not convex: then it must not be convex, and neither a perturbation nor another algorithm may
-    find anything better. All intervals of one problem hold its optimum, so they overlap: that of a
-    solve as far as it goes, those of every other installed algorithm, that of the samples in
-    another order, that of one thread. Where another algorithm's does not, an evaluation decides
-    which of the two is refuted, not their number. The same seed gives the same result; an
-    interrupted solve hands over its best iterate.
+    The learner is solved again at the parameters that it returned. They must be in the set; the
+    bounds bracket the value there, the set's penalty included; no other point that the kit tries
+    has a value below the lower bound. Bounds are monotone along the history, and the gap is closed,
+    unless the status says that the problem is not convex: then it must not be convex, and neither a
+    perturbation nor another algorithm may find anything better. All intervals of one problem hold
+    its optimum, so they overlap: that of a solve as far as it goes, those of every other installed
+    algorithm, that of the samples in another order, that of one thread. Where another algorithm's
+    does not, an evaluation decides which of the two is refuted, not their number. The same seed
+    gives the same result; an interrupted solve returns its best iterate.
 
     So that nothing hides in the size of a problem, the bounds are also checked with sample weights
     of 0, 0.01, 1, 2 and 5, three tasks, fifteen kernels, C a hundred times smaller and larger, and

@@ -37,9 +37,9 @@ class EffectDisplay:
     Parameters
     ----------
     effects : sequence of ColumnEffect
-        A panel each.
+        The effects of columns, one panel for each.
     pairs : sequence of PairEffect, default=()
-        A map each.
+        The interactions, one map for each.
     response : str, default="prediction"
         Name of the predicted quantity, for the axis labels.
 

@@ -28,20 +28,20 @@ _DEVIATIONS = 2.0
 
 
 class ColumnEffect(NamedTuple):
-    """What the mean prediction does as one column changes.
+    """The effect of one column on the mean prediction.
 
     Attributes
     ----------
     column : str
         Name of the column, or of one dimension of it, such as the month of a date.
     grid : ndarray of shape (n_grid,)
-        Values of the column; the words themselves where it holds words.
+        Values of the column; the categories themselves if it has categories.
     effect : ndarray of shape (n_grid,)
-        Mean prediction where all rows have that value, less the mean prediction.
+        Mean prediction if all rows had that value, minus the mean prediction.
     low, high : ndarray of shape (n_grid,)
-        The same two standard deviations of the posterior below and above.
+        The effect minus and plus two standard deviations of the posterior.
     is_category : bool
-        Whether the column holds words.
+        Whether the column has categories.
     """
 
     column: str
@@ -53,7 +53,7 @@ class ColumnEffect(NamedTuple):
 
 
 class PairEffect(NamedTuple):
-    """What two columns do together, beyond what each does alone.
+    """The interaction of two columns: their joint effect minus that of each.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class PairEffect(NamedTuple):
     grids : tuple of two ndarrays
         Values of each.
     effect : ndarray of shape (n_first, n_second)
-        Mean prediction where all rows have both values, less both effects and the mean.
+        Mean prediction if all rows had both values, minus both effects and the mean.
     are_categories : tuple of two bool
-        Whether each holds words.
+        Whether each has categories.
     """
 
     columns: tuple[str, str]

@@ -48,9 +48,9 @@ class ShapleyValues:
     errors : ndarray of the shape of values
         Their standard errors: deviations of the posterior.
     output_names : list of str
-        What is explained, one an output.
+        The explained quantities, one for each output.
     scale : str
-        In words, what the values add up to.
+        What the values add up to, in words.
 
     Examples
     --------

@@ -34,12 +34,12 @@ _NOTHING = 1e-9
 
 
 class ConvergenceDisplay:
-    """How the proved bounds closed on the optimum, or how the relative gap fell.
+    """The proved bounds of the optimum, or the relative gap, by iteration.
 
     Parameters
     ----------
     history : History
-        One entry an iteration.
+        One entry per iteration.
     tol : float or None, default=None
         The relative gap asked for; drawn as a line where the gap is.
     name : str or None, default=None
@@ -168,9 +168,9 @@ class KernelWeightsDisplay:
     Parameters
     ----------
     weights : array-like of shape (n_kernels,)
-        A number a kernel.
+        Weight of each kernel.
     names : sequence of str or None, default=None
-        Of the kernels; K0, K1, ... without it.
+        Names of the kernels; by default K0, K1, ...
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class KernelWeightsDisplay:
     Raises
     ------
     ValueError
-        If there are not as many names as weights.
+        If the numbers of names and weights differ.
 
     Examples
     --------
@@ -278,7 +278,7 @@ class SpectrumDisplay:
     shares : ndarray of shape (n_P,)
         Descending; they sum to one.
     rank : int
-        How many are more than rounding.
+        Number of eigenvalues above rounding errors.
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn last.
     bars_ : matplotlib BarContainer
@@ -343,7 +343,7 @@ class GramDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn last.
     image_, bar_ : matplotlib AxesImage and Colorbar
-        The heat map, and what is beside it.
+        The heat map and its colour bar.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class Comparison(TypedDict):
 
 @dataclass(frozen=True)
 class Header:
-    """What prediction and people need to know beside the estimator.
+    """What a model file stores in addition to the estimator.
 
     Attributes
     ----------
@@ -81,42 +81,42 @@ class Header:
     task : str
         ``"classification"`` or ``"regression"``.
     algorithm : str
-        What learned the kernel.
+        Algorithm that learned the kernel.
     estimator : str
         Class name.
     source : str
         The data it was fitted on.
     n_samples : int
-        Rows of them.
+        Number of rows it was fitted on.
     classes : tuple or None
         Labels, for classification.
     model : str
-        What it is called on the command line.
+        Its name on the command line.
     certificate : dict
         ``lower_bound, upper_bound, gap, status, n_iter`` of the fit.
     prepared : tuple of Column
         Each column.
     held_out : dict or None
-        Predictions of rows that the fit did not see, see `scoring.HeldOut`.
+        Cross-validated predictions, see `scoring.HeldOut`.
     comparison : Comparison
         Other models on the same rows.
     metric : str or None
-        The scorer of scikit-learn that judged; ``None`` for R² or accuracy.
+        Scorer of scikit-learn used for the scores; ``None`` for R² or accuracy.
     importance : tuple of Importance
-        What each column is worth, the strongest first.
+        Permutation importance of the columns, largest first.
     new_rows : tuple of NewRows
-        What to expect of each kind of new rows, the rows like those held out first.
+        Expected score for each kind of new rows; rows like the validation rows first.
     doubt : str
-        What follows the expected score where another kind is surely predicted worse; else empty.
+        A warning if another kind of rows is predicted significantly worse; otherwise empty.
     notes : tuple of str
-        What a person would ask about the table, a sentence each.
+        Findings about the table, one sentence each.
     asked : dict
-        What the fit was told of the table beside its target: ``kinds`` of columns, and names of the
+        Options of the fit that concern the table: ``kinds`` of columns, and names of the
         columns of ``weights``, ``groups`` and ``order``; ``cv``, where folds are by one of these.
     units : dict of str to str
-        The unit that every cell of a column had, the target among them.
+        Units of columns, including the target.
     versions : dict of str to str
-        Packages that wrote the file.
+        Versions of the packages that wrote the file.
     """
 
     columns: tuple[str, ...]

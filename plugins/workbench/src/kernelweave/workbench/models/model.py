@@ -35,11 +35,11 @@ _CLASSIFICATION = "classification with the evidence kernel has"
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What `fit` makes and `predict` uses.
+    """A fitted estimator with its columns and target, as saved by ``kernelweave fit``.
 
     Tables are a `Table`, a data frame of pandas, polars or Arrow, a file, or the name of a data
-    set. They hold every column that the model was fitted on, in any order, matched by name; others
-    are passed over. Methods raise CommandError if a column is absent, a cell cannot be used, or
+    set. They need every column that the model was fitted on, in any order, matched by name; other
+    columns are ignored. Methods raise CommandError if a column is absent, a cell cannot be used, or
     the model has no such predictions.
 
     Attributes

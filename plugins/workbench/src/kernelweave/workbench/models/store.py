@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 
 def save_model(model: Model, path: str | Path, *, force: bool = False) -> None:
-    """Write a model; the file appears whole or not at all.
+    """Save a model; the file is written whole or not at all.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def save_model(model: Model, path: str | Path, *, force: bool = False) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a model; nothing in the file is executed.
+    """Load a model; no code in the file is executed.
 
     Parameters
     ----------
