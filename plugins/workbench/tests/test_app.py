@@ -208,7 +208,7 @@ def test_a_command_of_another_distribution_is_named(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {spec.name: spec for spec in BUILTIN}
-    monkeypatch.setattr("kernelweave.workbench.app.command_specs", lambda tokens: own)
+    monkeypatch.setattr("kernelweave.workbench.app.command_specs", lambda: own)
     assert run("tables").error == "tables needs kernelweave-papers: pip install kernelweave-papers"
     assert "no command 'tabels'" in run("tabels").error
 

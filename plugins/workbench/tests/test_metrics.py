@@ -49,7 +49,7 @@ def test_values_are_those_of_scikit_learn() -> None:
     assert Metric("f1_macro").value(three) == metrics.f1_score(
         three.truth, three.predicted, average="macro"
     )
-    with pytest.raises(ValueError, match="it has no probabilities, which neg_log_loss needs"):
+    with pytest.raises(ValueError, match="neg_log_loss needs probabilities"):
         Metric("neg_log_loss").value(replace(two, proba=None))
     weighted = replace(numbers(90, 0.3), weight=np.arange(90.0))
     assert Metric("neg_mean_absolute_error").value(weighted) == pytest.approx(
@@ -150,9 +150,11 @@ def test_a_fit_is_judged_by_the_metric(run: Callable, rare: Path, tmp_path: Path
     assert "rows of" in found["certificate"]
     assert "roc_auc" in found["certificate"]
     # classes of no probabilities have decision values; where a metric takes neither, a note says so
-    said = run("compare", rare, "--target", "y", "--models", "rbf", "baseline", "--metric",
+    said = run("compare", rare, "--target", "y", "--models", "rbf", "cka", "baseline", "--metric",
                "neg_log_loss")  # fmt: skip
-    assert "tuned RBF SVM is skipped" in said.err
+    assert "CKA, tuned RBF SVM are skipped: neg_log_loss needs probabilities\n" in said.err
+    wrong = run("fit", rare, "--target", "y", "--metric", "r2").error
+    assert "could not convert string to float: '" in wrong
     assert "neg_log_loss on 150 rows" in said.out
 
 

@@ -61,9 +61,8 @@ def test_each_bad_plugin_is_named_with_its_cause(shell: Callable, plant: Callabl
     listed = shell("list", "--json", PYTHONPATH=path)
     assert listed.status == 0
     assert listed.err.count("\n") == 1
-    assert "plugins are not loaded" in listed.err
+    assert "plugins not loaded" in listed.err
     assert all(f"bad-{name}" in listed.err for name in BAD)
-    assert "see `kernelweave plugins`" in listed.err
     assert json.loads(listed.out)["kernels"]
 
     assert "bad-raises" in " ".join(json.loads(shell_doctor(shell, path))["problems"])

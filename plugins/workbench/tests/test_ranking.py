@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from kernelweave.workbench.scoring.comparison import Row, verdict
 from kernelweave.workbench.scoring.held_out import HeldOut
-from kernelweave.workbench.scoring.metrics import ranking_of, roc_area
-from sklearn.metrics import roc_auc_score
+from kernelweave.workbench.scoring.metrics import ranking_of
 
 
 def held_out(informed: bool) -> HeldOut:
@@ -23,25 +22,6 @@ def held_out(informed: bool) -> HeldOut:
         np.arange(200), np.arange(200) % 3, truth, np.where(score > 0.75, "1", "0"),
         np.ones(200), "classification", np.column_stack([1.0 - score, score]),
     )  # fmt: skip
-
-
-def test_the_area_is_that_of_scikit_learn() -> None:
-    rng = np.random.default_rng(1)
-    truth, weight = rng.random(120) < 0.2, rng.uniform(0.1, 2.0, 120)
-    scores = np.round(rng.normal(size=120) + truth, 1)
-    assert roc_area(truth, scores, weight).value == pytest.approx(
-        roc_auc_score(truth, scores, sample_weight=weight), abs=1e-12
-    )
-
-
-def test_the_error_of_the_area_is_its_spread_over_samples() -> None:
-    rng = np.random.default_rng(2)
-    found = []
-    for _ in range(600):
-        truth = np.arange(80) < 20
-        found.append(roc_area(truth, rng.normal(size=80) + truth, np.ones(80)))
-    values, errors = np.array(found).T
-    assert np.mean(errors) == pytest.approx(values.std(), rel=0.1)
 
 
 def test_a_rare_class_that_is_told_apart_is_not_nothing() -> None:

@@ -18,13 +18,23 @@ def write(path: Path, text: str) -> str:
 
 
 def test_lines_that_excel_adds_are_no_rows(tmp_path: Path) -> None:
-    """The separator in a first line, and lines of separators below the last row."""
-    path = write(tmp_path / "t.csv", "sep=;\r\na;b,c;y\r\n1;2;3\r\n4;;6\r\n;;\r\n;;\r\n")
-    with pytest.warns(UserWarning, match="from line 5 on all cells are empty") as said:
+    """The separator in a first line, and lines of separators between and below the rows."""
+    lines = ["sep=;", "a;b,c;y", "1;2;3", ";;", '4;"p', ";;", 'q";6', ";;", ";;", ""]
+    path = write(tmp_path / "t.csv", "\r\n".join(lines))
+    with pytest.warns(UserWarning, match="all cells of line 4 are empty: such lines are") as said:
         table = read_table(path)
     assert len(said) == 1
     assert table.columns == ["a", "b,c", "y"]
-    assert [table.where(row) for row in range(len(table.frame))] == ["line 3", "line 4"]
+    assert [table.where(row) for row in range(len(table.frame))] == ["line 3", "line 5"]
+    assert table.cells["b,c"].tolist() == ["2", "p\r\n;;\r\nq"]
+
+
+def test_lines_without_a_value_above_a_note_are_no_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "a,b,y\n1,2,3\n,,\n3,4,5\n,,\nSource: me\n")
+    with pytest.warns(UserWarning, match=r"line 3 are empty|line 6 \('Source: me'\)") as said:
+        table = read_table(path)
+    assert len(said) == 2
+    assert table.frame.to_numpy().tolist() == [[1, 2, 3], [3, 4, 5]]
 
 
 def test_classes_that_differ_in_case_alone_are_said(tmp_path: Path) -> None:

@@ -70,11 +70,13 @@ def read_csv(
     if n_told:
         # a blank line keeps the numbers of those below
         text = "\n" + text.partition("\n")[2]
-    text = _without_empty_rows(text, source, separator)
     if separator == " ":
         text = _TRAILING_BLANKS.sub("", text)
     if header:
         text = _without_title(text, source, separator)
+    text = _without_empty_rows(text, source, separator)
+    if not text.strip():
+        raise TableError(f"{source} is empty: no cell has a value")
     first_line = next(line for line in text.splitlines() if line.strip())
     try:
         first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
@@ -243,17 +245,22 @@ def _evenness(text: str, separator: str) -> float:
 
 
 def _without_empty_rows(text: str, source: str, separator: str) -> str:
-    """Return a text without lines of separators alone below the last row, as Excel writes them."""
-    empty = re.search(rf"\n[\s{re.escape(separator)}]*\Z", text)
-    if empty is None or separator not in empty[0] or "\n" not in text[: empty.start()].strip():
+    """Return a text in which lines of separators alone, as Excel writes them, are blank."""
+    blanks = rf"^[ \t\r{separator}]*[{separator}][ \t\r{separator}]*$"
+    empty = None if separator == " " else re.search(blanks, text, re.MULTILINE)
+    if empty is None:
         return text
-    line = text.count("\n", 0, empty.start()) + 2
-    warnings.warn(
-        f"{source}: from line {line} on all cells are empty: these lines are passed over",
-        KernelWeaveWarning,
-        stacklevel=3,
-    )
-    return text[: empty.start() + 1]
+    # a quoted cell keeps its lines
+    told = re.compile(rf'"[^"]*"|{blanks}', re.MULTILINE)
+    found = told.sub(lambda each: each[0] if each[0].startswith('"') else "", text)
+    if found != text:
+        line = text.count("\n", 0, empty.start()) + 1
+        warnings.warn(
+            f"{source}: all cells of line {line} are empty: such lines are passed over",
+            KernelWeaveWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def _without_title(text: str, source: str, separator: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import warnings
@@ -13,7 +12,6 @@ import cyclopts
 from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.kernels_core.registry import commands as registered_commands
-from kernelweave.kernels_core.registry import plugins
 from kernelweave.tables.errors import did_you_mean, one_line
 
 from . import __version__
@@ -36,8 +34,7 @@ _EXPECTED = (
     MemoryError,
     OSError,
 )
-
-
+OWN = {spec.name: spec for spec in BUILTIN}
 # commands that the pages name and other distributions bring
 _ELSEWHERE = {"granger": "kernelweave-granger", "tables": "kernelweave-papers"}
 
@@ -70,8 +67,11 @@ def run(tokens: Sequence[str]) -> int:
 
 
 def _dispatch(tokens: list[str]) -> None:
-    specs = command_specs(tokens)
     name = next((token for token in tokens if not token.startswith("-")), None)
+    if name in _QUIET_ABOUT_PLUGINS:
+        warnings.filterwarnings("ignore", "plugins not loaded")
+    # plugins are looked at where a command may be one of theirs
+    specs = OWN if name in OWN else command_specs()
     if name in _ELSEWHERE and name not in specs:
         distribution = _ELSEWHERE[name]
         raise CommandError(f"{name} needs {distribution}: pip install {distribution}")
@@ -121,22 +121,12 @@ def _in_words(kind: Any) -> str:
     return words.replace(" or ", ", ", words.count(" or ") - 1) if parts else words
 
 
-def command_specs(tokens: Sequence[str] = ()) -> dict[str, CommandSpec]:
+def command_specs() -> dict[str, CommandSpec]:
     """Return the commands by name: our own first, which cannot be replaced, then those of plugins.
 
-    A plugin that does not load is named in one line and costs nothing else; commands that report on
-    plugins do without the line.
+    A plugin that does not load is named in a warning and costs nothing else.
     """
-    # a plugin that prints while it is imported must not spoil what a pipe reads
-    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = registered_commands()
-        bad = [row.name for row in plugins() if row.status not in ("loaded", "blocked")]
-    if bad and not set(tokens[:1]) & set(_QUIET_ABOUT_PLUGINS):
-        many = f"{len(bad)} plugins are" if len(bad) > 1 else "a plugin is"
-        say("warning", f"{many} not loaded ({', '.join(bad)}): see `{PROGRAM} plugins`")
-    own = {spec.name: spec for spec in BUILTIN}
-    return own | {name: spec for name, spec in found.items() if name not in own}
+    return OWN | {name: spec for name, spec in registered_commands().items() if name not in OWN}
 
 
 def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:

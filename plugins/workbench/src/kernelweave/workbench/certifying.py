@@ -1,14 +1,13 @@
-"""A second solve of a model's problem: an interval for the optimum, or how well it repeats."""
+"""A second solve of a model's problem: a narrower interval for the optimum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import accepted_triples, algorithms, get_algorithm, relative_gap
 from kernelweave.kernels_core.arrays import Labels
 
@@ -18,7 +17,7 @@ from .machines import kernel_machine
 from .model_catalog import fit_model, model_title
 from .models import Model
 from .progress import fit_bar
-from .scoring.held_out import HeldOut, folds_by, held_out_by
+from .scoring.held_out import folds_by
 from .summaries import is_rule
 
 if TYPE_CHECKING:
@@ -70,11 +69,9 @@ def certify_model(
     - `proof`: where to write a proof of the optimum, which needs no trust in this library
 
     Returns: ``objective`` (an upper bound of the model's), ``lower_bound`` and ``upper_bound`` of
-    the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. For
-    the evidence kernel, which has no such bound, the held-out scores of both fits and
-    ``predictions_differ``, at rows that neither saw: by what share of the target's spread, or in
-    what share of labels. For evidence MKL, whose bounds show a stationary point, the log evidence
-    by both of its algorithms. Raises CommandError if the data are not those of the fit.
+    the optimum, ``excess`` (objective over the lower bound, relative), and how it was found. Raises
+    CommandError if the data are not those of the fit, or no optimum can be bounded: that of the
+    evidence, or of weights that follow from a rule.
     """
     asked, name = model.header.asked, model.header.model
     table = replace(table, kinds=asked.get("kinds", {}))
@@ -86,32 +83,28 @@ def certify_model(
             f"tessellated kernels, and this one was fitted by {model.header.algorithm}: use fit "
             "--model sparse, ridge, gmkl or tkl"
         )
+    if is_rule(model.header.algorithm):
+        raise CommandError(
+            f"the weights of {model_title(name)} follow from a rule and are not optimised: there "
+            "is no optimum to compare them with"
+        )
+    if model.header.algorithm == "evidence" or hasattr(model.machine, "log_evidence_"):
+        raise CommandError(
+            f"nothing can be proved of the {model_title(name)}: no bound is known for the evidence "
+            "of other kernels. Its cross-validated score says what to expect of new rows"
+        )
     from sklearn.base import clone
 
     again = clone(model.estimator)
     changed = {} if max_iter is None else {"max_iter": max_iter}
     kernel_machine(again).set_params(max_time=max_time, **changed)
-    if is_rule(model.header.algorithm):
-        raise CommandError(
-            f"the weights of {model_title(model.header.model)} follow from a rule and are not "
-            "optimised: there is no optimum to compare them with"
-        )
-    is_evidence = model.header.algorithm == "evidence"
     weight = read_weights(table, asked["weights"]) if asked.get("weights") else None
     division = {each: asked.get(each) for each in ("cv", "groups", "order")}
     division = read_division(table, model.header.columns, **division)
     counts = np.ones(len(y)) if weight is None else weight
     folds = folds_by(X, y, model.header.task, FOLDS, 0, weight=counts, **division)
     refit = partial(fit_model, again, X, y, weight, **seen_by_fit(name, division, folds))
-    if not is_evidence and not hasattr(model.machine, "log_evidence_"):
-        return _bounded(model, again, refit, algorithm, tol, proof)
-    if algorithm is not None:
-        raise CommandError(
-            f"--algorithm {algorithm} does not apply to the {model_title(model.header.model)}"
-        )
-    if is_evidence:
-        return _repeated(model, again, refit, y) | {"later": "order" in division}
-    return _other_way(model, again, refit)
+    return _bounded(model, again, refit, algorithm, tol, proof)
 
 
 def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
@@ -127,62 +120,6 @@ def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
             f"the model was fitted on other values of the target {model.header.target!r}: pass the "
             "table it was fitted on"
         )
-
-
-def _repeated(
-    model: Model, again: BaseEstimator, refit: Callable[[], object], y: npt.NDArray[Any]
-) -> dict[str, object]:
-    """Fit the evidence kernel again on other folds, and say how much changes."""
-    task = model.header.task
-    again.set_params(random_state=again.random_state + 1)
-    with fit_bar("fitting again, on other folds"):
-        refit()
-    old, new = model.held_out, held_out_by(again, y, task, np.ones(len(y)))
-    away = None if old is None or new is None else _apart(old, new)
-    return {
-        "held_out_score": model.machine.held_out_score_,
-        "held_out_error": model.machine.held_out_error_,
-        "again_score": again.held_out_score_,
-        "again_error": again.held_out_error_,
-        "predictions_differ": away,
-        "slope": float(np.nanmax(model.machine.certificate_.slopes)),
-        "algorithm": "evidence",
-        "status": again.result_.status.label,
-    }
-
-
-def _other_way(
-    model: Model, again: BaseEstimator, refit: Callable[[], object]
-) -> dict[str, object]:
-    """Learn the weights of the evidence again by its other algorithm, and say where that ends."""
-    machine, known = kernel_machine(again), model.machine
-    other = next(each for each in ("lbfgs", "majorize") if each != known.algorithm)
-    machine.set_params(algorithm=other)
-    with fit_bar(f"learning the weights again by {other}"):
-        refit()
-    machine = kernel_machine(again)
-    return {
-        "log_evidence": known.log_evidence_,
-        "again_log_evidence": machine.log_evidence_,
-        "gap": known.result_.gap,
-        "premise": known.result_.premise,
-        "algorithm": other,
-        "status": machine.result_.status.label,
-    }
-
-
-def _apart(old: HeldOut, new: HeldOut) -> float:
-    """Return how far two fits are apart at rows that neither of them saw.
-
-    Of numbers the root mean square difference over the spread of the targets, of labels the share
-    that differs.
-    """
-    _, own, other = np.intersect1d(old.rows, new.rows, return_indices=True)
-    if old.task == "classification":
-        return float(np.mean(old.predicted[own] != new.predicted[other]))
-    first, second = (np.asarray(each, float) for each in (old.predicted[own], new.predicted[other]))
-    spread = np.std(np.asarray(old.truth, float))
-    return float(np.sqrt(np.mean((first - second) ** 2)) / spread)
 
 
 def _bounded(

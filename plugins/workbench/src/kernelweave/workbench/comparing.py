@@ -11,11 +11,16 @@ from kernelweave.tables import Table, Target
 from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean
 
-from .console import spoken
 from .errors import CommandError, locate_cell_errors
 from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
 from .model_catalog import make_model, model_title, models_for_task
-from .scoring.comparison import CrossValidatedModel, Row, cross_validate_models, verdict
+from .scoring.comparison import (
+    CrossValidatedModel,
+    Row,
+    cross_validate_models,
+    skipped_models,
+    verdict,
+)
 from .scoring.held_out import folds_by
 from .scoring.metrics import Metric, check_metric, has_rare_class, ranking_of
 from .scoring.other_models import ComparedModel, other_models
@@ -62,15 +67,19 @@ def compare_table(
     judge = check_metric(metric, y, target.task)
     with locate_cell_errors(table):
         folds = folds_by(X, y, target.task, n_folds, seed, weight=counts, **division)
+    refused: list[tuple[ComparedModel, Exception]] = []
     done = list(
         cross_validate_models(
             models, X, y, target.task, weight=counts, folds=folds, seed=seed,
-            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {spoken(error)}"),
+            on_failure=lambda *pair: refused.append(pair),
         )
     )  # fmt: skip
-    if not done:
-        raise CommandError(f"none of the models can be fitted to {table.source}")
-    rows = _rows(done, judge, on_note)
+    rows = _ranked(done, judge, refused)
+    for sentence in skipped_models(refused):
+        on_note(sentence)
+    if not rows:
+        what = f"be fitted to {table.source}" if not done else f"be judged by --metric {metric}"
+        raise CommandError(f"none of the models can {what}")
     best = rows[0]
     return {
         "data": table.source,
@@ -119,18 +128,18 @@ def _maker(
     return make
 
 
-def _rows(
-    done: Sequence[CrossValidatedModel], judge: Metric, on_note: Callable[[str], None]
+def _ranked(
+    done: Sequence[CrossValidatedModel],
+    judge: Metric,
+    refused: list[tuple[ComparedModel, Exception]],
 ) -> list[CrossValidatedModel]:
-    """Return the models that the metric can judge, the best first."""
+    """Return the models that the metric can judge, the best first; the others are ``refused``."""
     scored = []
     for each in done:
         try:
             scored.append((judge.value(each.held_out), each))
         except ValueError as error:
-            on_note(f"{each.model.title} is skipped: {spoken(error)}")
-    if not scored:
-        raise CommandError(f"--metric {judge.name} does not suit any of the models")
+            refused.append((each.model, error))
     return [each for _, each in sorted(scored, key=lambda pair: -pair[0])]
 
 

@@ -26,10 +26,10 @@ from .model_catalog import fit_model, make_model, model_of_algorithm, model_titl
 from .models import Model
 from .models.header import Comparison
 from .progress import fit_bar
-from .scoring.comparison import Row, cross_validate_models
+from .scoring.comparison import Row, cross_validate_models, skipped_models
 from .scoring.held_out import Folds, HeldOut, cross_predict, folds_by, held_out_by
 from .scoring.metrics import Metric, check_metric
-from .scoring.other_models import other_models
+from .scoring.other_models import ComparedModel, other_models
 from .views import read_views
 
 if TYPE_CHECKING:
@@ -347,20 +347,23 @@ def _fit_other_models(
 ) -> tuple[list[Row], bool]:
     """Return the scores of the other models, best first, and whether Ctrl-C ended them."""
     rows: list[Row] = []
-    metric = Metric(choices.metric)
+    metric, refused = Metric(choices.metric), list[tuple[ComparedModel, Exception]]()
+    stopped = False
     try:
         for each in cross_validate_models(
             other_models(seconds=choices.given.get("max_time")), X, y, held_out.task,
             weight=scoring, folds=folds, seed=choices.seed,
-            on_failure=lambda each, error: on_note(f"{each.title} is skipped: {spoken(error)}"),
+            on_failure=lambda *pair: refused.append(pair),
         ):  # fmt: skip
             try:
                 rows.append(Row.of(each, held_out, metric))
             except ValueError as error:
-                on_note(f"no {each.model.title} here: {spoken(error)}")
+                refused.append((each.model, error))
     except KeyboardInterrupt:
-        return rows, True
-    return sorted(rows, key=lambda row: -row.score), False
+        stopped = True
+    for sentence in skipped_models(refused):
+        on_note(sentence)
+    return sorted(rows, key=lambda row: -row.score), stopped
 
 
 def _scoring_weights(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:

@@ -114,7 +114,7 @@ def _scored(
         "also": also,
         "learned": has_learned(ahead, n_parts, also),
         "rare": has_rare_class(Counter(held_out.truth.tolist())),
-        "ranking": None if ranking is None else ranking.as_json(),
+        "ranking": None if ranking is None else vars(ranking),
         "rare_ranking": str(ranking) if ranking and ranking.is_rare and ranking.informs else "",
     }
 

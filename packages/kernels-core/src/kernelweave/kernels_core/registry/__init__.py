@@ -7,9 +7,11 @@ marker; this one records each of these and goes on.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import itertools
 import os
+import sys
 import threading
 import warnings
 from typing import Any, cast
@@ -67,7 +69,10 @@ def _load_one(
     registry: Registry, dist: str, version: str, point: importlib.metadata.EntryPoint
 ) -> PluginRecord:
     try:
-        provides = registry.add(point.load(), name=f"{dist}:{point.name}", source=dist)
+        # a plugin that prints while it is imported must not spoil what a pipe reads
+        with contextlib.redirect_stdout(sys.stderr):
+            plugin = point.load()
+        provides = registry.add(plugin, name=f"{dist}:{point.name}", source=dist)
     except DuplicateNameError as error:
         return PluginRecord(point.name, dist, version, "duplicate", str(error))
     except HooklessPluginError as error:

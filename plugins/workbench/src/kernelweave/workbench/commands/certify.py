@@ -10,9 +10,6 @@ from kernelweave.kernels_core import config_context
 from .. import console
 from .options import Encoding, Json, MaxTime, MemoryLimit, NoHeader, Sheet
 
-# log evidences that differ by less are printed alike, or nearly
-_SAME_EVIDENCE = 1e-3
-
 
 def certify_command(
     model: Path,
@@ -34,10 +31,8 @@ def certify_command(
     """Check how far a saved model is from the optimum for its data.
 
     The same problem is solved again, by a stronger algorithm where there is one, which bounds the
-    optimum from both sides; the model's objective is compared with these bounds. For the evidence
-    kernel, the default model, no bounds are known: it is fitted again on other folds, and the
-    change of its cross-validated predictions is reported. Evidence MKL is learned again by its
-    other algorithm.
+    optimum from both sides; the model's objective is compared with these bounds. No bounds are
+    known for the evidence kernel, the default model of `kernelweave fit`, and for evidence MKL.
 
     Parameters
     ----------
@@ -72,66 +67,11 @@ def certify_command(
     asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
     with config_context(memory_limit=memory_limit):
         found = certify_model(loaded, table, known.values, algorithm=algorithm, **asked)
-    if json:
-        console.emit_json(found)
-    elif found["algorithm"] == "evidence":
-        _show_repeated(found, loaded.header.task)
-    elif "log_evidence" in found:
-        _show_other_way(found)
-    else:
-        _show(found)
+    console.emit_json(found) if json else _show(found)
     if proof is not None and not json:
         console.out().print(
             f"Proof written to {proof}; to verify it: kernelweave-check {proof}", soft_wrap=True
         )
-
-
-def _show_repeated(found: dict[str, Any], task: str) -> None:
-    from ..scoring.scores import Score
-
-    folds = "on the same later rows, with another seed" if found["later"] else "on other folds"
-    rows = {
-        "score": f"{Score(found['held_out_score'], found['held_out_error'])}, cross-validated",
-        "second fit": f"{Score(found['again_score'], found['again_error'])}, {folds}",
-        "gradient": f"at most {found['slope']:.1e}, of the log evidence in the log scales",
-    }
-    screen = console.out()
-    console.print_section(screen, "Second fit", rows.items())
-    screen.print(_repeatable(found["predictions_differ"], task))
-
-
-def _show_other_way(found: dict[str, Any]) -> None:
-    rows = {
-        "log evidence": f"{found['log_evidence']:.10g}",
-        "second fit": f"{found['again_log_evidence']:.10g}, by {found['algorithm']}",
-        "relative gap": f"{found['gap']:.1e}",
-    }
-    screen = console.out()
-    console.print_section(screen, "Second fit", rows.items())
-    more = ""
-    if found["again_log_evidence"] - found["log_evidence"] > _SAME_EVIDENCE:
-        more = "The weights of the second fit have more evidence than those of the model. "
-    screen.print(f"{more}Other weights may have more evidence: {found['premise']}.")
-
-
-def _repeatable(away: float | None, task: str) -> str:
-    """Return what a second fit of the evidence kernel says, and that it proves nothing."""
-    nothing = (
-        "Nothing is proved for this model: no bound is known for the evidence kernel, so another "
-        "kernel may have more evidence. "
-    )
-    if away is None:
-        return f"{nothing}A fit stopped before its first fold, so the two cannot be compared."
-    share = f"{100 * away:.2g} %"
-    differ = (
-        f"{share} of the predicted labels differ"
-        if task == "classification"
-        else f"predictions differ by {share} of the target's standard deviation"
-    )
-    return (
-        f"{nothing}What can be checked is how repeatable the fit is: on rows that neither fit saw, "
-        f"{differ}."
-    )
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ def completion_script(shell: Literal["bash", "zsh", "fish"]) -> str:
     from ..app import build_app, command_specs
     from ..errors import CommandError
 
-    specs = command_specs(["completion"])
+    specs = command_specs()
     whole = set()
     for name, spec in specs.items():
         try:

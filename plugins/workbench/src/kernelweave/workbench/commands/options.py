@@ -15,73 +15,79 @@ if TYPE_CHECKING:
     from kernelweave.tables import Table
 
 
-def _help(text: str) -> Parameter:
-    return Parameter(help=text)
-
-
 def _kept(name: str, rule: Rule) -> Parameter:
     return Parameter(validator=lambda _, value: rule.check(name, value))
 
 
 Task = Annotated[
     Literal["auto", "classification", "regression"],
-    _help(
-        "auto: classification if the target is text, has two distinct values, or is a class number "
-        "counted from 0 or 1; otherwise regression."
+    Parameter(
+        help="auto: classification if the target is text, has two distinct values, or is a class "
+        "number counted from 0 or 1; otherwise regression."
     ),
 ]
 Metric = Annotated[
     str | None,
-    _help(
-        "Scikit-learn scorer for choosing and comparing models, such as roc_auc, neg_log_loss or "
-        "neg_mean_absolute_error; greater is better. Default: R² or accuracy."
+    Parameter(
+        help="Scikit-learn scorer for choosing and comparing models, such as roc_auc, neg_log_loss "
+        "or neg_mean_absolute_error; greater is better. Default: R² or accuracy."
     ),
 ]
 Groups = Annotated[
     str | None,
-    _help(
-        "Column of groups, such as patients. Whole groups are held out, so the score is for rows "
-        "of new groups. To exclude the column from the features, add --drop. With 'rows alike' "
-        "instead of a column, near-duplicate rows are grouped."
+    Parameter(
+        help="Column of groups, such as patients. Whole groups are held out, so the score is for "
+        "rows of new groups. To exclude the column from the features, add --drop. With 'rows "
+        "alike' instead of a column, near-duplicate rows are grouped."
     ),
 ]
 Order = Annotated[
     str | None,
-    _help("Column of times. Later rows are held out, so the score is for future rows."),
+    Parameter(help="Column of times. Later rows are held out, so the score is for future rows."),
 ]
-Drop = Annotated[list[str] | None, _help("Column to leave out; may be repeated.")]
+Drop = Annotated[list[str] | None, Parameter(help="Column to leave out; may be repeated.")]
 Categorical = Annotated[
     list[str] | None,
-    _help("Column whose numbers are categories, such as department codes; may be repeated."),
+    Parameter(
+        help="Column whose numbers are categories, such as department codes; may be repeated."
+    ),
 ]
 Text = Annotated[
     list[str] | None,
-    _help("Column of free text, encoded by the word parts that its rows share; may be repeated."),
+    Parameter(
+        help="Column of free text, encoded by the word parts that its rows share; may be repeated."
+    ),
 ]
 Numeric = Annotated[
     list[str] | None,
-    _help("Column to read as numbers, whatever else it contains; may be repeated."),
+    Parameter(help="Column to read as numbers, whatever else it contains; may be repeated."),
 ]
-Date = Annotated[list[str] | None, _help("Column to read as dates; may be repeated.")]
-Weights = Annotated[str | None, _help("Column of sample weights; it is not a feature.")]
+Date = Annotated[list[str] | None, Parameter(help="Column to read as dates; may be repeated.")]
+Weights = Annotated[str | None, Parameter(help="Column of sample weights; it is not a feature.")]
 MemoryLimit = Annotated[
     float | None,
-    _help("Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory."),
+    Parameter(
+        help="Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory."
+    ),
 ]
 MaxTime = Annotated[float | None, _kept("max_time", SECONDS.or_none())]
 Seed = Annotated[
     int,
-    _help("Random seed: the same command gives the same result."),
+    Parameter(help="Random seed: the same command gives the same result."),
     _kept("seed", integer(0, 2**32 - 1)),
 ]
 Encoding = Annotated[
     str | None,
-    _help("Character encoding of a text file, such as shift_jis or cp1252. Default: detected."),
+    Parameter(
+        help="Character encoding of a text file, such as shift_jis or cp1252. Default: detected."
+    ),
 ]
-Sheet = Annotated[str | None, _help("Sheet of an Excel file. Default: the first one with rows.")]
-NoHeader = Annotated[bool, _help("The first line is data; columns are named 0, 1, ...")]
-Force = Annotated[bool, _help("Overwrite existing files.")]
-Json = Annotated[bool, _help("Print the result as JSON.")]
+Sheet = Annotated[
+    str | None, Parameter(help="Sheet of an Excel file. Default: the first one with rows.")
+]
+NoHeader = Annotated[bool, Parameter(help="The first line is data; columns are named 0, 1, ...")]
+Force = Annotated[bool, Parameter(help="Overwrite existing files.")]
+Json = Annotated[bool, Parameter(help="Print the result as JSON.")]
 
 
 def with_kinds(table: Table, **columns: list[str] | None) -> Table:

@@ -18,6 +18,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.config import blas_threads
 from sklearn.exceptions import ConvergenceWarning
 
+from ..console import spoken
 from ..progress import count_bar
 from .held_out import Folds, HeldOut, cross_predict
 from .metrics import Metric, Ranking, also_scored
@@ -118,6 +119,17 @@ class Row:
     def as_json(self) -> dict[str, object]:
         """Return plain values, without what depends on the clock."""
         return {name: value for name, value in vars(self).items() if name != "seconds"}
+
+
+def skipped_models(refused: Sequence[tuple[ComparedModel, Exception]]) -> list[str]:
+    """Return a sentence for each reason why models are skipped, with the models that it is for."""
+    titles: dict[str, list[str]] = {}
+    for model, error in refused:
+        titles.setdefault(spoken(error), []).append(model.title)
+    return [
+        f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} skipped: {why}"
+        for why, names in titles.items()
+    ]
 
 
 def has_learned(over_one: Score, n_parts: int, also: Mapping[str, float]) -> bool:

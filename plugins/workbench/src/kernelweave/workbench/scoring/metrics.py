@@ -83,7 +83,7 @@ class Metric:
         try:
             found = float(self._scorer(shown, at, rows.truth[at], **given))
         except AttributeError as error:
-            raise ValueError(f"it has no probabilities, which {self.name} needs") from error
+            raise ValueError(f"{self.name} needs probabilities") from error
         is_area = self.name.startswith(SHORT["AUC"]) and math.isfinite(found)
         # the shares of a class differ from fold to fold, which ranks folds, not rows
         return 0.5 if is_area and rows.ranks_nothing else found
@@ -243,6 +243,9 @@ def _refusal(metric: Metric, y: Labels, task: str) -> Exception | None:
         y = np.pi * np.asarray(y, dtype=np.float64)
     if task == "classification":
         labels, codes = np.unique(y, return_inverse=True)
+        if labels.dtype.kind == "U":
+            # metrics that refuse a label show it as Python writes it
+            y = labels.astype(object)[codes]
         proba = 0.5 * np.eye(len(labels))[codes] + 0.5 / len(labels)
     guess = HeldOut(np.arange(n), np.zeros(n, np.intp), y, y, np.ones(n), task, proba)
     with warnings.catch_warnings():
@@ -308,8 +311,8 @@ class Ranking:
     - `n_rows`, `n_found`, `n_wrong`: its rows, how many of them are predicted so, and how many
       others are
     - `share`: of the rarer class among all rows
-    - `area`: under the ROC curve of its probabilities, with its standard error
-    - `chance`: standard deviation of the area of scores that mean nothing
+    - `area`: under the ROC curve of its probabilities
+    - `informs`: whether they rank rows better than chance, by the test of Mann and Whitney
     """
 
     label: str
@@ -317,28 +320,19 @@ class Ranking:
     n_found: int
     n_wrong: int
     share: float
-    area: Score
-    chance: float
+    area: float
+    informs: bool
 
     @property
     def is_rare(self) -> bool:
         """Whether accuracy is mostly that of the other class."""
         return self.share <= RARE
 
-    @property
-    def informs(self) -> bool:
-        """Whether the probabilities rank rows better than chance."""
-        return self.area.value - 0.5 > 2.0 * max(self.area.error, self.chance)
-
-    def as_json(self) -> dict[str, object]:
-        """Return plain values by name."""
-        return {**vars(self), "area": self.area.value, "area_error": self.area.error}
-
     def __str__(self) -> str:
         return (
             f"The model finds {self.n_found} of the {self.n_rows} rows of {self.label!r}, with "
-            f"{self.n_wrong} false positives. The area under the ROC curve is "
-            f"{self.area.formatted(3)} (chance: 0.5)."
+            f"{self.n_wrong} false positives. The area under the ROC curve is {self.area:.3f} "
+            "(chance: 0.5)."
         )
 
 
@@ -347,6 +341,9 @@ def ranking_of(held_out: HeldOut) -> Ranking | None:
 
     ``None`` for other tasks, and where there are no probabilities.
     """
+    from scipy.stats import mannwhitneyu
+    from sklearn.metrics import roc_auc_score
+
     counted = held_out.weight > 0.0
     labels, codes = np.unique(held_out.truth, return_inverse=True)
     if held_out.proba is None or len(labels) != 2 or held_out.proba.shape[1] != 2:
@@ -357,52 +354,14 @@ def ranking_of(held_out: HeldOut) -> Ranking | None:
     rare = int(shares.argmin())
     is_it = (codes == rare) & counted
     others = (codes != rare) & counted
-    taken = held_out.predicted == labels[rare]
+    taken, proba = held_out.predicted == labels[rare], held_out.proba[:, rare]
+    above = mannwhitneyu(proba[is_it], proba[others], alternative="greater")
     return Ranking(
         label=str(labels[rare]),
         n_rows=int(is_it.sum()),
         n_found=int((is_it & taken).sum()),
         n_wrong=int((others & taken).sum()),
         share=float(shares[rare]),
-        area=roc_area(is_it[counted], held_out.proba[counted, rare], held_out.weight[counted]),
-        chance=_chance(int(is_it.sum()), int(others.sum())),
+        area=float(roc_auc_score(is_it, proba, sample_weight=held_out.weight)),
+        informs=bool(above.pvalue < 0.025),
     )
-
-
-def roc_area(is_it: NDArray[np.bool_], scores: FloatArray, weight: FloatArray) -> Score:
-    """Return the area under the ROC curve with its standard error (DeLong et al. 1988).
-
-    Of scores that are large for the rows of a class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> roc_area(np.array([True, True, False]), np.array([0.9, 0.4, 0.5]), np.ones(3)).value
-    0.5
-    """
-    own, other = scores[is_it], scores[~is_it]
-    w, v = (part / part.sum() for part in (weight[is_it], weight[~is_it]))
-    above = _mass_below(own, other, v)
-    below = 1.0 - _mass_below(other, own, w)
-    area = float(w @ above)
-    if min(len(own), len(other)) == 1:
-        # nothing is known of how rows of that class differ
-        return Score(area, _chance(len(own), len(other)))
-    spread = np.sum((w * (above - area)) ** 2) / (1.0 - np.sum(w**2))
-    spread += np.sum((v * (below - area)) ** 2) / (1.0 - np.sum(v**2))
-    return Score(area, float(np.sqrt(spread)))
-
-
-def _chance(n_own: int, n_other: int) -> float:
-    """Return the standard deviation of the area where all orders are equally likely."""
-    return math.sqrt((n_own + n_other + 1) / (12.0 * n_own * n_other))
-
-
-def _mass_below(at: FloatArray, scores: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the mass of the scores below each of ``at``; of equal ones, half."""
-    order = np.argsort(scores, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(mass[order])])
-    below = sums[np.searchsorted(scores[order], at, side="left")]
-    up_to = sums[np.searchsorted(scores[order], at, side="right")]
-    found: FloatArray = 0.5 * (below + up_to)
-    return found
