@@ -49,14 +49,6 @@ def test_numbers_that_reach_far_are_none(sound: pd.DataFrame) -> None:
     assert asked(sound) == []
 
 
-def test_a_last_row_that_sums_the_others(sound: pd.DataFrame) -> None:
-    sound.loc[59, "word"] = "Total"
-    (said,) = asked(sound)
-    assert said.startswith("the last row, row 60, says 'Total' in column 'word'")
-    sound.loc[3, "word"] = "Total"
-    assert asked(sound) == []
-
-
 def test_numbers_in_several_units_are_words(sound: pd.DataFrame) -> None:
     sound["mass"] = [f"{i} {'lb' if i % 3 else 'kg'}" for i in range(60)]
     (said,) = asked(sound)

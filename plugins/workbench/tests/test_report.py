@@ -157,7 +157,7 @@ def test_a_regression_has_residuals_and_intervals(
     page = tmp_path / "page.html"
     run("report", models / "p.kw", models / "q.csv", "--out", page)
     text = page.read_text()
-    for word in ("Predicted and true", "Residuals", "root mean squared error", "coverage of",
+    for word in ("Predicted and true", "Residuals", "RMSE", "coverage of",
                  "Effect of size", "Effect of kind", "Test scores on the 30 rows"):  # fmt: skip
         assert word in text, word
 

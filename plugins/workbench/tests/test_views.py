@@ -34,10 +34,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("v.toml", 'main = ["town", "a"]\nrest = ["sensor_*"]\n'),
         ("v.json", '{"main": ["town", "a"], "rest": ["sensor_*"]}'),
-        ("v.csv", "view,column\nmain,town\nrest,sensor_*\nmain,a\n"),
     ],
 )
-def test_three_kinds_of_file_say_the_same(tmp_path: Path, name: str, text: str) -> None:
+def test_two_kinds_of_file_say_the_same(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
     wanted = {"main": ("a", "town"), "rest": ("sensor_1", "sensor_2")}
@@ -47,12 +46,10 @@ def test_three_kinds_of_file_say_the_same(tmp_path: Path, name: str, text: str) 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("v.txt", "", "must be a .toml, .json or .csv file"),
+        ("v.txt", "", "must be a .toml or .json file"),
         ("v.toml", "main = [", "v.toml: "),
         ("v.json", '{"main": "a"}', "must give a list of columns for each name"),
         ("v.json", '{"main": ["twn"]}', "no column of main matches 'twn'; did you mean 'town'"),
-        ("v.csv", "view,column\nmain\n", "a view and a column, got main"),
-        ("v.csv", "", "it is empty"),
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:

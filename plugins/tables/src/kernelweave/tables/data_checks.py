@@ -15,7 +15,7 @@ from kernelweave.kernels_core.exceptions import Message
 from .columns import Dates, Numbers, Words
 from .dates import read_dates
 from .frames import read_columns
-from .table import Table, as_numbers, named_total
+from .table import Table, as_numbers
 from .target import Target
 from .written import WrittenNumbers, units_behind
 
@@ -35,7 +35,7 @@ def check_data(
 ) -> list[str]:
     """Return what a person would ask about a table, a sentence each.
 
-    A last row that sums the others, numbers in several units, codes such as -999 that may stand for
+    Numbers in several units, codes such as -999 that may stand for
     missing values, days written as numbers, columns that give the target away, rows that occur more
     than once, rows in the order of time, and a target that hangs on a few rows. `later`: whether
     later rows are held out, so that their order needs no sentence.
@@ -45,7 +45,7 @@ def check_data(
         return []
     read = read_columns(X)
     raws = list(zip(read.names, read.columns, strict=True))
-    found = [*_sums(table, X)]
+    found: list[str] = []
     for name, raw in raws:
         if isinstance(raw, Numbers):
             values = raw.values[~raw.missing]
@@ -62,16 +62,6 @@ def check_data(
                 f"for later times, use --order={name!r} or pass the {order} rows as --test"
             )
     return [*found, *(_few_rows(table, y) if target.task == "regression" else ())]
-
-
-def _sums(table: Table, X: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence where the last row is called a total, and no other one is."""
-    name = named_total(X)
-    if name is not None:
-        yield (
-            f"the last row, {table.where(len(X) - 1)}, says {X[name].iloc[-1]!r} in column "
-            f"{name!r}: if it sums the others, remove it"
-        )
 
 
 def _units(name: str, words: Words) -> Iterator[str]:

@@ -256,7 +256,8 @@ def without_total(table: Table) -> Table:
     frame = table.frame
     if len(frame) < 4:
         return table
-    name = named_total(frame)
+    named = (each for each in frame if _is_total(frame[each].iloc[-1]))
+    name = next((each for each in named if not any(map(_is_total, frame[each].iloc[:-1]))), None)
     values = [as_numbers(frame[each]) for each in frame] if name is not None else []
     known = [
         _is_sum(each[:-1], each[-1])
@@ -274,14 +275,8 @@ def without_total(table: Table) -> Table:
     return table.take(np.arange(len(frame) - 1))
 
 
-def named_total(frame: pd.DataFrame) -> str | None:
-    """Return the first column in which the last row, and no other, is called a total."""
-    for name, column in frame.items():
-        cell = column.iloc[-1]
-        is_total = isinstance(cell, str) and _TOTAL.fullmatch(cell)
-        if is_total and not any(map(_TOTAL.fullmatch, map(str, column.iloc[:-1]))):
-            return str(name)
-    return None
+def _is_total(cell: object) -> bool:
+    return isinstance(cell, str) and _TOTAL.fullmatch(cell) is not None
 
 
 def _is_sum(values: npt.NDArray[np.float64], total: float) -> bool:

@@ -54,14 +54,10 @@ VARIABLES = (
     "NUMBA_THREADING_LAYER",
     "OMP_WAIT_POLICY",
 )
-_LAYERS = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
 
 
 def threads() -> dict[str, object]:
-    """Return cores, the threads that kernels use, the layers of numba, and the settings.
-
-    The layers are found without compiling anything; numba takes the first that loads.
-    """
+    """Return cores, the threads that kernels use, and the settings."""
     import numpy  # noqa: F401
     import threadpoolctl
 
@@ -72,22 +68,8 @@ def threads() -> dict[str, object]:
         "cores": os.cpu_count(),
         "used by kernels": effective_threads(),
         "pools": pools,
-        "numba layers": _numba_layers(),
         "settings": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }
-
-
-def _numba_layers() -> list[str]:
-    if importlib.util.find_spec("numba") is None:
-        return []
-    found = []
-    for layer, module in _LAYERS.items():
-        try:
-            importlib.import_module(f"numba.np.ufunc.{module}")
-        except ImportError:
-            continue
-        found.append(layer)
-    return found
 
 
 def numba_cache() -> dict[str, object]:

@@ -34,35 +34,32 @@ _BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}
 
 
 class _Family(NamedTuple):
-    """Title, package and classes of a model, and whether its columns are standardised."""
+    """Title, module and classes of a model, and whether its columns are standardised."""
 
     title: str
-    package: str
+    module: str
     stem: str
     tasks: tuple[str, ...] = ("classification", "regression")
     scaled: bool = True
 
-    @property
-    def module(self) -> str:
-        """The module of its classes."""
-        return f"kernelweave.{self.package}"
-
 
 _CLASSES = ("classification",)
 _FAMILIES = {
-    "evidence": _Family("evidence kernel", "evidence", "EvidenceKernel"),
-    "evidence-mkl": _Family("evidence MKL", "evidence", "EvidenceMKL"),
+    "evidence": _Family("evidence kernel", "kernelweave.evidence", "EvidenceKernel"),
+    "evidence-mkl": _Family("evidence MKL", "kernelweave.evidence", "EvidenceMKL"),
     # it maps each column to a box itself
-    "tkl": _Family("tessellated kernel", "spectahedron", "TessellatedKernel", scaled=False),
-    "sparse": _Family("sparse MKL", "mkl_sparse", "SparseMKL"),
-    "ridge": _Family("ridge MKL", "ridge_mkl", "RidgeMKL"),
-    "gmkl": _Family("generalized MKL", "ridge_mkl", "GeneralizedMKL", _CLASSES),
-    "average": _Family("AverageMKL", "baselines", "AverageMKL", _CLASSES),
-    "cka": _Family("CKA", "baselines", "CKA", _CLASSES),
-    "easy": _Family("EasyMKL", "baselines", "EasyMKL", _CLASSES),
-    "pwmk": _Family("PWMK", "baselines", "PWMK", _CLASSES),
-    "simple": _Family("SimpleMKL", "baselines", "SimpleMKL"),
-    GENERIC: _Family("kernel learning", "kernels_core", "KernelLearning"),
+    "tkl": _Family(
+        "tessellated kernel", "kernelweave.spectahedron", "TessellatedKernel", scaled=False
+    ),
+    "sparse": _Family("sparse MKL", "kernelweave.mkl_sparse", "SparseMKL"),
+    "ridge": _Family("ridge MKL", "kernelweave.ridge_mkl", "RidgeMKL"),
+    "gmkl": _Family("generalized MKL", "kernelweave.ridge_mkl", "GeneralizedMKL", _CLASSES),
+    "average": _Family("AverageMKL", "kernelweave.baselines", "AverageMKL", _CLASSES),
+    "cka": _Family("CKA", "kernelweave.baselines", "CKA", _CLASSES),
+    "easy": _Family("EasyMKL", "kernelweave.baselines", "EasyMKL", _CLASSES),
+    "pwmk": _Family("PWMK", "kernelweave.baselines", "PWMK", _CLASSES),
+    "simple": _Family("SimpleMKL", "kernelweave.baselines", "SimpleMKL"),
+    GENERIC: _Family("kernel learning", "kernelweave.kernels_core", "KernelLearning"),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import tomllib
 from collections.abc import Callable, Sequence
@@ -43,13 +42,12 @@ def dictionary_of(views: Views) -> KernelDictionary:
 def read_views(path: Path, columns: Sequence[str]) -> Views:
     """Read the views of a table, in the order of the file, columns in the order of the table.
 
-    `path`: TOML or JSON, a list of columns for each name; or CSV with a view and a column on each
-    line, after a line with their headings. ``*`` stands for any letters. Raises CommandError if the
-    file is no such file, or a column is not there.
+    `path`: TOML or JSON, a list of columns for each name; ``*`` stands for any letters. Raises
+    CommandError if the file is no such file, or a column is not there.
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise CommandError(f"--views must be a .toml, .json or .csv file, got {path}")
+        raise CommandError(f"--views must be a .toml or .json file, got {path}")
     try:
         given = reader(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -80,20 +78,7 @@ def _found(path: Path, view: str, group: list[str], columns: Sequence[str]) -> t
     return tuple(name for name in columns if name in kept)
 
 
-def _from_csv(text: str) -> dict[str, list[str]]:
-    rows = csv.reader(text.splitlines())
-    if next(rows, None) is None:
-        raise ValueError("it is empty")
-    found: dict[str, list[str]] = {}
-    for row in filter(None, rows):
-        if len(row) != 2:
-            raise ValueError(f"each line must hold a view and a column, got {','.join(row)}")
-        found.setdefault(row[0], []).append(row[1])
-    return found
-
-
 _READERS: dict[str, Callable[[str], object]] = {
     ".toml": tomllib.loads,
     ".json": json.loads,
-    ".csv": _from_csv,
 }

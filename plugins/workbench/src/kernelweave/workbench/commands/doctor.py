@@ -58,7 +58,6 @@ def _print(found: dict[str, Any]) -> None:
     rows = {
         "cores": f"{threads['cores']}; kernels use {threads['used by kernels']}",
         "thread pools": ", ".join(threads["pools"]) or "none",
-        "numba layers": ", ".join(threads["numba layers"]) or "none",
         "settings": ", ".join(f"{k}={v}" for k, v in threads["settings"].items()) or "none",
         "memory": f"{found['memory']['machine'] / _GIB:.1f} GiB; a fit may use "
         f"{found['memory']['limit'] / _GIB:.1f} GiB",

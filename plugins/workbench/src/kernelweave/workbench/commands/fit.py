@@ -103,7 +103,7 @@ def fit_command(
     ----------
     data : str
         A CSV, Excel, Parquet, JSON or LIBSVM file, the name of a data set (see `kernelweave
-        list`), an OpenML data set as openml:NAME@VERSION or openml:ID, or - for standard input.
+        list`), or - for standard input.
     target : str
         Column to predict, by name or 0-based index. LIBSVM files and named data sets have their
         own.
@@ -141,7 +141,7 @@ def fit_command(
     max_iter : int
         Maximum number of iterations.
     views : Path
-        For models that weight kernels: a TOML, JSON or CSV file of groups of columns. Each group
+        For models that weight kernels: a TOML or JSON file of groups of columns. Each group
         gets a linear and a Gaussian kernel; columns in no group are left out.
     set : str
         Any other parameter of the estimator, as name=value: C=10, k0=cv, n_landmarks=2000; may be

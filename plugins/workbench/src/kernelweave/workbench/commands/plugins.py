@@ -29,23 +29,22 @@ def plugins_command(*, json: bool = False) -> None:
 
 
 def _print(records: list[PluginRecord]) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("plugin", style="cyan", overflow="fold")
-    table.add_column("state", no_wrap=True)
-    table.add_column("provides, or why it is not loaded", overflow="fold")
-    for record in records:
-        state = Text(record.status, style=STYLES.get(record.status, "bold red"))
-        origin = f"{record.distribution} {record.version}".strip()
-        name = Text.assemble(record.name, "\n", (origin, "dim"))
-        table.add_row(name, state, Text(record.cause or _provides(record)))
-    screen = console.out()
-    screen.print(table)
+    rows = [
+        (
+            each.name,
+            Text.assemble(
+                (each.status, STYLES.get(each.status, "bold red")),
+                (f", {each.distribution} {each.version}\n", "dim"),
+                each.cause or _provides(each),
+            ),
+        )
+        for each in records
+    ]
     counts = Counter(record.status for record in records)
-    screen.print(", ".join(f"{count} {status}" for status, count in counts.items()) or "none")
+    title = ", ".join(f"{count} {status}" for status, count in counts.items()) or "none"
+    console.print_section(console.out(), f"Plugins: {title}", rows)
 
 
 def _provides(record: PluginRecord) -> str:

@@ -16,7 +16,8 @@ from ..errors import CommandError
 from ..models import Model
 from ..models.model import for_predicted_class
 from ..scoring.held_out import HeldOut, decision_of_classes
-from ..scoring.scores import Coverage
+from ..scoring.metrics import also_scored
+from ..scoring.scores import Coverage, measure_name
 
 _WORST = 3  # rows that are shown
 # Samples of a heat map: more are finer than its pixels.
@@ -54,25 +55,8 @@ class HeldOutEvaluation:
 
     def scores(self) -> dict[str, float]:
         """Return the usual scores by name."""
-        from sklearn import metrics
-
-        pair = self.y, self.held_out.predicted
-        if self.classes is None:
-            return {
-                "R²": float(metrics.r2_score(*pair)),
-                "root mean squared error": float(metrics.root_mean_squared_error(*pair)),
-                "mean absolute error": float(metrics.mean_absolute_error(*pair)),
-            }
-        known = {"average": "macro", "labels": np.unique(self.y), "zero_division": 0.0}
-        found = {
-            "accuracy": float(metrics.accuracy_score(*pair)),
-            "balanced accuracy": float(metrics.recall_score(*pair, **known)),
-            "macro F1": float(metrics.f1_score(*pair, average="macro")),
-        }
-        if self.held_out.proba is not None:
-            loss = metrics.log_loss(self.y, self.held_out.proba, labels=list(self.classes))
-            found["log loss (lower is better)"] = float(loss)
-        return found
+        usual = {measure_name(self.held_out.task): self.held_out.score.value}
+        return usual | also_scored(self.held_out)
 
     def drawn(self) -> npt.NDArray[np.intp]:
         """Return the samples of a heat map: all, or an even choice along the order of y."""

@@ -202,9 +202,9 @@ def folds_by(
     `groups`, `order`: the name of a column of ``X``, or a value per row. Raises ValueError if there
     is one group only, or no row is later than others.
     """
-    division = division_of(X, y, groups, order, None)
-    if not division.is_given:
+    if groups is None and order is None:
         return Folds(folds_of(y, task, n_folds, seed, weight))
+    division = division_of(X, y, groups, order, None)
     codes = np.unique(y, return_inverse=True)[1] if task == "classification" else None
     fold = np.full(len(y), -1, dtype=np.intp)
     splits = division.splits(n_folds, codes, np.random.RandomState(seed))

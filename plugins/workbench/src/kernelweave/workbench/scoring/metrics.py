@@ -215,7 +215,7 @@ def check_metric(name: str | None, y: Labels, task: str) -> Metric:
     Raises CommandError if scikit-learn has no scorer of that name, or it is not for such targets.
     """
     metric = Metric(name)
-    refused = _refusal(metric, y, task)
+    refused = None if name is None else _refusal(metric, y, task)
     if refused is not None:
         from sklearn.metrics import get_scorer, get_scorer_names
 
