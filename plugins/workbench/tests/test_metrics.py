@@ -152,7 +152,7 @@ def test_a_fit_is_judged_by_the_metric(run: Callable, rare: Path, tmp_path: Path
     # classes of no probabilities have decision values; where a metric takes neither, a note says so
     said = run("compare", rare, "--target", "y", "--models", "rbf", "cka", "baseline", "--metric",
                "neg_log_loss")  # fmt: skip
-    assert "CKA, tuned RBF SVM are skipped: neg_log_loss needs probabilities\n" in said.err
+    assert "tuned RBF SVM, CKA are skipped: neg_log_loss needs probabilities\n" in said.err
     wrong = run("fit", rare, "--target", "y", "--metric", "r2").error
     assert "could not convert string to float: '" in wrong
     assert "neg_log_loss on 150 rows" in said.out
