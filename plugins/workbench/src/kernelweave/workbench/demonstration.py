@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +31,6 @@ SEED = 0
 CONFIDENCE = 0.9
 OURS = "evidence kernel"
 OTHERS = {"tuned RBF SVM": "rbf", "HistGradientBoosting": "boosting"}
-SIGNATURE = "kernelweave demo"
 # Panels of effects, and rows with intervals that do not cover one another.
 _STRONGEST = 3
 _MAX_DRAWN = 60
@@ -165,7 +163,7 @@ def demo_picture(demo: Demonstration) -> bytes:
     (_draw_calibration if demo.classes else _draw_intervals)(right.subplots(), demo)
     figure.suptitle(f"{demo.name}: evidence kernel, fitted on {demo.found['n_train']} rows")
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": SIGNATURE})
+    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": "kernelweave demo"})
     return buffer.getvalue()
 
 
@@ -218,13 +216,3 @@ def _draw_calibration(ax: Any, demo: Demonstration) -> None:
     ax.set(xlabel="probability of the predicted class", ylabel="accuracy on test rows")
     ax.set_title("Calibration", fontsize=11)
     open_frame(ax)
-
-
-def is_demo_picture(path: Path) -> bool:
-    """Whether a file is a PNG that the demo wrote, by the text in its first bytes."""
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(1024)
-    except OSError:
-        return False
-    return start.startswith(b"\x89PNG\r\n") and f"Software\0{SIGNATURE}".encode() in start

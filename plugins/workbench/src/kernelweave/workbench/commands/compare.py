@@ -11,26 +11,7 @@ from kernelweave.kernels_core import config_context
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
-from .options import (
-    Categorical,
-    Date,
-    Drop,
-    Encoding,
-    Groups,
-    Json,
-    MaxTime,
-    MemoryLimit,
-    Metric,
-    NoHeader,
-    Numeric,
-    Order,
-    Seed,
-    Sheet,
-    Task,
-    Text,
-    Weights,
-    with_kinds,
-)
+from . import options
 
 
 def compare_command(
@@ -38,25 +19,25 @@ def compare_command(
     /,
     *,
     target: str | None = None,
-    task: Task = "auto",
+    task: options.Task = "auto",
     models: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     cv: int | Literal["group", "time"] | None = None,
-    metric: Metric = None,
-    groups: Groups = None,
-    order: Order = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    text: Text = None,
-    numeric: Numeric = None,
-    date: Date = None,
-    weights: Weights = None,
-    max_time: MaxTime = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = 0,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    no_header: NoHeader = False,
-    json: Json = False,
+    metric: options.Metric = None,
+    groups: options.Groups = None,
+    order: options.Order = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    text: options.Text = None,
+    numeric: options.Numeric = None,
+    date: options.Date = None,
+    weights: options.Weights = None,
+    max_time: options.MaxTime = None,
+    memory_limit: options.MemoryLimit = None,
+    seed: options.Seed = 0,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    no_header: options.NoHeader = False,
+    json: options.Json = False,
 ) -> None:
     """Cross-validate models on the same folds of a table and rank them.
 
@@ -85,7 +66,7 @@ def compare_command(
     from .fit import without_target
 
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
-    table = with_kinds(table, category=categorical, text=text, number=numeric, date=date)
+    table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     column = choose_target(table, target)
     console.speak_of_target(column)
     table, unknown = split_by_target(table, column)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import console
-from ..errors import CommandError
 from ..files import check_output, replacing
 from .options import Force, Json
 
@@ -20,7 +19,7 @@ DEFAULT_DATASET = "airfoil"
 def demo_command(
     *,
     dataset: str = DEFAULT_DATASET,
-    out: Path | None = None,
+    out: Path = DEFAULT_PICTURE,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -35,34 +34,19 @@ def demo_command(
         Name of a data set with at most 13 features and 2500 rows, see
         `kernelweave list --kind datasets`.
     out : Path
-        PNG file to write. Default: kernelweave-demo.png, which a later demo may overwrite.
+        PNG file to write.
     """
-    path = DEFAULT_PICTURE if out is None else out
-    check_picture(path, force=force, chosen=out is not None)
+    check_output(out, force=force)
     from ..demonstration import Demonstration, demo_picture
 
     demo = Demonstration(dataset)
     picture = demo_picture(demo)
-    with replacing(path) as stream:
+    with replacing(out) as stream:
         stream.write(picture)
     if json:
-        console.emit_json({**demo.found, "picture": str(path)})
+        console.emit_json({**demo.found, "picture": str(out)})
     else:
-        _show(demo, path)
-
-
-def check_picture(path: Path, *, force: bool, chosen: bool) -> None:
-    """Refuse to replace a picture, unless nobody chose its name and the demo itself wrote it."""
-    from ..demonstration import is_demo_picture
-
-    if not chosen and not force and path.is_file():
-        if not is_demo_picture(path):
-            raise CommandError(
-                f"{path} exists and was not written by the demo: add --force to overwrite it, or "
-                f"choose another name with --out"
-            )
-        force = True
-    check_output(path, force=force)
+        _show(demo, out)
 
 
 def _show(demo: Demonstration, path: Path) -> None:

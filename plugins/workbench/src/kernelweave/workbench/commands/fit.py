@@ -18,27 +18,7 @@ from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output, replacing
-from .options import (
-    Categorical,
-    Date,
-    Drop,
-    Encoding,
-    Force,
-    Groups,
-    Json,
-    MaxTime,
-    MemoryLimit,
-    Metric,
-    NoHeader,
-    Numeric,
-    Order,
-    Seed,
-    Sheet,
-    Task,
-    Text,
-    Weights,
-    with_kinds,
-)
+from . import options
 
 if TYPE_CHECKING:
     from kernelweave.tables import Table
@@ -63,30 +43,30 @@ def fit_command(
     /,
     *,
     target: str | None = None,
-    task: Task = "auto",
+    task: options.Task = "auto",
     out: Path | None = None,
     test: str | None = None,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
     cv: int | Literal["group", "time"] | None = None,
-    metric: Metric = None,
-    groups: Groups = None,
-    order: Order = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    text: Text = None,
-    numeric: Numeric = None,
-    date: Date = None,
-    weights: Weights = None,
+    metric: options.Metric = None,
+    groups: options.Groups = None,
+    order: options.Order = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    text: options.Text = None,
+    numeric: options.Numeric = None,
+    date: options.Date = None,
+    weights: options.Weights = None,
     predictions: Path | None = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     class_weight: Literal["balanced"] | None = None,
-    max_time: MaxTime = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = 0,
-    no_header: NoHeader = False,
-    force: Force = False,
-    json: Json = False,
+    max_time: options.MaxTime = None,
+    memory_limit: options.MemoryLimit = None,
+    seed: options.Seed = 0,
+    no_header: options.NoHeader = False,
+    force: options.Force = False,
+    json: options.Json = False,
     model: ModelName | None = None,
     algorithm: Annotated[str | None, _OTHERS] = None,
     tol: Annotated[float | None, _OTHERS] = None,
@@ -161,7 +141,7 @@ def fit_command(
     choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
-    table = with_kinds(table, category=categorical, text=text, number=numeric, date=date)
+    table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     with config_context(memory_limit=memory_limit):
         found = _fit(
             table, other, target, task, choices, drop or [], weights, compare, out, predictions,

@@ -14,13 +14,6 @@ from .trees import KINDS, BoostedTrees
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-_TITLES = {
-    "boosting": "HistGradientBoosting",
-    "catboost": "CatBoost",
-    "lightgbm": "LightGBM",
-    "xgboost": "XGBoost",
-}
-
 
 @dataclass(frozen=True)
 class ComparedModel:
@@ -51,11 +44,10 @@ def other_models(*, every: bool = False, seconds: float | None = None) -> list[C
     `every`: whether to include CatBoost, LightGBM and XGBoost, if they are installed;
     `seconds`: time limit of all fits of one model.
     """
-    names = [name for name, module in KINDS.items() if name == "boosting" or every]
     found: dict[str, tuple[str, Callable[[str, int], Any]]] = {
-        name: (_TITLES[name], partial(BoostedTrees, name))
-        for name in names
-        if find_spec(KINDS[name]) is not None
+        name: (title, partial(BoostedTrees, name))
+        for name, (title, module) in KINDS.items()
+        if name == "boosting" or (every and find_spec(module) is not None)
     }
     found |= {"rbf": ("tuned RBF SVM", TunedRBF), "baseline": ("baseline", _baseline)}
     return [ComparedModel(name, title, make, seconds) for name, (title, make) in found.items()]

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 _MOST_BINS = 254
 # rarer ones are merged
 MOST_CATEGORIES = 10_000
+# title and module
 KINDS = {
-    "boosting": "sklearn",
-    "catboost": "catboost",
-    "lightgbm": "lightgbm",
-    "xgboost": "xgboost",
+    "boosting": ("HistGradientBoosting", "sklearn"),
+    "catboost": ("CatBoost", "catboost"),
+    "lightgbm": ("LightGBM", "lightgbm"),
+    "xgboost": ("XGBoost", "xgboost"),
 }
 
 
