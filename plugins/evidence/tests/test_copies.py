@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from kernelweave.evidence import (
     Batches,
@@ -17,6 +18,7 @@ from kernelweave.evidence.copies import KnownRows
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.estimators.copies import Line, copy_groups
 from large_tables import QUICK, small  # noqa: F401
+from sklearn.model_selection import KFold
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::kernelweave.kernels_core.exceptions.UnderfitWarning"
@@ -130,6 +132,46 @@ def test_rows_held_out_take_all_their_copies_along() -> None:
     # all 280 rows are drawn
     groups = copy_groups(held_out.numeric, held_out.codes)
     assert (np.bincount(groups) == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "how"),
+    [(75, "array"), (75, "cv"), (140, "order"), (140, "array"), (300, "column"), (300, "cv")],
+)
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+def test_a_copy_in_another_group_block_or_split_tells_nothing(n: int, how: str) -> None:
+    """All pairs, sums of all rows that are drawn, and those of a table of which some are drawn."""
+    X, y = noise_twice(near=True, n=n)
+    table = pd.DataFrame(X, columns=list("abc"))
+    who = np.random.RandomState(1).permutation(2 * n) % (2 * n // 5)
+    model, asked = EvidenceKernelRegressor(**QUICK), {}
+    if how == "column":
+        table["who"], asked = [f"p{k}" for k in who], {"groups": "who"}
+    elif how == "cv":
+        model.set_params(cv=KFold(5))
+    else:
+        asked = {"groups": who} if how == "array" else {"order": np.arange(2 * n)}
+    model.fit(table, y, **asked)
+    assert model.held_out_score_ < 3.0 * model.held_out_error_
+    if how == "cv":
+        return
+    new = np.random.RandomState(7)
+    rows = pd.DataFrame(new.randn(1000, 3), columns=list("abc")).assign(who="another")
+    low, high = model.predict_interval(rows[table.columns])
+    inside = new.randn(1000)
+    assert np.mean((low <= inside) & (inside <= high)) > 0.8
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+@pytest.mark.parametrize("n_groups", [8, 20])
+def test_what_recurs_in_every_group_stays_in_training(n_groups: int) -> None:
+    """Curves that are measured at the same times: those of new groups will be too."""
+    state = np.random.RandomState(0)
+    times = np.tile(np.linspace(0.0, 1.0, 15), n_groups)
+    y = np.sin(5.0 * times) + 0.1 * state.randn(len(times))
+    who = np.repeat(np.arange(n_groups), 15)
+    model = EvidenceKernelRegressor(**QUICK).fit(times[:, None], y, groups=who)
+    assert model.held_out_score_ > 0.8
 
 
 @pytest.mark.parametrize("how", ["exact", "batches"])

@@ -126,6 +126,14 @@ def test_sums_of_rows_are_those_of_joint_equations(monkeypatch: pytest.MonkeyPat
     share = RowBlock(own, mass, mass[:, None] * y[fold], ratio)
     rest = equations.with_block(landmarks, share, -1.0).solve(ridge)[0]
     np.testing.assert_allclose(rest, joint(np.setdiff1d(np.arange(160), fold), np.arange(10))[0])
+    # and so do some rows of a group whose others stay
+    some, others = fold[::3], np.setdiff1d(fold, fold[::3])
+    blocks = [
+        RowBlock(rows.take(each), rows.weight[each], rows.weight[each, None] * y[each], ratio)
+        for each in (some, others)
+    ]
+    rest = equations.with_block(landmarks, blocks[0]._replace(rest=blocks[1]), -1.0).solve(ridge)[0]
+    np.testing.assert_allclose(rest, joint(np.setdiff1d(np.arange(160), some), np.arange(10))[0])
     posterior = PosteriorOfSums.of(landmarks, ridge, root, factor)
     solution = LandmarkSolution(landmarks, ridge, 0.0, dual, posterior, (), ratio)
     leaves = LandmarksLeaveOut(solution, targets, rows, np.arange(160), at, found)

@@ -206,7 +206,8 @@ class EvidenceModel(Explained, HeldOutScores):
     warp: bool = parameter(
         "Whether to also try power transforms (Box-Cox, Yeo-Johnson) of skewed columns and, in "
         "regression, of skewed targets such as prices, a Poisson likelihood for counts, and "
-        "less weight for gross outliers among the targets; cross-validation decides.",
+        "less weight for gross outliers among the targets; cross-validation decides. Outliers keep "
+        "their weight with ``groups``, ``order`` or a splitter as ``cv``.",
         default=True,
         rule=FLAG,
     )
@@ -268,6 +269,8 @@ class EvidenceModel(Explained, HeldOutScores):
             are then held out, so the score is for rows of new groups. If a column names them, each
             group has an intercept of its own, which predictions for known groups use. "rows alike"
             groups near-duplicate rows, such as visits of a patient whose number is not known.
+            A fold learns from no copy of a row that it holds out, whatever its group is called,
+            unless rows recur in every group.
         order : str or array-like of shape (n_samples,), optional
             Name of a column of numbers or dates, or a time for each row. Blocks of the later half
             are then held out, each predicted from the rows before it.

@@ -128,7 +128,20 @@ class Division:
                 found.append((np.unique(training), held_out))
         if not found or min(len(one) for one, _ in found) < 1:
             raise ValueError("cv must leave rows to learn from, and hold out some, in every fold")
-        return found
+        return _without_copies(found, rows.without_names().duplicate_ids)
+
+
+def _without_copies(folds: list[Split], copies: Index) -> list[Split]:
+    """Return folds whose training parts have no copy of a row that they hold out.
+
+    But where fewer than a quarter of their rows are left, rows recur from group to group: those of
+    new groups will be copies too.
+
+    `copies` of shape (n_rows,): rows of one number are copies.
+    """
+    found = [(one[~np.isin(copies[one], copies[other])], other) for one, other in folds]
+    pairs = zip(found, folds, strict=True)
+    return folds if any(4 * len(few[0]) < len(all_[0]) for few, all_ in pairs) else found
 
 
 def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:

@@ -168,7 +168,9 @@ def _by_landmarks(
 
 def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:
     """Return whether it is the folds, not groups that they keep whole, that tell of new rows."""
-    if rows.groups is None or division.order is not None:
+    # some rows are in neither part of a fold where they are copies of others
+    apart = division.cv is None and any(len(a) + len(b) < len(rows) for a, b in splits)
+    if rows.groups is None or division.order is not None or apart:
         return True
     cut = [np.intersect1d(rows.groups[one], rows.groups[other]) for one, other in splits]
     return any(map(len, cut))

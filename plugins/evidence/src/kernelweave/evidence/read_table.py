@@ -15,7 +15,7 @@ from kernelweave.kernels_core.memory import require
 from sklearn.utils.validation import _num_samples
 
 from .columns import ColumnEncoder
-from .columns.encoded import GroupColumn
+from .columns.encoded import GroupColumn, places_of
 from .division import Division, division_of
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask
@@ -141,7 +141,11 @@ def _counted(
         times=division.order,
     )  # fmt: skip
     own = every.take(kept)
-    own = replace(own, group=_group_column(own, division, encoder))
+    group, names = _group_column(own, division, encoder), {division.column} - {""}
+    if group is not None:
+        names.add(encoder.dimensions_[group.place].source)
+    places = places_of(encoder.dimensions_, *names)
+    own = replace(own, group=group, names=places)
     if n_rows > EXACT_ROWS or own.recurring:
         owner, place = np.full(n_rows, -1), np.arange(len(kept), dtype=np.intp)
         if n_rows <= EXACT_ROWS and division.cv is None and own.given_once.max() + 1 < len(own):

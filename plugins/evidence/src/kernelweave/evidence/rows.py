@@ -38,6 +38,7 @@ class Rows:
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
     - `times` of shape (n,): later rows are predicted from earlier ones; ``None`` without an order
     - `group`: the column that names the groups, ``None`` where none does
+    - `names`: which dimensions name the groups, by the user's word or as `group` does
     - `by_folds`: whether the folds alone say how new rows differ from these
     - `columns`: which of ``numeric`` the kernel sees; empty where it sees all
     - `of_folds`: which it sees in each fold, where a fold knows the components of its own training
@@ -54,6 +55,7 @@ class Rows:
     groups: Index | None = None
     times: FloatArray | None = None
     group: GroupColumn | None = None
+    names: tuple[int, ...] = ()
     by_folds: bool = False
     columns: tuple[int, ...] = ()
     of_folds: tuple[tuple[int, ...], ...] = ()
@@ -166,6 +168,15 @@ class Rows:
         groups = copy_groups(both, self.codes)
         first = np.unique(groups, return_index=True)[1][groups]
         return replace(self, numeric=self.numeric[first], targets=self.targets[:, first])
+
+    def without_names(self) -> Rows:
+        """Return the rows without what names their groups: copies may be called otherwise."""
+        if not self.names:
+            return self
+        places, p = np.array(self.names), self.n_numbers
+        numeric = np.delete(self.numbers, places[places < p], axis=1)
+        codes = np.delete(self.codes, places[places >= p] - p, axis=1)
+        return replace(self, numeric=numeric, codes=codes, columns=(), names=(), group=None)
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -267,3 +268,8 @@ class Dimension:
     kind: DimensionKind
     categories: tuple[str, ...] = ()
     frequencies: NDArray[np.float64] = field(default_factory=lambda: _NO_SHARES)
+
+
+def places_of(dimensions: Sequence[Dimension], *columns: str) -> tuple[int, ...]:
+    """Return which dimensions come from some columns of a table."""
+    return tuple(k for k, each in enumerate(dimensions) if each.source in columns)

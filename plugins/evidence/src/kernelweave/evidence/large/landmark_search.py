@@ -269,7 +269,7 @@ class LandmarkSearch:
         total = NormalEquations.of(root_of(landmarks.gram()), sums)
         without = np.flatnonzero(self.roles.held_out.without[0])
         chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks
-        share = self._share(without, copies)._replace(ratio=ratio)
+        share = self.roles.held_out.share(without, self.targets, copies)._replace(ratio=ratio)
         rest = total.first(size).with_block(chosen, share, -1.0)
         choice = self._judge(self._latent(chosen, rest)).choose((self.best.choice.ridge,))
         self.best = Trial(landmarks, choice, None, n_rows - len(without), ratio)
@@ -305,6 +305,9 @@ class LandmarkSearch:
 
     def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> RowBlock:
         block = self.roles.held_out.share(which, self.targets, copies)
+        if self._total is None and len(self.seen.sample) < self.seen.n_rows:
+            # the others of their groups were not all summed over
+            block = block._replace(rest=None)
         return block._replace(ratio=self.best.ratio)
 
     def _say(self, size: int, n_rows: int, done: int) -> None:

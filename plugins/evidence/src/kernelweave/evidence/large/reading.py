@@ -16,6 +16,7 @@ from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
 from ..columns import ColumnEncoder
+from ..columns.encoded import places_of
 from ..rows import Rows
 from ..targets import check_labels, finite_numbers, refuse_negative
 from .batches import Batch, Batches
@@ -187,7 +188,8 @@ class Reader:
         values, weight = targets_of(batch, self.targets, first)
         groups = _hashed(batch.X[self.groups], first) if self.groups else None
         times = self._times(batch.X[self.order], numeric, first) if self.order else None
-        rows = Rows(numeric, codes, values, weight, groups=groups, times=times)
+        names = places_of(self.encoder.dimensions_, self.groups) if self.groups else ()
+        rows = Rows(numeric, codes, values, weight, groups=groups, times=times, names=names)
         return rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
 
     def _times(self, column: pd.Series, numeric: FloatArray, first: int) -> FloatArray:

@@ -167,21 +167,30 @@ class NormalEquations:
     def with_block(self, landmarks: Landmarks, share: RowBlock, sign: float) -> NormalEquations:
         """Return the equations with rows added (``sign=1``) or removed (``sign=-1``)."""
         inner, right = self.inner.copy(order="F"), self.right.copy(order="F")
-        groups = None
-        if share.ratio is not None and share.rows.groups is not None:
-            groups = GroupSums.zeros(share.rows.groups, len(self.root), right.shape[1])
-        for piece in row_slices(len(share.mass), _SHARE):
-            own = landmarks.features(share.rows.numeric[piece], share.rows.codes[piece])
-            z = blas.dtrsm(1.0, self.root, own.T.astype(np.float64), lower=1)
-            right += sign * (z @ share.cross[piece])
-            if groups is not None:
-                groups.add(piece, share.mass[piece], z.T, share.cross[piece])
-            z *= np.sqrt(share.mass[piece])
-            inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
-        if groups is not None and share.ratio is not None:
-            lost, moved = groups.lost(share.ratio)
-            right -= sign * (lost.T @ moved)
-            inner = blas.dsyrk(-sign, lost.T, beta=1.0, c=inner, overwrite_c=1, lower=1)
+        blocks = [share] if share.rest is None else [share, share.rest]
+        # of groups: what the equations lose with all rows of the blocks, and with the last alone
+        sums: list[GroupSums] = []
+        if share.ratio is not None:
+            of_blocks = [each.rows.groups for each in blocks if each.rows.groups is not None]
+            numbers = np.concatenate(of_blocks)
+            sums = [GroupSums.zeros(numbers, *right.shape) for _ in blocks]
+        first = 0
+        for k, block in enumerate(blocks[: max(1, len(sums))]):
+            for piece in row_slices(len(block.mass), _SHARE):
+                own = landmarks.features(block.rows.numeric[piece], block.rows.codes[piece])
+                z = blas.dtrsm(1.0, self.root, own.T.astype(np.float64), lower=1)
+                at = slice(first + piece.start, first + piece.stop)
+                for each in sums[: k + 1]:
+                    each.add(at, block.mass[piece], z.T, block.cross[piece])
+                if block is share:
+                    right += sign * (z @ share.cross[piece])
+                    z *= np.sqrt(share.mass[piece])
+                    inner = blas.dsyrk(sign, z, beta=1.0, c=inner, overwrite_c=1, lower=1)
+            first += len(block.mass)
+        for each, way in zip(sums, (-sign, sign), strict=False):
+            lost, moved = each.lost(share.ratio or 0.0)
+            right += way * (lost.T @ moved)
+            inner = blas.dsyrk(way, lost.T, beta=1.0, c=inner, overwrite_c=1, lower=1)
         return NormalEquations(self.root, inner, right)
 
     def first(self, size: int) -> NormalEquations:

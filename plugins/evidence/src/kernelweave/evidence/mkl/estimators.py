@@ -41,6 +41,7 @@ from sklearn.utils import check_random_state
 
 from ..base import HeldOutScores
 from ..columns import ColumnEncoder, Dimension, Encoded
+from ..columns.encoded import places_of
 from ..columns.encoder import NoColumnError
 from ..division import Division, division_of, n_folds_of
 from ..findings import HeldOutRows, doubt_new_rows, told_of
@@ -228,10 +229,10 @@ def fit_weights(
     dimensions, cells, doubts = _columns(table, len(data.weight))
     samples, rows, first = _merged(data, division, cells)
     state = check_random_state(model.random_state)
-    apart = rows
+    apart = replace(rows, names=places_of(dimensions, division.column))
     if samples.grams is not None:
         # as words: without columns, their matrices alone tell which are copies
-        apart = replace(rows, codes=samples.places[:, None].astype(np.int64))
+        apart = replace(apart, codes=samples.places[:, None].astype(np.int64))
     splits = division.folds(apart, samples.owner, task, n_folds_of(model), state)
     values, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
     held_out = HeldOutRows(rows, values, fold, samples.owner, dimensions, lambda: closed)
