@@ -194,6 +194,16 @@ def test_a_target_of_booleans_is_not_called_text() -> None:
     assert read_target(table, "y").reason == "the target is true or false, 2 classes"
 
 
+@pytest.mark.parametrize(("ordered", "found"), [(True, ["poor", "fair", "good"]), (False, None)])
+def test_the_levels_of_an_ordered_column(ordered: bool, found: list[str] | None) -> None:
+    levels = ["never", "poor", "fair", "good"]
+    cells = pd.Categorical(["good", "poor", "fair"] * 2, levels, ordered=ordered)
+    target = read_target(read_table(pd.DataFrame({"a": range(6), "y": cells})), "y")
+    assert target.levels == found
+    order = ": poor < fair < good" if ordered else ""
+    assert target.reason == f"the target is text, 3 classes{order}"
+
+
 def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "a,y\n1,1\n2,2\n3,3\n"))
     assert read_target(table, "y", "classification").values.dtype.kind == "i"

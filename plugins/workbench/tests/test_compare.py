@@ -18,8 +18,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
+from kernelweave.tables import Target
 from kernelweave.workbench import console
 from kernelweave.workbench.commands import compare, fit
+from kernelweave.workbench.comparing import _chosen
 from kernelweave.workbench.fitting import WeightedModel
 from kernelweave.workbench.machines import kernel_machine
 from kernelweave.workbench.model_catalog import fit_model, make_model
@@ -74,6 +76,15 @@ def test_the_best_stands_first(run: Callable, table: Path) -> None:
         model = EvidenceKernelRegressor().fit(frame.loc[fold != k, ["a", "b"]], frame.y[fold != k])
         own[fold == k] = model.predict(frame.loc[fold == k, ["a", "b"]])
     assert rows[0]["score"] == pytest.approx(r2_score(frame["y"], own), abs=1e-9)
+
+
+def test_the_evidence_kernel_is_told_the_order_of_levels() -> None:
+    levels = ["poor", "fair", "good"]
+    target = Target("y", np.array(levels), "classification", "", levels=levels)
+    made = _chosen(["evidence", "ridge"], target, None, 3, False, {})
+    evidence, ridge = (kernel_machine(each.make("classification", 0)._model) for each in made)
+    assert evidence.levels == levels
+    assert "levels" not in ridge.get_params()
 
 
 def test_people_see_names_and_a_verdict(run: Callable, table: Path) -> None:

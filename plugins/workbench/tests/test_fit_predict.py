@@ -495,6 +495,26 @@ def test_options_reach_the_estimator() -> None:
     assert (name, make().n_folds) == ("evidence", 4)
 
 
+def test_levels_of_a_file_reach_the_estimator(run: Callable, csv: Path, tmp_path: Path) -> None:
+    levels = ["versicolor", "setosa", "virginica"]
+    frame, table, model = pd.read_csv(csv), tmp_path / "irises.parquet", tmp_path / "model"
+    frame["species"] = pd.Categorical(frame["species"], levels, ordered=True)
+    frame.to_parquet(table)
+    options = ["--target", "species", "--out", model, "--no-compare"]
+    done = run("fit", table, *options, *QUICK)
+    assert done.status == 0, done.err
+    assert "3 classes: versicolor < setosa < virginica" in " ".join(done.out.split())
+    assert kernel_machine(load_model(model).estimator).levels_.tolist() == levels
+    # what the user says comes first, and is all that a file of text has
+    assert (
+        Choices(settings={"levels": levels[::-1]}).maker("classification", levels)[1]().levels
+        == (levels[::-1])
+    )
+    asked = ["--set", f"levels={levels}", "--force"]
+    assert run("fit", csv, *options, *QUICK, *asked).status == 0
+    assert kernel_machine(load_model(model).estimator).levels_.tolist() == levels
+
+
 def test_an_algorithm_over_kernels_runs_behind_a_scaler(run: Callable, csv: Path) -> None:
     pytest.importorskip("kernelweave_template")
     options = ["--target", "species", "--algorithm", "template-exponentiated-gradient"]

@@ -1,4 +1,4 @@
-"""Classes as ±1 targets: codes, folds that keep their shares, calibrated probabilities."""
+"""Classes as targets: codes, folds that keep their shares, calibrated probabilities."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.estimators.classes import one_vs_rest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
@@ -84,8 +85,21 @@ def per_class(values: FloatArray) -> FloatArray:
 
 
 def class_codes(targets: FloatArray) -> NDArray[np.intp]:
-    """Return the class of each row, shape (n,), from ±1 targets of shape (n_outputs, n)."""
+    """Return the class of each row, shape (n,), from targets of shape (n_outputs, n)."""
     return np.asarray(per_class(targets.T).argmax(axis=1))
+
+
+def class_targets(codes: Index, n_classes: int, ranks: Index | None = None) -> FloatArray:
+    """Return targets of classes, of which the greatest is that of a row's own class.
+
+    They are ±1; or 1 − 2 |rankₖ − rank|/(n_classes − 1) of class k, where classes have an order.
+    Shape (n_classes, n), or (1, n) of two classes.
+
+    `codes` of shape (n,): the class of each row; `ranks` of shape (n_classes,): 0 for the lowest.
+    """
+    if n_classes == 2 or ranks is None:
+        return one_vs_rest(codes, n_classes)
+    return np.asarray(1.0 - 2.0 * np.abs(ranks[:, None] - ranks[codes]) / (n_classes - 1))
 
 
 def random_folds(

@@ -312,6 +312,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     and the weights of five kernels, once for each strength λ of a prior. Cross-validation combines
     the models of this path and calibrates the probabilities. All classes share the kernel.
     Predictions average least squares and logistic regression on that kernel, both calibrated.
+    Ordered classes, such as a rating, are learned as such: see ``levels``.
 
     Examples
     --------
@@ -323,15 +324,25 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
     True
     """
 
-    classes_: Labels = fitted("ndarray of shape (n_classes,)", "The labels.")
+    classes_: Labels = fitted("ndarray of shape (n_classes,)", "The labels, sorted.")
+    levels_: Labels | None = fitted(
+        "ndarray of shape (n_classes,) or None", "The labels, lowest first, if they have an order."
+    )
     class_weight: Any = parameter(
         "Multiplies the weights of the rows of each class.",
         default=None,
         kind='dict, "balanced" or None',
     )
 
+    levels: Any = parameter(
+        "Ordered classes, such as those of a rating, lowest first: errors to neighbours are then "
+        "the smaller ones. By default those of an ordered pandas Categorical.",
+        default=None,
+        kind="list of labels or None",
+    )
+
     def _new_task(self) -> Classification:
-        return Classification(self.scoring, self.class_weight)
+        return Classification(self.scoring, self.class_weight, self.levels)
 
     @by_parts
     def predict_set(self, X: Table, confidence: float = 0.9) -> NDArray[np.bool_]:

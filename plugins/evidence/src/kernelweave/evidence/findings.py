@@ -145,7 +145,8 @@ def attributes_of(
         told["held_out_error_"],
         str(learned),
     )
-    of_classes = {"classes_": task.labels} if isinstance(task, Classification) else {}
+    classes = isinstance(task, Classification)
+    of_classes = {"classes_": task.labels, "levels_": task.ordered} if classes else {}
     found = (
         told
         | of_classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning
@@ -76,6 +76,34 @@ def check_classes(
         raise ValueError(Message(said, label=_shown(lost)))
     _warn_if_few(len(counted))
     return labels, codes
+
+
+def ranks_of(labels: Labels, levels: Any, y: object = None) -> NDArray[np.intp] | None:
+    """Return the place of each class in the order of the levels, 0 for the lowest.
+
+    `labels` of shape (n_classes,); `levels`: they all and perhaps others, lowest first; by default
+    those of y where it is an ordered pandas Categorical. ``None`` where classes have no order.
+    Raises ValueError if a class is no level.
+    """
+    import pandas as pd
+
+    if levels is None:
+        dtype = getattr(y, "dtype", None)
+        if not getattr(dtype, "ordered", False):
+            return None
+        levels = getattr(dtype, "categories", None)
+    if isinstance(levels, str) or np.ndim(levels) != 1:
+        raise ValueError(f"levels must be a list of the classes, lowest first, got {levels!r}")
+    known: Any = pd.Index(levels)
+    if not known.is_unique:
+        raise ValueError(f"levels must be different from each other, got {known.tolist()}")
+    places = known.get_indexer(labels)
+    if places.min() < 0:
+        raise ValueError(
+            f"levels must be all classes of y, lowest first: {_shown(labels[places.argmin()])} is "
+            f"not in {known.tolist()}"
+        )
+    return np.argsort(np.argsort(places))
 
 
 def check_labels(labels: Labels, first: int = 0) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
-from kernelweave.kernels_core.estimators.classes import class_weights, one_vs_rest
+from kernelweave.kernels_core.estimators.classes import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
     HELD_OUT,
     Judged,
@@ -25,6 +25,7 @@ from sklearn.metrics import get_scorer
 from .classes import (
     Calibration,
     class_codes,
+    class_targets,
     crossed_logits,
     folds_of_copies,
     judge_classes,
@@ -33,7 +34,7 @@ from .classes import (
 from .large.reading import ClassTargets, NumberTargets
 from .rows import Rows, Split, to_original_rows
 from .scores import grouped_ratio, judge_numbers, squared_losses
-from .targets import check_classes, check_numbers
+from .targets import check_classes, check_numbers, ranks_of
 
 # number of jackknife blocks for the standard error
 _PARTS = 20
@@ -228,13 +229,16 @@ class Regression:
 class Classification:
     """Targets are classes; its methods do what those of `Regression` do.
 
-    `scorer`, `class_weight`: as the user gives them; `labels` of shape (n_classes,): sorted;
-    `calibration`: by rows held out.
+    `scorer`, `class_weight`, `levels`: as the user gives them; `labels` of shape (n_classes,):
+    sorted; `ranks` of shape (n_classes,): their places where they have an order; `calibration`: by
+    rows held out.
     """
 
     scorer: Any = None
     class_weight: Any = None
+    levels: Any = None
     labels: Labels | None = None
+    ranks: Index | None = None
     calibration: Calibration | None = None
     flat: ClassVar[bool] = True
 
@@ -246,12 +250,21 @@ class Classification:
     def read(
         self, y: object, n_rows: int, weight: FloatArray | None
     ) -> tuple[Classification, FloatArray, FloatArray | None]:
-        """Return the task of checked targets, these as ±1, and the weights of their rows."""
+        """Return the task of checked targets, these as numbers, and the weights of their rows."""
         labels, codes = check_classes(y, n_rows, weight)
         if self.class_weight is not None:
             mass = np.ones(n_rows) if weight is None else weight
             weight = mass * class_weights(self, labels, codes, mass)[codes]
-        return replace(self, labels=labels), one_vs_rest(codes, len(labels)), weight
+        ranks = ranks_of(labels, self.levels, y)
+        task = replace(self, labels=labels, ranks=ranks)
+        return task, class_targets(codes, len(labels), ranks), weight
+
+    @property
+    def ordered(self) -> Labels | None:
+        """The labels, lowest first, where they have an order."""
+        if self.labels is None or self.ranks is None:
+            return None
+        return np.asarray(self.labels[self.ranks.argsort()])
 
     @property
     def summary(self) -> Callable[..., ClassTargets]:
@@ -263,7 +276,8 @@ class Classification:
         targets.check(
             lambda labels, masses: class_weights(self, labels, np.arange(len(labels)), masses)
         )
-        return replace(self, labels=targets.labels)
+        targets.ranks = ranks_of(targets.labels, self.levels)
+        return replace(self, labels=targets.labels, ranks=targets.ranks)
 
     def codes(self, y: Labels) -> Index:
         """Return the class of each label."""

@@ -36,6 +36,8 @@ class Target:
         Why this task was chosen, for messages.
     hint : str
         What else the user may have meant; otherwise empty.
+    levels : list or None
+        The classes of an ordered categorical column, lowest first.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Target:
     task: str
     reason: str
     hint: str = ""
+    levels: list[Any] | None = None
 
 
 def choose_target(table: Table, wanted: str | None) -> str:
@@ -206,7 +209,11 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         )
     if text:
         hint = "; ".join(filter(None, [_gap_hint(series), _case_hint(series)]))
-        return Target(column, series.astype(str).to_numpy(str), task, reason, hint)
+        labels = series.astype(str).to_numpy(str)
+        if n_distinct > 2 and getattr(series.dtype, "ordered", False):
+            levels = series.cat.remove_unused_categories().cat.categories.astype(str).tolist()
+            return Target(column, labels, task, f"{reason}: {' < '.join(levels)}", hint, levels)
+        return Target(column, labels, task, reason, hint)
     hint = (
         f"the target {column!r} is read as classes: if it is a quantity, such as a count or a "
         "rating, add --task regression"

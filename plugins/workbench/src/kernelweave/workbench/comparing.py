@@ -58,7 +58,7 @@ def compare_table(
     columns = feature_columns(table, target.column, drop, weights)
     division = read_division(table, columns, cv, groups, order)
     n_folds = cv if isinstance(cv, int) else FOLDS
-    models = _chosen(names, target.task, max_time, n_folds, weights is not None, division)
+    models = _chosen(names, target, max_time, n_folds, weights is not None, division)
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
@@ -96,7 +96,7 @@ def compare_table(
 
 def _chosen(
     names: Sequence[str] | None,
-    task: str,
+    target: Target,
     max_time: float | None,
     n_folds: int,
     weighted: bool,
@@ -105,8 +105,12 @@ def _chosen(
     """Return the models of these names, ours and others'."""
     named = {key: value for key, value in division.items() if isinstance(value, str)}
     ours = [
-        ComparedModel(name, model_title(name), _maker(name, max_time, weighted, named))
-        for name in models_for_task(task)
+        ComparedModel(
+            name,
+            model_title(name),
+            _maker(name, max_time, weighted, named, target.levels if name == "evidence" else None),
+        )
+        for name in models_for_task(target.task)
     ]
     seconds = None if max_time is None else n_folds * max_time
     known = {each.name: each for each in [*ours, *other_models(every=True, seconds=seconds)]}
@@ -117,9 +121,14 @@ def _chosen(
 
 
 def _maker(
-    name: str, max_time: float | None, weighted: bool, named: Mapping[str, object]
+    name: str,
+    max_time: float | None,
+    weighted: bool,
+    named: Mapping[str, object],
+    levels: Sequence[object] | None,
 ) -> Callable[..., WeightedModel]:
-    settings = {} if max_time is None else {"max_time": max_time}
+    given = {"max_time": max_time, "levels": levels}
+    settings = {key: value for key, value in given.items() if value is not None}
 
     def make(task: str, seed: int) -> WeightedModel:
         make = partial(make_model, name, task, settings, seed=seed)

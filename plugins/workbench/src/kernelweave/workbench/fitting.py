@@ -81,10 +81,17 @@ class Choices:
         """The settings that are not ``None``."""
         return {name: value for name, value in self.settings.items() if value is not None}
 
-    def maker(self, task: str) -> tuple[str, Callable[[], BaseEstimator]]:
-        """Return the name of the model and a function that makes an unfitted one."""
+    def maker(
+        self, task: str, levels: Sequence[Any] | None = None
+    ) -> tuple[str, Callable[[], BaseEstimator]]:
+        """Return the name of the model and a function that makes an unfitted one.
+
+        `levels`: the classes, lowest first, where they have an order.
+        """
         settings = self.given
         name = self.model or model_of_algorithm(settings.get("algorithm"), task)
+        if name == "evidence" and levels is not None:
+            settings.setdefault("levels", levels)
         if name == "evidence" and self.n_folds is not None:
             settings["n_folds"] = self.n_folds
         always = name == "evidence" and task == "classification"
@@ -146,7 +153,7 @@ def fit_table(
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     check_metric(choices.metric, y, target.task)
-    name, make = choices.maker(target.task)
+    name, make = choices.maker(target.task, target.levels)
     division = read_division(table, columns, choices.cv, choices.groups, choices.order)
     n_folds, counts = choices.n_folds or FOLDS, np.ones(len(X)) if weight is None else weight
     with locate_cell_errors(table):

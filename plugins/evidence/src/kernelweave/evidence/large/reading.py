@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, RealArray
-from kernelweave.kernels_core.estimators.classes import one_vs_rest
 from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
+from ..classes import class_targets
 from ..columns import ColumnEncoder
 from ..columns.encoded import places_of
 from ..rows import Rows
@@ -83,11 +83,13 @@ class NumberTargets:
 class ClassTargets:
     """Targets of a classification.
 
-    `masses`: the weight of the rows of each label; `n_rows`: that count.
+    `masses`: the weight of the rows of each label; `n_rows`: that count; `ranks` of shape
+    (n_classes,): the places of the labels, sorted, where they have an order.
     """
 
     masses: dict[Any, float]
     n_rows: int
+    ranks: Index | None = None
 
     @classmethod
     def of(cls, y: Labels, mass: FloatArray, first: int) -> ClassTargets:
@@ -129,8 +131,8 @@ class ClassTargets:
         return np.minimum(np.searchsorted(self.labels, known), len(self.labels) - 1)
 
     def values(self, y: Labels, first: int) -> FloatArray:
-        """Return −1 and +1: one row for two classes, else one per class."""
-        return one_vs_rest(self.codes(y), len(self.labels))
+        """Return targets: one row for two classes, else one per class."""
+        return class_targets(self.codes(y), len(self.labels), self.ranks)
 
     def factors(self, y: Labels) -> FloatArray:
         """Return the factor of each row's class."""
