@@ -8,14 +8,18 @@ import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.rows import Rows
 from kernelweave.evidence.tasks import Scoring
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import (
+    balanced_accuracy_score,
     log_loss,
     make_scorer,
     mean_absolute_error,
     mean_pinball_loss,
     roc_auc_score,
 )
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from test_new_rows import patients
 
 QUICK = {"precisions": (50.0, 0.5), "max_iter": 20}
@@ -111,3 +115,30 @@ def test_groups_are_judged_by_it_too() -> None:
 def test_an_unknown_scorer_is_refused_before_the_folds(numbers) -> None:
     with pytest.raises(ValueError, match="neg_mean_absolut_error"):
         EvidenceKernelRegressor(scoring="neg_mean_absolut_error").fit(*numbers)
+
+
+def test_thresholds_of_scikit_learn_serve_a_metric() -> None:
+    X, y = make_classification(
+        800, 6, n_informative=4, n_redundant=0, weights=[0.85], flip_y=0.1, random_state=0
+    )
+    y = np.where(y == 1, "rare", "usual")
+    model = EvidenceKernelClassifier(precisions=(50.0,), max_iter=20)
+    fitted = clone(model).fit(X[:200], y[:200])
+    probability, thresholds = fitted.held_out_prediction_[:, 0], np.linspace(0.05, 0.95, 91)
+    scores = [
+        balanced_accuracy_score(y[:200] == "rare", probability >= each) for each in thresholds
+    ]
+    fixed = FixedThresholdClassifier(
+        FrozenEstimator(fitted),
+        threshold=thresholds[np.argmax(scores)],
+        pos_label="rare",
+        response_method="predict_proba",
+    ).fit(X[:200], y[:200])
+    tuned = TunedThresholdClassifierCV(
+        model, scoring="balanced_accuracy", cv=2, random_state=0
+    ).fit(X[:200], y[:200])
+    by_class, *others = (
+        balanced_accuracy_score(y[200:], each.predict(X[200:])) for each in (fitted, fixed, tuned)
+    )
+    assert min(others) > by_class + 0.03
+    np.testing.assert_array_equal(fixed.predict_proba(X[200:]), fitted.predict_proba(X[200:]))
