@@ -1,9 +1,8 @@
 """``njit`` whose cache on disk may be damaged, read-only or out of reach.
 
-numba reads its cache unchecked: an index that was cut short raises an ``UnpicklingError`` at the
-first call, altered machine code is run as it is, and without a folder to write to the import
-fails. Here every file carries a SHA-256 digest of its content; what does not match is compiled
-again and replaced, and what cannot be written is kept in memory, with one warning.
+By numba itself an index that was cut short raises an ``UnpicklingError`` at the first call, a full
+disk an ``OSError``, and without a folder to write to the import fails. Here what cannot be read is
+compiled again and replaced, and what cannot be written is kept in memory, with one warning.
 
 A private function, whose name begins with an underscore, is called by compiled functions of its
 file alone. It becomes part of them: it gets no door to Python, no machine code of its own and is
@@ -14,26 +13,21 @@ fit and nothing runs what it makes.
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 import sys
 import threading
 import warnings
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import numba
 from numba.core import event as events
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.caching import FunctionCache, NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 from . import clock
 from .exceptions import KernelWeaveWarning
-
-_DIGEST = hashlib.sha256().digest_size
-_MARK = b"kernelweave\n"
 
 
 class _NoEngine:
@@ -79,61 +73,18 @@ class PartCompiler(Compiler):  # type: ignore[misc]
         return super().define_pipelines()
 
 
-def sealed(content: bytes) -> bytes:
-    """Return bytes that begin with a mark and the digest of the content."""
-    return _MARK + hashlib.sha256(content).digest() + content
+class Cache(FunctionCache):  # type: ignore[misc]
+    """numba's cache of one function, where a damaged file counts as absent and a full disk too."""
 
-
-def unsealed(data: bytes) -> bytes | None:
-    """Return the content of sealed bytes, ``None`` where a bit of them is not as it was."""
-    start = len(_MARK) + _DIGEST
-    content = data[start:]
-    sound = data[:start] == _MARK + hashlib.sha256(content).digest()
-    return content if sound else None
-
-
-class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """numba's index and data files, each sealed; one that is damaged counts as absent."""
-
-    def _load_index(self) -> dict[object, str]:
-        content = self._content(Path(self._index_path))
-        if content is None:
-            return {}
-        version, stamp, rest = pickle.loads(content)
-        if (version, stamp) != (self._version, self._source_stamp):
-            return {}
-        overloads: dict[object, str] = pickle.loads(rest)
-        return overloads
-
-    def _save_index(self, overloads: dict[object, str]) -> None:
-        # apart, because another version's signatures may not be readable
-        content = (self._version, self._source_stamp, self._dump(overloads))
-        with self._open_for_write(self._index_path) as stream:
-            stream.write(sealed(pickle.dumps(content)))
-
-    def _load_data(self, name: str) -> object:
-        content = self._content(Path(self._data_path(name)))
-        return None if content is None else pickle.loads(content)
-
-    def _save_data(self, name: str, data: object) -> None:
-        with self._open_for_write(self._data_path(name)) as stream:
-            stream.write(sealed(self._dump(data)))
-
-    @staticmethod
-    def _content(path: Path) -> bytes | None:
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """Return the compiled code on disk, ``None`` where there is none that can be read."""
         try:
-            return unsealed(path.read_bytes())
-        except OSError:
+            return super().load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 - reading bytes that were cut short may raise anything
+            # saving reads the index first
+            with suppress(OSError):
+                self.flush()
             return None
-
-
-class CheckedCache(FunctionCache):  # type: ignore[misc]
-    """The cache of one function, in `CheckedFiles`."""
-
-    def __init__(self, function: Callable[..., object]) -> None:
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, sig: object, data: object) -> None:
         """Keep compiled code on disk where that is possible."""
@@ -199,9 +150,9 @@ def njit(**options: object) -> Callable[[Callable[..., object]], Any]:
     return decorate
 
 
-def _cache_of(function: Callable[..., object]) -> CheckedCache | NullCache:
+def _cache_of(function: Callable[..., object]) -> Cache | NullCache:
     try:
-        return CheckedCache(function)
+        return Cache(function)
     except RuntimeError:
         warn_once("neither NUMBA_CACHE_DIR nor __pycache__ nor the user's cache can be written")
         return NullCache()

@@ -136,7 +136,7 @@ class BestResponseSearch:
         self.runs: list[BestResponseRun] = []
         self.relaxation: SaddleSearch | None = None
         self.scout: BestResponseRun | None = None
-        self._n_rounds = self._n_bounded = 0
+        self._n_bounded = 0
         self.lower = -math.inf
         if isinstance(settings.init, str) and settings.init == "saddle":
             self.relaxation = SaddleSearch(self.oracle, self._relaxed, _RELAXED)
@@ -167,10 +167,9 @@ class BestResponseSearch:
     def _relax(self, search: SaddleSearch) -> None:
         """Take a round of the relaxation; begin the first run where it has ended."""
         outcome = search.advance()
-        self._n_rounds += 1
         if self.scout is None:
             self.scout = self._run_from(largest_kept(search.parameters, self._options["k0"]))
-        if outcome is not None or self._n_rounds == ROUNDS:
+        if outcome is not None or search.n_visits == ROUNDS:
             k0, warm = self._options["k0"], self.settings.warm
             self._starts.insert(0, start_from(search.parameters, k0, warm))
             self.relaxation = None

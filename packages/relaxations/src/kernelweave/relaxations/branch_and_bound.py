@@ -170,7 +170,6 @@ def solve_global(
         solution=search.solution,
         pool=oracle.pool,
         counts=oracle.counts,
-        history=search.history,
         seconds=watch.seconds,
     )
 

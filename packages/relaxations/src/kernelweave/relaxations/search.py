@@ -11,7 +11,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired
 from kernelweave.kernels_core.formula import Solution
-from kernelweave.kernels_core.result import History, Status, check_bounds, relative_gap
+from kernelweave.kernels_core.result import Status, check_bounds, relative_gap
 from kernelweave.qp_smo.saddle import (
     MasterSolution,
     NestedPenalty,
@@ -95,14 +95,12 @@ class SupportSearch:
         self.tol = tol
         self.upper = np.inf
         self.best: SaddleEvaluation | None = None
-        self.history = History()
         self.working = pricing.WorkingSet(oracle, penalty, 0.1 * tol)
         self.relaxation = self.working.search()
         self.relaxation_bound = -np.inf
         self.is_branching = False
         self.n_relaxation_solves = 0
         self.n_screened = 0
-        self._watch = Stopwatch()
         self._root = penalty
         self._order = count()
         self._open: list[_Node] = []
@@ -198,10 +196,6 @@ class SupportSearch:
         self.take(found)
         return found
 
-    def take(self, found: SaddleEvaluation) -> None:
-        """Keep sparse weights that were evaluated, if they are the best."""
-        self.record(self._keep(found))
-
     @property
     def relaxed(self) -> tuple[float, FloatArray]:
         """Return the bound of the relaxation over the cuts, and where it is least."""
@@ -210,28 +204,17 @@ class SupportSearch:
         master = solve_cut_master(self.oracle.pool, self._root)
         return min(master.lower_bound, self.lower), master.weights
 
-    def _keep(self, found: SaddleEvaluation) -> float:
-        """Keep sparse weights that were evaluated, if they are the best; return their value."""
+    def take(self, found: SaddleEvaluation) -> None:
+        """Keep sparse weights that were evaluated, if they are the best."""
         upper = objective_upper(found, self._root.on_support(found.weights > 0.0))
         if upper < self.upper or self.best is None:
             self.upper, self.best = upper, found
         check_bounds("the relaxation", self.relaxation_bound, self.upper)
-        return upper
 
     def refine(self) -> None:
         """Evaluate the best weights again, so that their objective is good to more digits."""
         if self.best is not None and relative_gap(self.lower, self.upper) > 1e-9:
             self.visit(self.best.weights, finer=1e-3)
-
-    def record(self, value: float) -> None:
-        """Add a line to the history."""
-        self.history.append(
-            lower=self.lower,
-            upper=self.upper,
-            value=value,
-            seconds=self._watch.seconds,
-            counts={"n_svm_solves": self.oracle.counts.n_svm_solves, "n_nodes": self.n_nodes},
-        )
 
     def _enumerates(self) -> Iterator[None]:
         """Enumerate all supports, measured by good ones, unless that takes long."""
@@ -286,18 +269,18 @@ class SupportSearch:
         """Take a round of the relaxation; begin to branch where it is good enough."""
         if not self.working.has_begun:
             for point in self.working.begin():
-                self._keep(point)
+                self.take(point)
             self.relaxation = self.working.search()
             self.relaxation_bound = self._master(self._root).lower_bound
         root = self.relaxation
         root.step()
-        n_rounds = len(root.history)
+        n_rounds = root.n_visits
         is_closed = root.gap <= root.tol or root.outcome is not None
         if self.working.is_priced:
             self.relaxation_bound = max(self.relaxation_bound, root.lower)
         assert root.best is not None
         if self._root.is_met(root.best.weights > 0.0):
-            self._keep(root.best)
+            self.take(root.best)
         elif self.best is None or is_closed or n_rounds % _MORE_ROUNDS == 0:
             self.visit(sparse_part(root.best.weights, self._root))
         share = _ROOT_SHARE if self.working.is_priced else _UNPRICED_SHARE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, Problem, Status, relative_gap
@@ -98,7 +98,7 @@ class LowRankSearch(SpectahedronSearch):
         self.oracle = oracle = SpectahedronOracle(problem, settings.dtype, n_grams=1, stored=stored)
         self.lower = -np.inf
         self._n_interior = 0
-        self._progress = BoundHistory()
+        self._bounds = list[tuple[float, float]]()
         self._may_rescue = settings.rescue
         self._rescue: InteriorPath | None = None
         shape = (problem.n_samples,) * 2
@@ -195,8 +195,8 @@ class LowRankSearch(SpectahedronSearch):
             self._interior_step(self._rescue)
         else:
             self._newton_step()
-            self._progress.observe(self.lower, self.upper)
-            slow = self._progress.slow or self._exhausted
+            self._bounds.append((self.lower, self.upper))
+            slow = is_slow(self._bounds) or self._exhausted
             if slow and self._may_rescue and affordable(self.oracle):
                 self._may_rescue = False
                 self._follow(InteriorPath(self.oracle))
@@ -219,7 +219,7 @@ class LowRankSearch(SpectahedronSearch):
         U = vectors[:, kept] * np.sqrt(values[kept])
         target = max(interior.upper - interior.lower, _FLOOR * interior.upper)
         trial = self._evaluate(U / np.linalg.norm(U), interior.inner, target)
-        self._progress = BoundHistory()
+        self._bounds.clear()
         if trial.upper < self.point.upper:
             self._take(trial, 0.1, 0.1)
         else:
@@ -326,35 +326,20 @@ def resized(limit: float, taken: float, ratio: float, largest: float) -> float:
     return max(limit, min(largest, growth * taken)) if ratio > 0.7 else limit
 
 
-@dataclass
-class BoundHistory:
-    """The bounds seen, one pair a step."""
+def is_slow(bounds: list[tuple[float, float]]) -> bool:
+    """Return whether the gap is wide and neither it nor the upper bound falls, or it has stopped.
 
-    lower: list[float] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
-
-    def observe(self, lower: float, upper: float) -> None:
-        """Add the bounds after a step."""
-        self.lower.append(lower)
-        self.upper.append(upper)
-
-    @property
-    def slow(self) -> bool:
-        """Whether the gap is wide and neither it nor the upper bound falls, or it has stopped.
-
-        Wide is more than a hundredth; to fall is to a quarter, and by a hundredth, in a dozen
-        steps. A gap that is not wide has stopped when it did not halve in two dozen steps.
-        """
-        if len(self.upper) < 2 * _WINDOW:
-            return False
-        gap, top = self._gap(-1), self.upper[-1]
-        if gap > _UPPER * top:
-            falls = gap < _GAP * self._gap(-_WINDOW)
-            return not falls and self.upper[-_WINDOW] - top < _UPPER * top
-        return gap > 0.5 * self._gap(-2 * _WINDOW)
-
-    def _gap(self, step: int) -> float:
-        return self.upper[step] - self.lower[step]
+    Wide is more than a hundredth; to fall is to a quarter, and by a hundredth, in a dozen steps. A
+    gap that is not wide has stopped when it did not halve in two dozen steps. ``bounds``: the lower
+    and the upper one after each step.
+    """
+    if len(bounds) < 2 * _WINDOW:
+        return False
+    gaps = [upper - lower for lower, upper in bounds]
+    top, before = bounds[-1][1], bounds[-_WINDOW][1]
+    if gaps[-1] > _UPPER * top:
+        return gaps[-1] >= _GAP * gaps[-_WINDOW] and before - top < _UPPER * top
+    return gaps[-1] > 0.5 * gaps[-2 * _WINDOW]
 
 
 def affordable(oracle: SpectahedronOracle) -> bool:

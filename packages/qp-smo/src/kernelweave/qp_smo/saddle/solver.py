@@ -17,7 +17,7 @@ from kernelweave.kernels_core.checks import (
 from kernelweave.kernels_core.clock import Stopwatch, expired, time_limit
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack, as_stack
-from kernelweave.kernels_core.result import History, Status, check_bounds, relative_gap
+from kernelweave.kernels_core.result import Status, check_bounds, relative_gap
 from numpy.typing import ArrayLike, NDArray
 
 from ..learners import SVC
@@ -55,7 +55,6 @@ class KernelWeights:
         All cuts, for another penalty or the next point of a path.
     counts : SolveCounts
         Learner solves, master solves and where the seconds went.
-    history : History
     seconds : float
     """
 
@@ -67,7 +66,6 @@ class KernelWeights:
     solution: Solution
     pool: CutPool
     counts: SolveCounts
-    history: History
     seconds: float
 
     @property
@@ -103,7 +101,7 @@ class SaddleSearch:
         self.multipliers = np.zeros(0)
         self.lower, self.upper = -np.inf, np.inf
         self.best: SaddleEvaluation | None = None
-        self.history = History()
+        self.n_visits = 0
         self._watch = Stopwatch()
         self._share = _STEP_OUT
         self._outer: FloatArray | None = None
@@ -149,18 +147,12 @@ class SaddleSearch:
 
     def visit(self, weights: FloatArray) -> SaddleEvaluation:
         """Evaluate a point and keep it if it is the best."""
+        self.n_visits += 1
         found = self.oracle.evaluate(weights, self._wanted(), kernels=self.kernels)
         upper = objective_upper(found, self.penalty)
         if upper < self.upper or self.best is None:
             self.upper, self.best = upper, found
         self.bound()
-        self.history.append(
-            lower=self.lower,
-            upper=self.upper,
-            value=upper,
-            seconds=self._watch.seconds,
-            counts=self.counts,
-        )
         return found
 
     def next_point(self) -> FloatArray:
@@ -220,7 +212,6 @@ class SaddleSearch:
             solution=self.best.solution,
             pool=self.oracle.pool,
             counts=self.oracle.counts,
-            history=self.history,
             seconds=self._watch.seconds,
         )
 
