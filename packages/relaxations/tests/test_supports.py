@@ -193,7 +193,7 @@ def test_branches_and_enumeration_agree(monkeypatch):
         assert branched.support.tolist() == swept.support.tolist()
         assert branched.lower_bound <= swept.upper_bound
         assert swept.lower_bound <= branched.upper_bound
-        assert swept.counts.seconds["supports"] > 0.0
+        assert swept.n_nodes != branched.n_nodes
 
 
 def test_one_solve_closes_several_supports(monkeypatch):

@@ -78,17 +78,17 @@ def test_a_name_and_its_settings_solve_alike() -> None:
     by_name = TessellatedKernelClassifier(tol=1e-6).fit(X, Y)
     by_value = TessellatedKernelClassifier(algorithm=LowRank(), tol=1e-6).fit(X, Y)
     np.testing.assert_array_equal(by_name.P_, by_value.P_)
-    model = TessellatedKernelClassifier(algorithm=LowRank(rank=2, coarse=False), tol=1e-6)
+    model = TessellatedKernelClassifier(algorithm=LowRank(rank=2, rescue=False), tol=1e-6)
     for copy in (clone(model), pickle.loads(pickle.dumps(model))):
-        assert copy.algorithm == LowRank(rank=2, coarse=False)
+        assert copy.algorithm == LowRank(rank=2, rescue=False)
     other = pickle.loads(pickle.dumps(model.fit(X, Y)))
     assert other.result_.value == pytest.approx(by_name.result_.value, rel=1e-5)
     assert other.result_.algorithm == "tkl-low-rank"
-    assert "algorithm=LowRank(rank=2, coarse=False)" in repr(model)
+    assert "algorithm=LowRank(rank=2, rescue=False)" in repr(model)
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest() -> None:
-    sentence = r"tkl-low-rank has no setting 'rnk': did you mean 'rank'\? Its settings are coarse, "
+    sentence = r"tkl-low-rank has no setting 'rnk': did you mean 'rank'\? Its settings are dtype, "
     with pytest.raises(ValueError, match=sentence):
         prepared("tkl-low-rank", {"rnk": 8})
     with pytest.raises(ValueError, match=sentence):

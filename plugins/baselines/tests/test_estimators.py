@@ -25,8 +25,7 @@ from kernelweave.kernels_core import (
     NotPSDError,
     Sigmoid,
 )
-from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.grams import GramStack, PrecomputedGrams
+from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.testing import make_classification, make_regression
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -174,60 +173,6 @@ def test_refusals(model: Any, said: str) -> None:
     X, y = make_classification(20)
     with pytest.raises(ValueError, match=said):
         model.fit(X, y)
-
-
-def test_an_average_is_judged_in_the_precision_of_its_matrices() -> None:
-    Z = np.random.default_rng(0).standard_normal((60, 3))
-    grams, y = np.stack([Z @ Z.T] * 2), np.sign(Z[:, 0])
-    exact = AverageMKLClassifier(kernels="precomputed").fit(grams, y)
-    single = AverageMKLClassifier(kernels="precomputed").fit(grams.astype(np.float32), y)
-    values = [model.decision_function(grams) for model in (exact, single)]
-    np.testing.assert_allclose(*values, atol=1e-2)
-    with pytest.raises(NotPSDError, match="the average of the matrices in X is not positive"):
-        AverageMKLClassifier(kernels="precomputed").fit(-grams.astype(np.float32), y)
-
-
-def test_an_average_needs_no_more_than_its_sum_to_be_definite() -> None:
-    X, y = make_classification(40)
-    grams = KernelDictionary(KERNELS).fit_grams(X).grams.copy()
-    grams[3] = grams[0] - 0.5 * np.eye(40)  # indefinite, its sum with the others is not
-    grams[2] += np.eye(40)
-    model = AverageMKLClassifier("precomputed").fit(grams, y)
-    average = grams.mean(axis=0)
-    same = SVC(kernel="precomputed", tol=1e-9).fit(average, y).decision_function(average)
-    np.testing.assert_allclose(model.decision_function(grams), same, atol=1e-3)
-    assert model.certificate_.gap <= 1e-4
-    with pytest.raises(NotPSDError, match=r"X\[3\] is not positive semidefinite"):
-        EasyMKLClassifier("precomputed").fit(grams, y)
-    grams[3] -= 80.0 * np.eye(40)
-    with pytest.raises(NotPSDError, match="the average of the matrices in X is not positive"):
-        AverageMKLClassifier("precomputed").fit(grams, y)
-
-
-@pytest.mark.parametrize("multiclass", ["shared", "ovr"])
-def test_an_average_is_formed_once(monkeypatch: pytest.MonkeyPatch, multiclass: str) -> None:
-    X, y = load_iris(return_X_y=True)
-    grams = KernelDictionary(KERNELS).fit_grams(X).grams
-    formed: list[int] = []
-    combine = GramStack.combine
-
-    def counted(stack: GramStack, weights: FloatArray) -> FloatArray:
-        formed.append(len(weights))
-        return combine(stack, weights)
-
-    monkeypatch.setattr(GramStack, "combine", counted)
-    model = AverageMKLClassifier("precomputed", multiclass=multiclass).fit(grams, y)
-    assert formed == [4] * (1 if multiclass == "shared" else 4), "and once in each part"
-    assert "_average" not in vars(model)
-    formed.clear()
-    weight = np.ones(len(y))
-    weight[:5] = 0.0
-    fewer = AverageMKLClassifier("precomputed").fit(grams, y, weight)
-    assert formed == [4, 4], "of all rows for the proof, of those that count for the fit"
-    kept = AverageMKLClassifier("precomputed").fit(grams[:, 5:, 5:], y[5:])
-    np.testing.assert_allclose(
-        fewer.decision_function(grams), kept.decision_function(grams[:, :, 5:]), atol=1e-9
-    )
 
 
 def test_folds_of_a_search_check_a_set_of_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from functools import partial
 
 import numpy as np
 import pytest
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError, NotPSDError
-from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams, check_once
-from kernelweave.kernels_core.grams.psd import refuse_indefinite
+from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams, definite_grams, precomputed
 from kernelweave.kernels_core.kernels import RBF, KernelDictionary, Linear
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_wine
@@ -176,16 +174,11 @@ def test_memory_is_asked_for_when_a_slice_is_read(problem):
         _ = part.grams
 
 
-def test_what_a_check_proved_of_some_samples_holds_for_every_part(problem):
+def test_what_a_check_proved_of_some_samples_holds_for_every_part(problem, monkeypatch):
     _, _, grams = problem
-    X, calls = PrecomputedGrams(grams), []
-
-    def check(stack):
-        calls.append(stack.shape[1])
-
-    def fit(part):
-        check_once("each matrix", check, part, part.grams)
-
+    X, calls, fit = PrecomputedGrams(grams), [], definite_grams
+    count = lambda stack, name: calls.append(stack.shape[1])  # noqa: E731
+    monkeypatch.setattr(precomputed, "refuse_indefinite", count)
     fit(X[np.ix_(range(100), range(100))])
     fit(X[np.ix_(range(90), range(90))])
     fit(X[np.ix_([5, 2, 5], [5, 2, 5])])
@@ -195,8 +188,9 @@ def test_what_a_check_proved_of_some_samples_holds_for_every_part(problem):
     fit(X)
     fit(pickle.loads(pickle.dumps(X))[np.ix_(range(30), range(30))])
     assert calls == [100, 70, len(X)]
-    check_once("another", check, X, grams)
-    check_once("each matrix", check, grams, grams)
+    fit(fit(grams))
+    assert calls == [100, 70, len(X), len(X)], "what was returned is known"
+    fit(grams)
     assert calls == [100, 70, len(X), len(X), len(X)], "arrays remember nothing"
 
 
@@ -204,9 +198,8 @@ def test_a_check_that_refuses_is_not_remembered():
     X = PrecomputedGrams(np.stack([np.diag([1.0, -1.0, 1.0])]))
     for _ in range(2):
         with pytest.raises(NotPSDError, match="smallest eigenvalue -1"):
-            check_once("each matrix", partial(refuse_indefinite, name="X"), X, X.grams)
-    part = X[np.ix_([0, 2], [0, 2])]
-    check_once("each matrix", partial(refuse_indefinite, name="X"), part, part.grams)
+            definite_grams(X)
+    definite_grams(X[np.ix_([0, 2], [0, 2])])
 
 
 @pytest.mark.parametrize("place", [(0, 0), (250, 3), (3, 250), (299, 299)])

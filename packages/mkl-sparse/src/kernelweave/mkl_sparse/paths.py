@@ -101,18 +101,6 @@ class SparseMKLPath:
         """Return the learner solves of the whole path."""
         return sum(point.n_svm_solves for point in self.points)
 
-    def at(
-        self, *, C: float | None = None, lam: float | None = None, k0: int | None = None
-    ) -> SparseMKLPath:
-        """Return the part of the path at the given values."""
-        wanted = {"C": C, "lam": lam, "k0": k0}
-        kept = [
-            point
-            for point in self.points
-            if all(v is None or getattr(point, name) == v for name, v in wanted.items())
-        ]
-        return SparseMKLPath(tuple(kept))
-
 
 def sparse_mkl_path(
     grams: ArrayLike | Sequence[ArrayLike] | Stack,

@@ -42,7 +42,6 @@ def _part(problem: BoxProblem, found: DualSolution) -> Solution:
         linear=found.kappa,
         violation=found.kkt_violation,
         n_iter=found.n_iter,
-        n_kernel_rows=found.n_kernel_rows,
         status=found.status,
         stretch=found.stretch,
     )

@@ -232,7 +232,6 @@ def certify(
         quadratic=b * (1.0 + gamma(len(u) + 8)),
         longest=math.inf,
         n_iter=n_iter,
-        n_kernel_rows=n_iter * len(noise),
         details=Squares(0.5 * (dual + slack), applied, factors),
     )
 

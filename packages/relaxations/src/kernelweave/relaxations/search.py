@@ -9,7 +9,7 @@ from itertools import combinations, count
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.clock import Stopwatch, expired
+from kernelweave.kernels_core.clock import expired
 from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.result import Status, check_bounds, relative_gap
 from kernelweave.qp_smo.saddle import (
@@ -480,10 +480,8 @@ class SupportSearch:
         return False
 
     def _master(self, penalty: WeightPenalty) -> MasterSolution:
-        watch = Stopwatch()
         master = solve_cut_master(self.oracle.pool, penalty)
         self.oracle.counts.n_master_solves += 1
-        self.oracle.counts.add_time("master", watch)
         self._n_bounded += 1
         return master
 

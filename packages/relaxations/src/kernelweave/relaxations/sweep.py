@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.rounding import UNIT
 from kernelweave.qp_smo.saddle import (
     NestedPenalty,
@@ -155,7 +154,6 @@ class Sweep:
         return pool.kappa, half, columns, self._penalty.lam, self._search.threshold, _LIMIT
 
     def _enumerate(self) -> None:
-        watch = Stopwatch()
         closed, n_nodes, _ = _njit_supports.enumerate_supports(
             *self._cuts(),
             _BUDGET,
@@ -170,7 +168,6 @@ class Sweep:
         )
         self.closed = min(self.closed, closed)
         self.n_nodes += n_nodes
-        self._search.oracle.counts.add_time("supports", watch)
 
     def _solve_many(self, s: int) -> None:
         """Solve the learner between the points of several supports, from s on; close what it can.
@@ -199,12 +196,10 @@ class Sweep:
         Where the learner has nothing new to say there, not even with a finer tolerance, rounding
         closes the support at the bound it has.
         """
-        watch = Stopwatch()
         n_old = len(self._search.oracle.pool)
         verdict, bound, lowest, _ = _njit_supports.minimise_over_support(
             *self._cuts(), self._found[s], self._weights[s], self._marks[s], self._shares[s]
         )
-        self._search.oracle.counts.add_time("supports", watch)
         self._ends[s] = max(bound, self._ends[s, 0]), lowest
         weights = np.zeros(self._shape.view.size)
         weights[self._found[s]] = self._weights[s] / self._weights[s].sum()
@@ -227,23 +222,19 @@ class Sweep:
         return coarse or visit(weights).is_new or visit(weights, finer=1e-3).is_new
 
     def _recheck_open_supports(self, n_old: int) -> None:
-        watch = Stopwatch()
         kept, closed, _ = _njit_supports.recheck_open_supports(
             *self._cuts(), n_old, *self._open_parts, self.n_open
         )
         self._place[2] = kept
         self.closed = min(self.closed, closed)
-        self._search.oracle.counts.add_time("supports", watch)
 
     def _exactly(self, s: int) -> FloatArray:
         """Raise the bound of a support by the master problem; return its minimiser."""
         support = np.zeros(self._shape.view.size, dtype=bool)
         support[self._found[s]] = True
         support = support[: self._search.oracle.pool.n_kernels]
-        watch = Stopwatch()
         master = solve_cut_master(self._search.oracle.pool, self._penalty.on_support(support))
         self._search.oracle.counts.n_master_solves += 1
-        self._search.oracle.counts.add_time("master", watch)
         self._ends[s, 0] = max(self._ends[s, 0], master.lower_bound)
         return master.weights
 

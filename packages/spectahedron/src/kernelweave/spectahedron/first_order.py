@@ -53,6 +53,10 @@ _CAUTION = 0.97
 _FIRST_RATIO = 0.1
 # The ratio σ/τ changes by this factor at most from one certificate to the next.
 _MOST_CHANGE = 10.0
+# Steps between certificates, each of which costs a learner solve.
+_CERTIFY_EVERY = 10
+# Frank-Wolfe solves the learner to this share of the gap.
+_SHARE_OF_GAP = 0.1
 # A line search ends where the slope is this share of the first, or after so many trials.
 _SLOPE_TOL, _MAX_TRIALS = 1e-2, 12
 
@@ -92,9 +96,7 @@ class FrankWolfeSearch(SpectahedronSearch):
         """Move to the best point of the segment towards the new atom."""
         oracle, v = self.oracle, self.direction.vector
         S = oracle.balanced_gram(v[:, None], self.atom)
-        target = self.settings.inner_fraction * max(
-            self.upper - self.lower, 1e-14 * abs(self.upper)
-        )
+        target = _SHARE_OF_GAP * max(self.upper - self.lower, 1e-14 * abs(self.upper))
         solution, step = self._line_search(S, target)
         self.parameters = (1.0 - step) * self.parameters + step * oracle.matrix(v[:, None])
         self.inner = oracle.sharpened(solution, self.parameters)
@@ -210,11 +212,9 @@ class PrimalDualPath(SpectahedronSearch):
     - `tau`, `ratio`: the next step length in α, and σ/τ
     """
 
-    def __init__(
-        self, oracle: SpectahedronOracle, P: Matrix, solution: Solution, certify_every: int
-    ) -> None:
+    def __init__(self, oracle: SpectahedronOracle, P: Matrix, solution: Solution) -> None:
         """Begin at a P and the learner's solution there, which prove the first bounds."""
-        self.oracle, self.certify_every = oracle, certify_every
+        self.oracle = oracle
         self.metric = oracle.gram(np.eye(oracle.n_P))
         self.P = self.parameters = self._restart_P = P
         self.u = self._restart_u = np.asarray(solution.dual_coef)
@@ -245,7 +245,7 @@ class PrimalDualPath(SpectahedronSearch):
         growth = np.sqrt(1.0 + tau / self.last_tau)
         self.tau, self.last_tau = min(growth * tau, max(tau, _CAUTION * longest)), tau
         self.n_steps += 1
-        if self.n_steps % self.certify_every == 0:
+        if self.n_steps % _CERTIFY_EVERY == 0:
             self._certify()
             self._restart()
 
@@ -330,7 +330,7 @@ class PrimalDualSearch(PrimalDualPath):
         oracle = SpectahedronOracle(problem, settings.dtype, n_grams=2)
         P = np.eye(oracle.n_P)
         solution = oracle.solve(oracle.gram(P), None, np.inf, sharpen=True)
-        super().__init__(oracle, P, oracle.sharpened(solution, P), settings.certify_every)
+        super().__init__(oracle, P, oracle.sharpened(solution, P))
 
 
 class HybridSearch:
@@ -359,8 +359,8 @@ class HybridSearch:
         """Take a step of the stage in charge; begin the second where that is due."""
         self.stage.step()
         if isinstance(self.stage, FrankWolfeSearch) and self._is_over(self.stage):
-            first, every = self.stage, self.settings.certify_every
-            self.stage = PrimalDualPath(first.oracle, first.parameters, first.inner, every)
+            first = self.stage
+            self.stage = PrimalDualPath(first.oracle, first.parameters, first.inner)
             self.stage.lower = max(first.lower, self.stage.lower)
 
     def _is_over(self, first: FrankWolfeSearch) -> bool:

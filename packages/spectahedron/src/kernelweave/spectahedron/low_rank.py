@@ -51,6 +51,8 @@ _CLOSE = 0.01
 # From this relative gap on the margin that the upper bound has for the rounding of the Gram matrix
 # counts: `refined` leaves a thousandth of it, for one more pass over all pairs.
 _FINE = 1e-5
+# The learner is solved to this share of the decrease that a step promises.
+_INNER_FRACTION = 0.3
 # Samples from which a fit begins at a part of them. Measured with parts of 500: the time of 13 of
 # 14 fits on seven data sets that were not used to choose halves.
 _LARGE = 1000
@@ -106,7 +108,7 @@ class LowRankSearch(SpectahedronSearch):
         rank = settings.rank
         if settings.start is not None:
             self._take(self._continued(settings.start), _NEAR, _NEAR)
-        elif settings.coarse and problem.n_samples >= _LARGE:
+        elif problem.n_samples >= _LARGE:
             U = coarse_factor(roughly_solved, problem, settings)
             self._take(self._evaluate(U, None, np.inf, relative=_CLOSE), _NEAR, _NEAR)
         else:
@@ -239,7 +241,7 @@ class LowRankSearch(SpectahedronSearch):
         U = grown(point.U, point.direction.vector, share) if grows else point.U + step
         U = U / np.linalg.norm(U)
         expected = max(growth, decrease) / oracle.scale
-        noise = self.settings.inner_fraction * max(expected, _FLOOR * abs(point.upper))
+        noise = _INNER_FRACTION * max(expected, _FLOOR * abs(point.upper))
         trial = self._evaluate(U, point.solution, min(noise, gap))
         ratio = (point.upper - trial.upper) / max(expected, np.finfo(float).tiny)
         self._judge(trial, ratio, share if grows else 0.0)

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
 from kernelweave.kernels_core.checks import (
-    COUNT,
     DTYPE,
     FLAG,
     POSITIVE,
@@ -91,19 +90,8 @@ class LowRank(Settings):
         default=5,
         rule=integer(2),
     )
-    inner_fraction: float = parameter(
-        "The learner is solved to this fraction of the decrease that a step promises.",
-        default=0.3,
-        rule=POSITIVE,
-    )
     rescue: bool = parameter(
         "Whether the interior point may take over where this method is slow.",
-        default=True,
-        rule=FLAG,
-    )
-    coarse: bool = parameter(
-        "Whether to start at the kernel of a rough solution for a fifth of the samples, at least "
-        "500; only with 1000 samples or more.",
         default=True,
         rule=FLAG,
     )
@@ -135,9 +123,6 @@ class FrankWolfe(Settings):
 
     algorithm: ClassVar[str] = "tkl-frank-wolfe"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
-    inner_fraction: float = parameter(
-        "The learner is solved to this fraction of the outer gap.", default=0.1, rule=POSITIVE
-    )
 
 
 class AcceleratedPrimalDual(Settings):
@@ -145,11 +130,6 @@ class AcceleratedPrimalDual(Settings):
 
     algorithm: ClassVar[str] = "tkl-apd"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
-    certify_every: int = parameter(
-        "Iterations between certificates, each of which costs a learner solve.",
-        default=10,
-        rule=COUNT,
-    )
 
 
 class Hybrid(Settings):
@@ -165,7 +145,6 @@ class Hybrid(Settings):
     threshold: float = parameter(
         "The second stage begins at or below this value.", default=0.01, rule=POSITIVE
     )
-    certify_every: int = parameter("As in `AcceleratedPrimalDual`.", default=10, rule=COUNT)
 
 
 class Spectahedron(Value):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,8 +15,7 @@ from kernelweave.kernels_core.estimators.classes import group_codes
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
 from kernelweave.kernels_core.estimators.weights import is_precomputed
-from kernelweave.kernels_core.grams import PrecomputedGrams, as_grams, check_once
-from kernelweave.kernels_core.grams.psd import refuse_indefinite
+from kernelweave.kernels_core.grams import PrecomputedGrams, definite_grams
 from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDictionary
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
@@ -218,8 +216,7 @@ def from_grams(X: Rows, targets: FloatArray, weight: FloatArray) -> Training:
     ``weight`` is (n_samples,), or (n_samples, n_outputs) of cells. Raises NotPSDError if a matrix
     has an eigenvalue below −1e-10 of the largest: no bound would hold.
     """
-    grams = as_grams(X, square=True)
-    check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
+    grams = definite_grams(X).grams
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite and >= 0, with a positive one among them")
     each = weight.reshape(len(weight), -1).max(axis=1)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import fields
 from typing import Any, ClassVar
 
-import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, RealArray, Rows
 from kernelweave.kernels_core.checks import POSITIVE
 from kernelweave.kernels_core.estimators.kernel import KernelClassifier, SpreadRegressor, unit_of
 from kernelweave.kernels_core.estimators.samples import Samples
@@ -18,14 +15,6 @@ from kernelweave.kernels_core.estimators.weights import (
     weight_attributes,
 )
 from kernelweave.kernels_core.fit import Formula
-from kernelweave.kernels_core.grams import (
-    GramStack,
-    PrecomputedDictionary,
-    PrecomputedGrams,
-    as_grams,
-    check_once,
-)
-from kernelweave.kernels_core.grams.psd import refuse_indefinite
 from kernelweave.kernels_core.parameters import parameter, parameter_of
 from kernelweave.qp_smo import SVC, SVR
 
@@ -88,34 +77,6 @@ class _ByFactors(ApproximatedKernels, _ByRule):
     """Weights by a rule that needs no Gram matrix; ``exact_certificate_`` is at these weights."""
 
 
-class _Averaged(PrecomputedGrams):
-    """Gram matrices whose average is formed once, for the check and for the fit."""
-
-    @cached_property
-    def average(self) -> FloatArray:
-        """Return Σ Kⱼ/q, shape (n, n)."""
-        stack = GramStack(self.grams, check=False)
-        return stack.combine(np.full(self.n_kernels, 1.0 / self.n_kernels))
-
-    def prove(self, grams: RealArray) -> None:
-        """Refuse where the average is unsound: no other is used, the proof needs no more."""
-        # as precise as what it is the average of
-        average = self.average.astype(grams.dtype, copy=False)
-        try:
-            as_grams(average[None], square=True)
-        except ValueError:
-            # names the one that is not symmetric; what float32 rounded is forgiven
-            as_grams(grams, "X", square=True)
-        refuse_indefinite(average, "the average of the matrices in X")
-
-
-@dataclass(frozen=True, eq=False)
-class _AveragedDictionary(PrecomputedDictionary):
-    """Given Gram matrices and their average, of shape (n, n)."""
-
-    average: FloatArray
-
-
 class _OnSimplex(ApproximatedKernels):
     """Optimal weights on the simplex."""
 
@@ -146,24 +107,6 @@ class AverageMKLClassifier(_ByFactors):
     """
 
     _name, _rule = "mkl-average", AverageWeights
-
-    @staticmethod
-    def check_grams(X: Rows) -> PrecomputedGrams:
-        """Return Gram matrices whose average is positive semidefinite."""
-        grams = as_grams(X, "X")
-        if grams.shape[1] != grams.shape[2] or grams.shape[1] == 0:
-            return KernelClassifier.check_grams(X)
-        checked = _Averaged.of_checked(grams)
-        check_once("the average", checked.prove, X, grams)
-        checked.remember("the average")
-        return checked
-
-    def formula(self, samples: Samples) -> Formula:
-        """Return the support vector machine at equal weights."""
-        said, grams = super().formula(samples), samples.grams
-        if grams is None or said.family.grams is not grams.grams:
-            return said
-        return replace(said, family=_AveragedDictionary(grams.grams, grams.average))
 
 
 class EasyMKLClassifier(_ByFactors):

@@ -30,8 +30,7 @@ def rule_weights(problem: Problem, random_state: np.random.RandomState) -> RuleW
     given, weight = getattr(known, "grams", stack), problem.sample_weight
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     beta = np.asarray(rule.weights(given, targets, weight, learner=learner))
-    # a check of the estimator may have formed the sum
-    K = known.average if hasattr(known, "average") else stack.combine(beta)
+    K = stack.combine(beta)
     if (beta < 0.0).any():
         require_psd(K, f"the combination with the weights {beta.round(4).tolist()}")
     # what q + 1 roundings leave of Σ |βⱼ| max |Kⱼ|; single matrices may be indefinite

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -25,8 +24,7 @@ from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, integer, one_of
 from ..clock import time_limit
 from ..config import blas_threads, config_context
 from ..fit import FitResult, Formula, Predicts, learn
-from ..grams.precomputed import PrecomputedGrams, as_grams, check_once
-from ..grams.psd import refuse_indefinite
+from ..grams.precomputed import PrecomputedGrams, definite_grams
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result
 from .base import Estimator, assigned_last
@@ -208,11 +206,7 @@ class KernelEstimator(SolvingEstimator):
     @staticmethod
     def check_grams(X: Rows) -> PrecomputedGrams:
         """Return square Gram matrices, none of them indefinite, that need no further check."""
-        grams = as_grams(X, "X", square=True)
-        check_once("each matrix", partial(refuse_indefinite, name="X"), X, grams)
-        checked = PrecomputedGrams.of_checked(grams)
-        checked.remember("each matrix")
-        return checked
+        return definite_grams(X)
 
     def _learn(self, data: Data) -> FitResult:
         return learn_formula(self, data)

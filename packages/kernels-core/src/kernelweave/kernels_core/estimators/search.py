@@ -274,5 +274,5 @@ def _cut(given: Any, rows: Index, columns: Index) -> Any:
 def _checked(grams: NDArray[np.floating]) -> PrecomputedGrams:
     """Return matrices that need no check as samples."""
     checked = PrecomputedGrams.of_checked(grams)
-    checked.remember("each matrix")
+    checked.remember_definite()
     return checked

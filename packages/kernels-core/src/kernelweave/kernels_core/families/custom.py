@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,14 +19,16 @@ Block = Callable[[Float, Float], ArrayLike]
 
 
 class OwnFamily:
-    """A family given by a function: its name and the side of P."""
+    """A family given by a function, and the side of P."""
 
-    def __init__(self, function: Callable[..., ArrayLike], n_P: int, name: str) -> None:
+    name: ClassVar[str]
+
+    def __init__(self, function: Callable[..., ArrayLike], n_P: int) -> None:
         COUNT.check("n_P", n_P)
-        self._function, self._n_P, self.name = function, int(n_P), name
+        self._function, self._n_P = function, int(n_P)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._function!r}, n_P={self._n_P}, name={self.name!r})"
+        return f"{type(self).__name__}({self._function!r}, n_P={self._n_P})"
 
     @property
     def n_P(self) -> int:
@@ -51,8 +54,6 @@ class CallableFamily(OwnFamily):
         ``block(x, y) -> (n_P, n_P)`` for two points of shape (n_features,).
     n_P : int
         Side of P.
-    name : str, default="callable"
-        Name of the family.
     scale : float, default=1.0
         Natural unit of the kernel values, see `PreparedFamily`.
     block_error : float, default=2⁻⁴⁰
@@ -72,16 +73,17 @@ class CallableFamily(OwnFamily):
            [1.124, 1.465]])
     """
 
+    name: ClassVar[str] = "callable"
+
     def __init__(
         self,
         block: Block,
         n_P: int,
         *,
-        name: str = "callable",
         scale: float = 1.0,
         block_error: float = 2.0**-40,
     ) -> None:
-        super().__init__(block, n_P, name)
+        super().__init__(block, n_P)
         self.scale, self.block_error = float(scale), float(block_error)
 
     def block(self, x: ArrayLike, y: ArrayLike) -> Float:
@@ -90,7 +92,7 @@ class CallableFamily(OwnFamily):
         value = np.asarray(self._function(left, right), dtype=np.float64)
         if value.shape != (self._n_P, self._n_P) or not np.isfinite(value).all():
             raise ValueError(
-                f"block(x, y) of family {self.name!r} must return a finite array of shape "
+                "block(x, y) must return a finite array of shape "
                 f"({self._n_P}, {self._n_P}), got shape {value.shape}"
             )
         return value
@@ -126,7 +128,7 @@ class PreparedCallable(BoundSamples):
         m, n_P = len(X), family.n_P
         memory.require(
             8 * (m * (m + 1) // 2) * n_P * n_P,
-            f"the blocks of {m} samples of family {family.name!r}",
+            f"the blocks of {m} samples",
             alternative="use fewer samples",
         )
         self._family = family

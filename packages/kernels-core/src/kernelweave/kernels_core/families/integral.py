@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.checks import COUNT, number
@@ -49,8 +50,6 @@ class IntegralFamily(OwnFamily):
     n_nodes : int, optional
         Nodes in each dimension of z; by default 64, or as many as are 1,024 in all. A jump in z
         converges like 1/n_nodes, a smooth N is exact to rounding with few.
-    name : str, default="integral"
-        Name of the family.
     integral_error : float, optional
         ε < 1, a bound on the error of the sums over the nodes, relative to ``|N||N|``: for any two
         samples and entries i, j the sum of ``N_i(z, x) N_j(z, y)`` and that of its absolute value
@@ -75,6 +74,8 @@ class IntegralFamily(OwnFamily):
            [0.01 , 0.897]])
     """
 
+    name: ClassVar[str] = "integral"
+
     def __init__(
         self,
         integrand: Integrand,
@@ -83,10 +84,9 @@ class IntegralFamily(OwnFamily):
         upper: ArrayLike,
         *,
         n_nodes: int | None = None,
-        name: str = "integral",
         integral_error: float | None = None,
     ) -> None:
-        super().__init__(integrand, n_P, name)
+        super().__init__(integrand, n_P)
         COUNT.or_none().check("n_nodes", n_nodes)
         _ERROR.check("integral_error", integral_error)
         self.lower = np.atleast_1d(np.asarray(lower, dtype=np.float64))
@@ -132,7 +132,7 @@ class IntegralFamily(OwnFamily):
         n_points = count ** len(self.lower)
         memory.require(
             8 * len(array) * n_points * self._n_P,
-            f"N(z, x) of family {self.name!r} at {n_points} nodes for {len(array)} samples",
+            f"N(z, x) at {n_points} nodes for {len(array)} samples",
             alternative="use fewer nodes in each dimension, or fewer samples",
         )
         Z, weights = self._rule(count)
@@ -141,7 +141,7 @@ class IntegralFamily(OwnFamily):
             value = np.asarray(self._function(Z, x), dtype=np.float64)
             if value.shape != out.shape[1:] or not np.isfinite(value).all():
                 raise ValueError(
-                    f"integrand(Z, x) of family {self.name!r} must return a finite array of shape "
+                    "integrand(Z, x) must return a finite array of shape "
                     f"{out.shape[1:]}, got shape {value.shape}"
                     + ("" if np.isfinite(value).all() else f" with values that are not, row {k}")
                 )

@@ -76,8 +76,8 @@ class Solution:
     bend : float or ndarray of shape (n,), default=0.0
     violation : float, default=0.0
         How far u is from optimal, in the units of the learner's ``tol``.
-    n_iter, n_kernel_rows : int
-        Sums over the tasks.
+    n_iter : int
+        Sum over the tasks.
     status : SolveStatus
         That of the first task that did not converge, if any.
     stretch : float, default=0.0
@@ -98,7 +98,6 @@ class Solution:
     bend: float | FloatArray = 0.0
     violation: float = 0.0
     n_iter: int = 0
-    n_kernel_rows: int = 0
     status: SolveStatus = SolveStatus.CONVERGED
     stretch: float = 0.0
     details: Any = None
@@ -227,7 +226,6 @@ def collect(parts: list[Solution], details: object = None) -> Solution:
         bend=parts[0].bend,
         violation=max(part.violation for part in parts),
         n_iter=sum(part.n_iter for part in parts),
-        n_kernel_rows=sum(part.n_kernel_rows for part in parts),
         status=failed[0] if failed else SolveStatus.CONVERGED,
         stretch=max(part.stretch for part in parts),
         details=details,

@@ -3,7 +3,7 @@ from .precomputed import (
     PrecomputedGrams,
     PrecomputedKernel,
     as_grams,
-    check_once,
+    definite_grams,
 )
 from .psd import KernelArray, Spectrum, as_gram, check_gram, require_psd
 from .stack import GramStack, LowRankStack, Stack, as_stack, fit_family, stack_of
@@ -26,7 +26,7 @@ __all__ = [
     "as_grams",
     "as_stack",
     "check_gram",
-    "check_once",
+    "definite_grams",
     "fit_family",
     "largest_block",
     "require_psd",

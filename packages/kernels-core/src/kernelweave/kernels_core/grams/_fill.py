@@ -65,6 +65,18 @@ def largest(K: Block) -> float:
     return float(max(high.max(), -low.min()))
 
 
+def asymmetry(K: Block) -> float:
+    """Return the largest |Kᵢⱼ − Kⱼᵢ|, in tiles that stay in cache with their transposes."""
+    worst = 0.0
+    for i in range(0, len(K), TILE):
+        for j in range(0, i + 1, TILE):
+            left, right = K[i : i + TILE, j : j + TILE], K[j : j + TILE, i : i + TILE].T
+            if not np.array_equal(left, right):
+                apart = np.abs(np.subtract(left, right, dtype=np.float64))
+                worst = max(worst, float(apart.max()))
+    return worst
+
+
 def inner(X: Points, Y: Points | None) -> Block:
     """Return X Yᵀ as a dense array, exactly symmetric for ``Y=None``."""
     # dense and the same array twice: BLAS computes one triangle and mirrors it

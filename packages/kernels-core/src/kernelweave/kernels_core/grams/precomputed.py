@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -12,10 +11,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .. import memory
 from ..arrays import FloatArray, RealArray, Rows
 from ..checks import LARGEST, check_magnitude
-from ._fill import TILE, largest
-from .psd import require_psd
+from ._fill import asymmetry, largest
+from .psd import refuse_indefinite, require_psd
 
-# sets of samples that a check has passed on, remembered by a stack: more than folds have
+# sets of samples on which no matrix is indefinite, remembered by a stack: more than folds have
 _REMEMBERED = 64
 
 
@@ -58,7 +57,7 @@ class PrecomputedGrams:
         return grams if isinstance(grams, cls) else cls.of_checked(as_grams(grams, what))
 
     @classmethod
-    def of_checked(cls, stack: RealArray) -> Self:
+    def of_checked(cls, stack: RealArray) -> PrecomputedGrams:
         """Return samples of what `as_grams` has returned."""
         new = object.__new__(cls)
         new._set(stack)
@@ -66,7 +65,7 @@ class PrecomputedGrams:
 
     def _set(self, stack: RealArray) -> None:
         self._stack = stack
-        self._passed: dict[str, list[NDArray[np.intp]]] = {}
+        self._passed: list[NDArray[np.intp]] = []
         self._rows: NDArray[np.intp] | None = None
         self._columns: NDArray[np.intp] | None = None
 
@@ -117,22 +116,19 @@ class PrecomputedGrams:
             return K if self._rows is None else K[self._rows]
         return K[:, self._columns] if self._rows is None else K[np.ix_(self._rows, self._columns)]
 
-    def passed(self, check: str) -> bool:
-        """Return whether a check has passed on all these samples, with others or without.
-
-        `check`: name of one that what passes it passes in every principal part.
-        """
+    @property
+    def is_definite(self) -> bool:
+        """Whether all matrices passed the check on these samples, with others or without."""
         rows, columns = self._positions()
         return np.array_equal(rows, columns) and any(
-            np.isin(rows, known).all() for known in self._passed.get(check, [])
+            np.isin(rows, known).all() for known in self._passed
         )
 
-    def remember(self, check: str) -> None:
-        """Remember that a check has passed on these samples."""
+    def remember_definite(self) -> None:
+        """Remember that no matrix is indefinite on these samples."""
         rows, columns = self._positions()
-        known = self._passed.setdefault(check, [])
-        if np.array_equal(rows, columns) and len(known) < _REMEMBERED:
-            known.append(np.unique(rows))
+        if np.array_equal(rows, columns) and len(self._passed) < _REMEMBERED:
+            self._passed.append(np.unique(rows))
 
     def _positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         _, n_rows, n_columns = self._stack.shape
@@ -237,7 +233,7 @@ def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = Fa
             raise ValueError(f"{what}[{j}] contains NaN or infinity")
         if size > LARGEST:
             check_magnitude(f"{what}[{j}]", K)
-        difference = _asymmetry(K) if square else 0.0
+        difference = asymmetry(K) if square else 0.0
         if difference > 0.0 and difference > _slack(K):
             raise ValueError(
                 f"{what}[{j}] is not symmetric (entries differ by up to {difference:.3g}): "
@@ -248,16 +244,20 @@ def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = Fa
     return grams
 
 
-def check_once(name: str, check: Callable[[RealArray], None], X: object, grams: RealArray) -> None:
-    """Call ``check(grams)``, unless X remembers that it passed on these samples or more.
+def definite_grams(X: object) -> PrecomputedGrams:
+    """Return square Gram matrices, none of them indefinite: each set of samples is checked once.
 
-    What passes the check passes it in every principal part.
+    What is positive semidefinite is so in every principal part.
     """
-    if not isinstance(X, PrecomputedGrams):
-        check(grams)
-    elif not X.passed(name):
-        check(grams)
-        X.remember(name)
+    grams = as_grams(X, "X", square=True)
+    given = X if isinstance(X, PrecomputedGrams) else None
+    if given is None or not given.is_definite:
+        refuse_indefinite(grams, "X")
+        if given is not None:
+            given.remember_definite()
+    checked = PrecomputedGrams.of_checked(grams)
+    checked.remember_definite()
+    return checked
 
 
 def _is_moderate(K: RealArray) -> bool:
@@ -270,17 +270,6 @@ def _slack(K: RealArray) -> float:
     """Return the difference between Kᵢⱼ and Kⱼᵢ that is rounding."""
     type_ = np.finfo(K.dtype)
     return 100.0 * float(type_.eps) * max(largest(K), float(type_.tiny))
-
-
-def _asymmetry(K: RealArray) -> float:
-    """Return the largest |Kᵢⱼ − Kⱼᵢ|, in tiles that stay in cache with their transposes."""
-    worst = 0.0
-    for i in range(0, len(K), TILE):
-        for j in range(0, i + 1, TILE):
-            left, right = K[i : i + TILE, j : j + TILE], K[j : j + TILE, i : i + TILE].T
-            if not np.array_equal(left, right):
-                worst = max(worst, float(np.abs(left - right).max()))
-    return worst
 
 
 @dataclass(frozen=True, eq=False)

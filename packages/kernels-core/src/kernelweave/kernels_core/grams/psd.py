@@ -11,6 +11,7 @@ from ..arrays import FloatArray, RealArray
 from ..exceptions import NotPSDError
 from ..interrupts import run_interruptibly
 from ..rounding import UNIT, gamma
+from ._fill import asymmetry, largest, row_blocks
 
 REMEDY = (
     "choose other parameters, leave the kernel out, as KernelDictionary(..., psd='drop') does, or "
@@ -206,7 +207,7 @@ def check_gram(K: KernelArray) -> float:
     asymmetry is more than 1e-6 times the largest entry; NotPSDError if two rows and columns show a
     negative eigenvalue.
     """
-    from ._njit_grams import is_sound, scan_gram
+    from ._njit_grams import is_sound
 
     diagonal = np.diagonal(K).astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -214,17 +215,20 @@ def check_gram(K: KernelArray) -> float:
         reach = np.sqrt(np.maximum(diagonal + slack, 0.0))
     if reach.max() < _LARGEST_REACH and is_sound(K, reach):
         return 0.0
-    largest, asymmetry, finite, within = scan_gram(K, reach)
-    if not finite:
+    size = largest(K)
+    if not np.isfinite(size):
         row, column = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(
             f"K must be finite, got {K[row, column]} at position ({row}, {column}): check the "
             "features for missing values or overflow"
         )
-    if asymmetry > _ASYMMETRY_LIMIT * largest:
+    with np.errstate(over="ignore"):
+        skew, blocks = asymmetry(K), row_blocks(*K.shape)
+        within = all((np.abs(K[at]) <= np.outer(reach[at], reach)).all() for at in blocks)
+    if skew > _ASYMMETRY_LIMIT * size:
         raise ValueError(
-            f"K must be symmetric, got max |K - K.T| = {asymmetry:.3g} with entries up to "
-            f"{largest:.3g}: pass (K + K.T) / 2 if that is what you mean"
+            f"K must be symmetric, got max |K - K.T| = {skew:.3g} with entries up to "
+            f"{size:.3g}: pass (K + K.T) / 2 if that is what you mean"
         )
     if not within:
         excess = np.abs(K) - np.outer(reach, reach)
@@ -234,4 +238,4 @@ def check_gram(K: KernelArray) -> float:
             f"{K[row, row]:.6g}, {K[row, column]:.6g} and {K[column, column]:.6g}, which need "
             "K[i, j]**2 <= K[i, i] * K[j, j]: set its negative eigenvalues to zero"
         )
-    return float(asymmetry)
+    return skew

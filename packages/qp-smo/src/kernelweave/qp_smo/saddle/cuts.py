@@ -5,11 +5,10 @@ Every feasible dual point bounds it from below, for all weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.clock import Stopwatch
 from kernelweave.kernels_core.formula import Learner, Solution
 from kernelweave.kernels_core.grams import Stack
 from kernelweave.kernels_core.rounding import UNIT
@@ -191,20 +190,10 @@ class SaddleEvaluation:
 
 @dataclass
 class SolveCounts:
-    """What was done, and the seconds that each part took."""
+    """What was done."""
 
     n_svm_solves: int = 0
     n_master_solves: int = 0
-    n_kernel_rows: int = 0
-    seconds: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(
-            ("svm", "combine", "forms", "master", "supports"), 0.0
-        )
-    )
-
-    def add_time(self, part: str, watch: Stopwatch) -> None:
-        """Add the time since the watch was made."""
-        self.seconds[part] += watch.seconds
 
 
 class SaddleOracle:
@@ -250,9 +239,7 @@ class SaddleOracle:
         reads every matrix; the evaluation has no forms without. `kernels` of shape (q,): those of
         which the cut is known; of the others it holds, but says little.
         """
-        watch = Stopwatch()
         K = self.grams.combine(weights)
-        self.counts.add_time("combine", watch)
         start = self.pool.nearest(weights) if start is None else start
         solution = self._solve(K, start, want)
         forms = self._forms(solution, kernels) if cuts else np.zeros(0)
@@ -266,13 +253,10 @@ class SaddleOracle:
         """Solve with ever smaller tolerances until the learner's gap is about ``want``."""
         tol = self._tolerance(want)
         while True:
-            watch = Stopwatch()
             solution = self.learner.solve(
                 K, self.targets, sample_weight=self.sample_weight, dual0=dual0, tol=tol, check=False
             )
             self.counts.n_svm_solves += 1
-            self.counts.n_kernel_rows += solution.n_kernel_rows
-            self.counts.add_time("svm", watch)
             gap = solution.upper_bound - solution.lower_bound
             violation = solution.violation
             # a solve that ended far below its tolerance says nothing about the next one
@@ -290,14 +274,11 @@ class SaddleOracle:
         """Compute the forms that cuts lack, of all of them in one pass through the matrices."""
         cuts, kernels = self.pool.unknown
         if cuts.size and kernels.size:
-            watch = Stopwatch()
             points = np.stack([self.pool.dual_coef[i] for i in cuts], axis=1)
             forms = sum(self.grams.forms_of(each, kernels) for each in points)
             self.pool.complete(cuts, kernels, self._raised(np.asarray(forms)))
-            self.counts.add_time("forms", watch)
 
     def _forms(self, solution: Solution, kernels: NDArray[np.bool_] | None) -> FloatArray:
-        watch = Stopwatch()
         forms, stack = np.zeros(len(self.grams)), self.grams
         for u in solution.dual_coef:
             if kernels is None:
@@ -306,7 +287,6 @@ class SaddleOracle:
                 each = stack.largest_forms(u)
                 each[kernels] = stack.forms_of(u[None], np.flatnonzero(kernels))[0]
                 forms += each
-        self.counts.add_time("forms", watch)
         return self._raised(forms)
 
     def _raised(self, forms: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ class KernelWeights:
     pool : CutPool
         All cuts, for another penalty or the next point of a path.
     counts : SolveCounts
-        Learner solves, master solves and where the seconds went.
+        Learner solves and master solves.
     seconds : float
     """
 
@@ -138,10 +138,8 @@ class SaddleSearch:
         """Solve the master: raise the lower bound and find where the cuts are lowest."""
         if not len(self.oracle.pool):
             return
-        watch = Stopwatch()
         master = solve_cut_master(self.oracle.pool, self.penalty, self._outer)
         self.oracle.counts.n_master_solves += 1
-        self.oracle.counts.add_time("master", watch)
         self.lower = max(self.lower, master.lower_bound)
         self._outer, self.multipliers = master.weights, master.multipliers
 
