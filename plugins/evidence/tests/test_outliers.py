@@ -48,7 +48,7 @@ def test_a_target_left_out_is_predicted_without_it_and_has_plain_noise() -> None
     predictor = model._predictor
     assert isinstance(predictor, ExactPredictor)
     trust = np.random.RandomState(2).rand(60) + 0.1
-    rows = replace(predictor.rows, trust=trust)
+    rows = replace(predictor.rows, trust=trust[None])
     views, scales = predictor.views, tuple(predictor.scales)
     target = predictor.mixture.target
     mixture = fit_mixture(views, rows, scales, target)

@@ -6,6 +6,7 @@ Each step is a function of values. Nothing is assigned to an estimator before al
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -63,9 +64,7 @@ def fit_table(
 
     def seed() -> int:
         # a copy of the state: the survey of large tables will draw the same rows from it again
-        twin = np.random.RandomState()
-        twin.set_state(state.get_state())
-        return int(twin.randint(2**31 - 1))
+        return int(deepcopy(state).randint(2**31 - 1))
 
     # one thread: the same bits whatever the machine's number of cores
     with one_blas_thread():
@@ -106,8 +105,7 @@ def _by_all_pairs(
         learn, splits=splits, plan=plan, powers=model.warp, n_jobs=model.n_jobs,
         random=not division.is_given,
     )  # fmt: skip
-    twin = np.random.RandomState()
-    twin.set_state(state.get_state())
+    twin = deepcopy(state)
     tell = partial(_tell_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
     learned = learning(rows, random_state=state, tell=tell)
     if model.warp and not path.classes and not division.is_given:
@@ -115,7 +113,7 @@ def _by_all_pairs(
         learned = learn_with_outliers(learned, rows, splits, again)
     predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
-    left_out = partial(Closed.of, learned.mixture, replace(rows, trust=learned.rows.trust), first)
+    left_out = partial(Closed.of, learned.mixture, learned.rows, first)
     held_out = HeldOutRows(
         rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,
         left_out,

@@ -115,8 +115,7 @@ class LeftOut:
     @property
     def variances(self) -> FloatArray:
         """Of the residuals, shape (n_left_out,)."""
-        doubt = self.mixture.doubt
-        return self._spreads if doubt is None else np.asarray(self._spreads - doubt[self.rows])
+        return np.asarray(self._spreads - self.mixture.doubt[self.rows])
 
     @cached_property
     def residuals(self) -> FloatArray:

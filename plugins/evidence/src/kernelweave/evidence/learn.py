@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from .candidates import (
 )
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
-from .path import Fit, PathPlan, without_scales
+from .path import ROUGH, Fit, PathPlan, without_scales
 from .rows import Rows, Split, Standardised, spread_of
 from .scores import mean_with_error
 from .terms import Scales, Stopped
@@ -31,8 +32,6 @@ from .views import Views, Warp, is_skewed
 
 # a power nearer to 1 changes the targets too little to pay for a second fit
 _MIN_POWER_CHANGE = 0.15
-# tolerance of the rough fits that decide on transforms: the scales need not have converged
-_ROUGH = 1e-4
 # smallest weight of the one-scale Gaussian among fits to classes: ±1 tells little of the scales
 _PLAIN = 0.25
 
@@ -108,7 +107,6 @@ def fit_fold(
     seed: int,
     seconds: float = np.inf,
     rounds: int = 1,
-    trust: FloatArray | None = None,
 ) -> Fold | None:
     """Fit the path on the training rows alone and predict the rows held out.
 
@@ -117,12 +115,11 @@ def fit_fold(
 
     `seed`: of the coarse pass; `seconds`: what was left when the folds began, which another process
     cannot know; `rounds`: fits that are still to come one after the other, this one among them, of
-    which each has its share; `trust` of shape (n_training,): of the training rows.
+    which each has its share.
     """
     if clock.expired():
         return None
     own, other, state = rows.take(training), rows.take(held_out), np.random.RandomState(seed)
-    own = replace(own, trust=trust)
     views = own.views(apart=True)
     starts: Starts = []
     fits: list[Fit] = []
@@ -183,7 +180,6 @@ def cross_validate(
     seeds: Index,
     n_jobs: int | None = None,
     parts: PartCount | None = None,
-    trusts: Sequence[FloatArray] = (),
 ) -> CrossValidatedFits:
     """Fit and judge the folds that there is time for; the arguments are those of `learn`.
 
@@ -193,9 +189,7 @@ def cross_validate(
     # the fit of all rows comes last
     rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
     jobs = [
-        delayed(fit_fold)(
-            rows.in_fold(k), *split, plan, int(seed), seconds, left, trusts[k] if trusts else None
-        )
+        delayed(fit_fold)(rows.in_fold(k), *split, plan, int(seed), seconds, left)
         for k, (split, seed, left) in enumerate(zip(splits, seeds, rounds, strict=False))
     ]
     folds: list[Fold] = []
@@ -239,7 +233,7 @@ def choose(
     """
     best = cross_validate(rows, plan)
     if powers and has_skewed_columns(rows):
-        rough = replace(plan, tol=max(plan.tol, _ROUGH))
+        rough = replace(plan, tol=max(plan.tol, ROUGH))
         other = cross_validate(replace(rows, transform_columns=True), rough)
         if other.is_significantly_better_than(best):
             full = cross_validate(other.rows, plan) if rough != plan else other
@@ -269,19 +263,16 @@ def powers_of_a_part(
     """
     if not (has_skewed_columns(rows) or has_skewed_targets(rows, plan)):
         return rows
-    twin = np.random.RandomState()
-    twin.set_state(random_state.get_state())
+    twin = deepcopy(random_state)
     chosen = np.sort(twin.permutation(len(rows))[: 2 * plan.coarse])
     # these halves are no folds, and no score is told of them
-    part = replace(rows.take(chosen), of_folds=())
+    part = rows.take(chosen).without_folds()
     one, other = np.array_split(twin.permutation(len(part)), 2)
     splits, seeds = [(one, other), (other, one)], twin.randint(2**31 - 1, size=2 + len(given))
     if given:
         both = [[np.flatnonzero(np.isin(chosen, each)) for each in split] for split in given]
         splits = [(own, held) for own, held in both if len(own) and len(held)]
-    middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
-    rough = replace(plan, tol=_ROUGH, precisions=middle)
-    best = choose(part, True, partial(cross_validate, splits=splits, seeds=seeds), rough)
+    best = choose(part, True, partial(cross_validate, splits=splits, seeds=seeds), plan.rough)
     return replace(
         rows,
         transform_targets=best.rows.transform_targets,
@@ -346,7 +337,6 @@ def learn(
     n_jobs: int | None = None,
     tell: Tell | None = None,
     random: bool = True,
-    trusts: Sequence[FloatArray] = (),
 ) -> Learned:
     """Fit the path in every fold and on all rows, and combine it.
 
@@ -357,16 +347,13 @@ def learn(
     - `n_jobs`: processes for the folds
     - `tell` is called with the parts done and all parts
     - `random`: whether other splits than these, at random, may choose powers
-    - `trusts`: of the training rows of each split, where targets are not trusted alike
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if powers and len(rows) > 2 * plan.coarse:
         rows = powers_of_a_part(rows, plan, random_state, () if random else splits)
         powers = False
     parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
-    fit = partial(
-        cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts, trusts=trusts
-    )
+    fit = partial(cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts)
     rows, folds, held_out, errors = choose(rows, powers, fit, plan)
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))

@@ -76,7 +76,7 @@ class HeavyTails:
 
 
 def learn_with_outliers(
-    learned: Learned, rows: Rows, splits: Sequence[Split], learn_again: Callable[..., Learned]
+    learned: Learned, rows: Rows, splits: Sequence[Split], learn_again: Callable[[Rows], Learned]
 ) -> Learned:
     """Return a fit to which outliers among the targets count less, where that surely pays.
 
@@ -87,19 +87,20 @@ def learn_with_outliers(
     choose is chosen with these weights. It is kept where rows held out are predicted better by
     them, without a drift.
 
-    `rows`, `splits`: what was learned from; `learn_again`: from rows and the trust in the training
-    rows of each split. For one output and at most 100 columns.
+    `rows`, `splits`: what was learned from; `learn_again`: from rows by the same splits. For one
+    output and at most 100 columns.
     """
     if len(rows.targets) > 1 or rows.n_dimensions > MOST_SCALES or learned.missing:
         return learned
     tails, trust = _trust(learned.rows, learned.mixture)
     if not tails.gain > _TRIED or len(learned.folds) < len(splits):
         return learned
-    trusted = replace(rows, trust=trust)
-    if rows.mass @ trusted.outliers > _FEW * rows.mass.sum():
+    if rows.mass @ replace(rows, trust=trust[None]).outliers > _FEW * rows.mass.sum():
         return learned
-    trusts = [_trust(fold.training, fold.mixture(learned.weights))[1] for fold in learned.folds]
-    found = learn_again(trusted, trusts=trusts)
+    trusts = np.vstack([trust, np.ones((len(splits), len(rows)))])
+    for own, (training, _), fold in zip(trusts[1:], splits, learned.folds, strict=True):
+        own[training] = _trust(fold.training, fold.mixture(learned.weights))[1]
+    found = learn_again(replace(rows, trust=trusts))
     if found.missing:
         return replace(learned, missing="less weight for outliers")
     seen = np.flatnonzero(~np.isnan(found.held_out[:, 0]))

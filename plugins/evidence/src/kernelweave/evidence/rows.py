@@ -30,8 +30,8 @@ class Rows:
     - `codes` of shape (n, q)
     - `targets` of shape (n_outputs, n)
     - `weight` of shape (n,): ``None`` where all are one
-    - `trust` of shape (n,): what the targets' weights are multiplied by where a fit learns from
-      them, little for outliers; ``None`` where all are one
+    - `trust` of shape (1 + n_folds, n): what the targets' weights are multiplied by where all rows
+      are learned from, and in each fold, little for outliers; ``None`` where all are one
     - `transform_targets`: whether a power makes the targets nearly normal
     - `transform_columns`: whether a power makes skewed columns nearly normal
     - `coding`: how a part of them codes the others
@@ -72,12 +72,12 @@ class Rows:
     @property
     def precision(self) -> FloatArray:
         """The weights of the targets where a fit learns from them; those of outliers are less."""
-        return self.mass if self.trust is None else self.mass * self.trust
+        return self.mass if self.trust is None else self.mass * self.trust[0]
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Which targets count less than a tenth of what most do, shape (n,)."""
-        trust = np.ones(len(self)) if self.trust is None else self.trust
+        trust = np.ones(len(self)) if self.trust is None else self.trust[0]
         return np.asarray(trust < _OUTLIER * np.median(trust))
 
     @property
@@ -112,7 +112,13 @@ class Rows:
 
     def in_fold(self, k: int) -> Rows:
         """Return the rows as a fold sees them."""
-        return replace(self, columns=self.of_folds[k]) if self.of_folds else self
+        columns = self.of_folds[k] if self.of_folds else self.columns
+        trust = None if self.trust is None or len(self.trust) == 1 else self.trust[[k + 1]]
+        return replace(self, columns=columns, trust=trust)
+
+    def without_folds(self) -> Rows:
+        """Return the rows for other folds than those that saw them in their own way."""
+        return replace(self, of_folds=(), trust=None if self.trust is None else self.trust[:1])
 
     @cached_property
     def recurring(self) -> bool:
@@ -184,7 +190,7 @@ class Rows:
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
         groups = None if self.groups is None else self.groups[rows]
         times = None if self.times is None else self.times[rows]
-        trust = None if self.trust is None else self.trust[rows]
+        trust = None if self.trust is None else self.trust[:, rows]
         return replace(
             self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
             times=times, trust=trust,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,8 +33,6 @@ from .solution import LandmarksLeaveOut, LandmarkSolution
 from .source import BlockSource, Source
 from .survey import Survey, survey
 
-# whether a power pays is seen before the scales have converged
-_ROUGH = 1e-4
 # steps that gain less of the evidence end a search on the rows of the metric: more of them moved
 # the errors of λ on the rows that choose by a tenth of their standard error
 _POLISH = 1e-3
@@ -215,13 +214,10 @@ def _with_transforms(work: LandmarkSearch, *, columns: bool, targets: bool) -> L
 
 def _rough_losses(work: LandmarkSearch, random_state: np.random.RandomState) -> FloatArray:
     """Return the losses of the rows that choose, from rough scales and few landmarks."""
-    plan, twin = work.plan.path, np.random.RandomState()
-    twin.set_state(random_state.get_state())
-    metric = work.roles.metric
-    part = metric.take(np.sort(twin.permutation(len(metric))[: plan.coarse]))
-    middle = plan.precisions[(len(plan.precisions) - 1) // 2 : len(plan.precisions) // 2 + 1]
-    rough = replace(plan, tol=_ROUGH, precisions=middle)
-    fits = fit_path(part.views(), part, rough)
+    plan, metric = work.plan.path, work.roles.metric
+    chosen = deepcopy(random_state).permutation(len(metric))[: plan.coarse]
+    part = metric.take(np.sort(chosen))
+    fits = fit_path(part.views(), part, plan.rough)
     return work.rough_losses([fit.scales for fit in fits])
 
 
