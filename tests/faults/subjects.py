@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from workspace import members
 
 # a few steps on few samples: a cell asks whether the answer is sound, not whether it is the best
-QUICK = {"tol": 1e-2, "max_iter": 10, "random_state": 0, "C": 1.0}
+QUICK = {"tol": 1e-2, "max_iter": 10, "random_state": 0, "C": 1.0, "precisions": (5.0,)}
 
 # what must happen where an estimator takes tables as they are
 OF_TABLES = {
@@ -129,6 +129,8 @@ class Subject:
             chosen.update(lam=0.1, cv=None)
         elif "cv" in self.parameters:
             chosen["cv"] = 2
+            if "lam" in self.parameters:
+                chosen["lam"] = (0.1, 1.0)
         chosen |= dict(self.fixed) | params
         for name in self._grids & chosen.keys():
             chosen[name] = [chosen[name]]

@@ -338,7 +338,10 @@ def test_another_model_that_is_not_done_in_time_is_left_out(
     assert "baseline" in done.out
 
 
-def test_the_rbf_machine_of_many_numbers_is_ridge_regression() -> None:
+def test_the_rbf_machine_of_many_numbers_is_ridge_regression(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kernelweave.workbench.scoring.rbf.TUNED", 300)
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(2300, 2)), columns=["a", "b"])
     y = 2e5 + 1e4 * (np.sin(2 * X["a"]) * X["b"] + 0.1 * rng.normal(size=2300)).to_numpy()
@@ -457,14 +460,14 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
     frame["a"] = rng.normal(size=72).round(2)
     frame["y"] = (5.0 * rng.normal(size=12)[who] + frame["a"]).round(3)
     frame.to_csv(path, index=False)
-    options = ["compare", path, "--target", "y", "--models", "evidence,rbf", "--json"]
-    at_random = json.loads(run(*options).out)["models"]
-    found = json.loads(run(*options, "--groups", "who", "--cv", "4").out)
+    options = ["compare", path, "--target", "y", "--json", "--models"]
+    at_random = json.loads(run(*options, "evidence,rbf").out)["models"]
+    found = json.loads(run(*options, "evidence,rbf", "--groups", "who", "--cv", "4").out)
     assert found["rows"] == "72 rows, cross-validated in 4 folds: rows of a new 'who'"
     assert min(row["score"] for row in at_random) > 0.6
     assert max(row["score"] for row in found["models"]) < 0.3
     # a column that is not learned from may name them
-    dropped = json.loads(run(*options, "--groups", "who", "--drop", "who").out)
+    dropped = json.loads(run(*options, "rbf", "--groups", "who", "--drop", "who").out)
     assert max(row["score"] for row in dropped["models"]) < 0.3
 
 

@@ -60,7 +60,7 @@ def test_the_svm_is_what_it_says(run: Callable, here: Path) -> None:
     assert json.loads(done.out)["scores"]["HistGradientBoosting"]["score"] == boosting.score(b, d)
 
 
-def test_a_picture_is_replaced_by_force_alone(run: Callable, here: Path) -> None:
+def test_a_picture_of_the_demo_is_replaced_and_no_other_file(run: Callable, here: Path) -> None:
     path = here / "kernelweave-demo.png"
     path.write_text("a picture of my cat")
     options = ["demo", "--dataset", "iris"]
@@ -68,6 +68,9 @@ def test_a_picture_is_replaced_by_force_alone(run: Callable, here: Path) -> None
     assert path.read_text() == "a picture of my cat"
     assert run(*options, "--force").status == 0
     assert path.read_bytes().startswith(b"\x89PNG")
+    assert run(*options).status == 0
+    other = path.rename(here / "mine.png")
+    assert "add --force" in run(*options, "--out", other).error
 
 
 def test_a_data_set_with_many_features_is_refused(run: Callable, here: Path) -> None:

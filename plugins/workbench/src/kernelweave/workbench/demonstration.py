@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ HELD_OUT = 0.3
 SEED = 0
 CONFIDENCE = 0.9
 OURS = "evidence kernel"
+SIGNATURE = "kernelweave demo"
 OTHERS = {"tuned RBF SVM": "rbf", "HistGradientBoosting": "boosting"}
 # Panels of effects, and rows with intervals that do not cover one another.
 _STRONGEST = 3
@@ -163,7 +165,7 @@ def demo_picture(demo: Demonstration) -> bytes:
     (_draw_calibration if demo.classes else _draw_intervals)(right.subplots(), demo)
     figure.suptitle(f"{demo.name}: evidence kernel, fitted on {demo.found['n_train']} rows")
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": "kernelweave demo"})
+    figure.savefig(buffer, format="png", dpi=130, metadata={"Software": SIGNATURE})
     return buffer.getvalue()
 
 
@@ -216,3 +218,14 @@ def _draw_calibration(ax: Any, demo: Demonstration) -> None:
     ax.set(xlabel="probability of the predicted class", ylabel="accuracy on test rows")
     ax.set_title("Calibration", fontsize=11)
     open_frame(ax)
+
+
+def is_demo_picture(path: Path) -> bool:
+    """Whether a file is a PNG that the demo wrote."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            return bool(picture.info.get("Software") == SIGNATURE)
+    except OSError:
+        return False

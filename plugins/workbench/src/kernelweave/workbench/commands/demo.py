@@ -34,11 +34,11 @@ def demo_command(
         Name of a data set with at most 13 features and 2500 rows, see
         `kernelweave list --kind datasets`.
     out : Path
-        PNG file to write.
+        PNG file to write. A figure that the demo wrote under the default name is overwritten.
     """
-    check_output(out, force=force)
-    from ..demonstration import Demonstration, demo_picture
+    from ..demonstration import Demonstration, demo_picture, is_demo_picture
 
+    check_output(out, force=force or (out == DEFAULT_PICTURE and is_demo_picture(out)))
     demo = Demonstration(dataset)
     picture = demo_picture(demo)
     with replacing(out) as stream:
