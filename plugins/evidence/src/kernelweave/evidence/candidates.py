@@ -184,7 +184,7 @@ def candidate_precisions(plan: PathPlan, rows: Rows) -> tuple[float, ...]:
 
 def _includes_smooth(plan: PathPlan, rows: Rows) -> bool:
     """Return whether to include the smooth Gaussian; for classes it lost a quarter of a point."""
-    return not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
+    return plan.smooth and not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
 
 
 def fit_candidates(
@@ -215,7 +215,6 @@ def fit_candidates(
             own = slice(k * n_path, (k + 1) * n_path)
             yield from fit_path(views, rows, plan, starts[own], kept=kept)
     elif starts:
-        plan = replace(plan, tol=plan.polish_tol)
         yield from fit_path(views, rows, plan, starts[:n_path])
         alone = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
         for known in starts[n_path : last - plan.linear]:

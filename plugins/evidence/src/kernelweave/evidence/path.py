@@ -204,19 +204,19 @@ class PathPlan:
     - `max_iter`: steps a fit at most
     - `coarse`: rows of a first pass over the path, where there are half as many more
     - `coarse_tol`: the share for that pass, which only leaves starts
-    - `polish_tol`: the share for a fit that starts at one of fewer rows or of the folds
     - `classes`: whether the targets are ±1 of classes
+    - `smooth`: whether a Gaussian with a scale for each column is a candidate, where it may pay
     - `linear`: whether ridge regression is a candidate, as it should be where rows are few
     - `loss`: what predictions of held-out rows lose, where it is not their mean squared error
     """
 
     precisions: tuple[float, ...] = PRECISIONS
-    tol: float = 1e-5
+    tol: float = 1e-4
     max_iter: int = 200
     coarse: int = COARSE
     coarse_tol: float = 1e-4
-    polish_tol: float = 1e-5
     classes: bool = False
+    smooth: bool = True
     linear: bool = False
     loss: Loss | None = None
 

@@ -292,7 +292,7 @@ def _fit_metric(
     try:
         starts = coarse_starts(own, plan, random_state)
         if starts:
-            plan = replace(plan, tol=max(plan.polish_tol, _POLISH))
+            plan = replace(plan, tol=max(plan.tol, _POLISH))
             path = [Scales.from_vector(each[0]) for each in starts[: len(plan.precisions)]]
             first = _first_of_use(work.path_errors(path, _ROUGH_ROWS))
             plan, starts = replace(plan, precisions=plan.precisions[first:]), starts[first:]
