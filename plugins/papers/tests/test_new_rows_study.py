@@ -73,6 +73,6 @@ def test_a_quick_run_computes_and_shows() -> None:
     by_task, by_method, warned = plan.present(results)
     assert [row[0] for row in by_task.rows] == ["cities that do not matter", "rows in no order"]
     told = {(row[0], row[1]): row[2:] for row in by_method.rows}
-    assert 0.6 < float(str(told["new groups, made", "HistGB, told"][1])) < 0.95
+    assert 0.6 < float(str(told["new groups, made", "HistGB, passed"][1])) < 0.95
     assert told["later rows, made", "HistGB"][4] == "no intervals"
     assert [list(row) for row in warned.rows] == [[2, 1, "wine"]]

@@ -7,6 +7,8 @@ import io
 import os
 import re
 import sys
+import urllib.error
+import warnings
 import zipfile
 import zlib
 from dataclasses import replace
@@ -18,7 +20,7 @@ import pandas as pd
 from kernelweave.kernels_core import DatasetSpec, datasets, memory
 
 from .data_folder import folder_files, folder_remark
-from .errors import TableError, did_you_mean
+from .errors import TableError, did_you_mean, one_line
 from .formats import (
     OLD_EXCEL,
     PARQUET,
@@ -35,6 +37,8 @@ from .table import Table, read_cells
 from .text import read_csv, utf_16_of
 
 _TARGET = "target"
+_OPENML = "openml:"
+_OPENML_NAME = re.compile(r"(?P<id>\d+)|(?P<name>[^@\s]+)@(?P<version>\d+)")
 _LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)+\s*(#.*)?$")
 _JSON = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\{\]])")
 _MARKUP = re.compile(rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml)\b")
@@ -58,8 +62,9 @@ def read_table(
     source : str, Path or DataFrame
         A path to a CSV of any dialect, Parquet, Excel, JSON (lines, or a list), LIBSVM, Stata, SAS
         or SPSS file, text also compressed by gzip or zip, the name of a registered data set or of
-        a file in the folder ``KERNELWEAVE_DATA``, ``-`` for standard input, or a data frame of
-        pandas, polars or Arrow. A file goes before a data set of its name.
+        a file in the folder ``KERNELWEAVE_DATA``, ``openml:NAME@VERSION`` or ``openml:ID``, ``-``
+        for standard input, or a data frame of pandas, polars or Arrow. A file goes before a data
+        set of its name.
     header : bool, default=True
         Whether the first line of a CSV or an Excel sheet names the columns; without, they are 0,
         1, ...
@@ -109,6 +114,8 @@ def _read_named_source(source: str, ways: dict[str, Any]) -> Table:
     # the command line spells a lone dash out
     if source in ("-", "stdin:"):
         return _read_content(sys.stdin.buffer.read(), "standard input", ways)
+    if source.startswith(_OPENML):
+        return read_openml(source)
     path = Path(source).expanduser()
     if path.is_dir():
         raise TableError(f"{source} is a folder, not a file: name a file in it")
@@ -219,3 +226,46 @@ def read_named(spec: DatasetSpec) -> Table:
     named = spec.task == "classification" and labels is not None and y.dtype.kind in "iu"
     frame[column] = np.asarray(labels)[y] if named else y
     return read_cells(frame, spec.name, target=column, task=spec.task)
+
+
+def read_openml(source: str) -> Table:
+    """Read a data set of OpenML; only the first time from the network.
+
+    scikit-learn compares what it fetches with the checksum that OpenML states, and keeps it below
+    `sklearn.datasets.get_data_home()`.
+
+    `source`: ``openml:NAME@VERSION`` or ``openml:ID``. Returns: with the target that OpenML names;
+    text columns stay text. Raises TableError if the source names no version, the set is not
+    there, it cannot be reached, or it has no single target.
+    """
+    from sklearn.datasets import fetch_openml, get_data_home
+
+    found = _OPENML_NAME.fullmatch(source.removeprefix(_OPENML))
+    if found is None:
+        raise TableError(
+            f"{source} names no version: say openml:NAME@VERSION, e.g. openml:iris@1, or "
+            f"openml:ID, so that the data stay the same"
+        )
+    which: dict[str, object] = {"data_id": int(found["id"])} if found["id"] else {}
+    if not which:
+        which = {"name": found["name"], "version": int(found["version"])}
+    try:
+        with warnings.catch_warnings():
+            # each retry would be a warning of its own
+            warnings.simplefilter("ignore")
+            bunch = fetch_openml(**which, as_frame=True, parser="pandas", n_retries=1, delay=0.5)
+    except urllib.error.HTTPError as error:
+        raise TableError(f"OpenML has no data set {source}: {one_line(error)}") from error
+    except OSError as error:
+        raise TableError(
+            f"{source} is not in scikit-learn's cache {get_data_home()} and OpenML cannot be "
+            f"reached: {one_line(error)}"
+        ) from error
+    except (ValueError, KeyError) as error:
+        raise TableError(f"{source} cannot be read: {one_line(error)}") from error
+    frame, names = bunch["frame"], [str(name) for name in bunch["target_names"]]
+    if len(names) > 1:
+        raise TableError(f"{source} has {len(names)} targets ({', '.join(names[:4])}, ...)")
+    target = names[0] if names else None
+    text = target is not None and isinstance(frame[target].dtype, pd.CategoricalDtype)
+    return read_cells(frame, source, target=target, task="classification" if text else None)

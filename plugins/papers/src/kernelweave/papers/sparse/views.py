@@ -291,7 +291,7 @@ def _views_of(name: str, found: list[Any], *, made: bool) -> list[Value]:
     """Return which views a method keeps: against the truth of made ones, else by their names."""
     told = [each for each in found if "kept" in each]
     if not told:
-        return ["not told" if found else None] * 3
+        return ["not given" if found else None] * 3
     pairs = [(set(each["kept"]), set(each["true"])) for each in told]
     size = "ranks all" if name == "random forest" else mean(len(kept) for kept, _ in pairs)
     if made:

@@ -31,7 +31,7 @@ _MOST_TREES = 500
 _CONFIDENCE, _NORMAL = 0.9, 1.645
 _ROWS, _MOST_DRAWS = 300, 3
 _QUICK, _QUICK_SETS = ("cities that do not matter", "rows in no order"), ("wine", "diabetes")
-PLAIN, TOLD, _WARNED = "evidence", "evidence, told", "warned"
+PLAIN, TOLD, _WARNED = "evidence", "evidence, passed", "warned"
 _OF_GROUPS = ("MixedLM", "GPBoost")
 _NOTES = notes("study.new_rows", n_origins=_ORIGINS, extra=EXTRA)
 _Predict = Callable[["pd.DataFrame"], Labels]
@@ -213,7 +213,7 @@ METHODS = {
     PLAIN: Method("kernelweave.evidence", 4.0, partial(_ours, told=False)),
     TOLD: Method("kernelweave.evidence", 4.0, partial(_ours, told=True)),
     "HistGB": Method("sklearn", 2.0, partial(_boosted, told=False)),
-    "HistGB, told": Method("sklearn", 2.0, partial(_boosted, told=True)),
+    "HistGB, passed": Method("sklearn", 2.0, partial(_boosted, told=True)),
     "MixedLM": Method("statsmodels", 1.0, _mixed),
     "GPBoost": Method("gpboost", 1.0, _boosted_with_levels),
 }
@@ -350,7 +350,7 @@ def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
         rows.append([name, plain.told("usual"), *plain.row[:4], *told.row])
     same = ("expected", "realised", "agree", "agree, as fits differ")
     heads = ("task", "rows like these", *same)
-    more = (*(f"told: {each}" for each in same), "told: 90 % intervals hold")
+    more = (*(f"passed: {each}" for each in same), "passed: 90 % intervals hold")
     title = "Scores expected of new groups and later rows"
     sheets = [Sheet(title, (*heads, *more), rows, _NOTES)]
     rows = []

@@ -83,7 +83,7 @@ def fit_command(
     ----------
     data : str
         A CSV, Excel, Parquet, JSON or LIBSVM file, the name of a data set (see `kernelweave
-        list`), or - for standard input.
+        list`), an OpenML data set as openml:NAME@VERSION or openml:ID, or - for standard input.
     target : str
         Column to predict, by name or 0-based index. LIBSVM files and named data sets have their
         own.
