@@ -52,7 +52,9 @@ def draw(app: Sphinx) -> None:
             contextlib.chdir(place),
             warnings.catch_warnings(),
         ):
+            # without any filter scikit-learn warns about each of its parallel calls
             warnings.resetwarnings()
+            warnings.simplefilter("default")
             run_page(page)
             for name in shown:
                 if not Path(name).exists():
