@@ -81,10 +81,10 @@ def test_the_best_stands_first(run: Callable, table: Path) -> None:
 def test_the_evidence_kernel_is_told_the_order_of_levels() -> None:
     levels = ["poor", "fair", "good"]
     target = Target("y", np.array(levels), "classification", "", levels=levels)
-    made = _chosen(["evidence", "ridge"], target, None, 3, False, {})
-    evidence, ridge = (kernel_machine(each.make("classification", 0)._model) for each in made)
+    made = _chosen(["evidence", "tkl"], target, None, 3, False, {})
+    evidence, tessellated = (kernel_machine(each.make("classification", 0)._model) for each in made)
     assert evidence.levels == levels
-    assert "levels" not in ridge.get_params()
+    assert "levels" not in tessellated.get_params()
 
 
 def test_people_see_names_and_a_verdict(run: Callable, table: Path) -> None:

@@ -149,7 +149,11 @@ def test_a_fit_is_judged_by_the_metric(run: Callable, rare: Path, tmp_path: Path
     assert found["test"]["score"] == pytest.approx(found["test"]["also"]["AUC"])
     assert "rows of" in found["certificate"]
     assert "roc_auc" in found["certificate"]
-    # classes of no probabilities have decision values; where a metric takes neither, a note says so
+
+
+def test_models_that_a_metric_cannot_judge_are_one_note(run: Callable, rare: Path) -> None:
+    """Some classes have decision values only; where a metric takes neither, a note says so."""
+    pytest.importorskip("kernelweave.baselines")
     said = run("compare", rare, "--target", "y", "--models", "rbf", "cka", "baseline", "--metric",
                "neg_log_loss")  # fmt: skip
     assert "tuned RBF SVM, CKA are skipped: neg_log_loss needs probabilities\n" in said.err

@@ -30,6 +30,8 @@ _FREE = 0.01
 _Likelihood = Callable[[FloatArray], tuple[float, FloatArray]]
 # logarithms of a mean beyond these, in units of all targets' mean, are a step of a search too far
 _FAR = 30.0
+# slopes for each row where a search along its curvature ends
+_FLAT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,19 @@ def fit_poisson(
         mean = mass * np.exp(f)
         return float(mean.sum() - share @ f), (mean - share)[:, None]
 
-    for mode in _modes(gram, likelihood, 1, strengths):
+    def curvature(logs: FloatArray) -> FloatArray:
+        return np.asarray(mass[:, None] * np.exp(np.minimum(logs, _FAR)))
+
+    for mode in _modes(gram, likelihood, 1, strengths, curvature):
         yield PosteriorMode(mode.dual, mode.offset + np.log(unit), mode.variance)
 
 
 def _modes(
-    gram: FloatArray, likelihood: _Likelihood, n_outputs: int, strengths: Sequence[float]
+    gram: FloatArray,
+    likelihood: _Likelihood,
+    n_outputs: int,
+    strengths: Sequence[float],
+    curvature: Callable[[FloatArray], FloatArray] | None = None,
 ) -> Iterator[PosteriorMode]:
     n = len(gram)
     largest = float(np.diagonal(gram).mean())
@@ -131,14 +140,23 @@ def _modes(
     at = np.zeros((n + 1) * n_outputs)
     for strength in strengths:
         scaled = np.sqrt(strength) * root
-        at = _minimise(scaled, likelihood, at)
+        at = _minimise(scaled, likelihood, at, curvature)
         own, offset = np.split(at.reshape(n + 1, n_outputs), [n])
         dual = solve_triangular(scaled, own, lower=True, trans="T", check_finite=False)
         yield PosteriorMode(dual * (strength / size), offset[0], strength / size)
 
 
-def _minimise(root: FloatArray, likelihood: _Likelihood, start: FloatArray) -> FloatArray:
-    """Return B and the offsets, stacked, of f = root B + offset."""
+def _minimise(
+    root: FloatArray,
+    likelihood: _Likelihood,
+    start: FloatArray,
+    curvature: Callable[[FloatArray], FloatArray] | None,
+) -> FloatArray:
+    """Return B and the offsets, stacked, of f = root B + offset.
+
+    `curvature`: the second derivatives of the negative log likelihood, where outputs have their
+    own. Without, the end is as near as calibrated logits need.
+    """
     n = len(root)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -151,6 +169,18 @@ def _minimise(root: FloatArray, likelihood: _Likelihood, start: FloatArray) -> F
         slopes = np.vstack([root.T @ excess + own, excess.sum(axis=0) + _FREE * offset])
         return value, slopes.ravel()
 
-    options: Any = {"maxiter": 300, "ftol": 1e-7, "gtol": 1e-5}
-    done = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    if curvature is None:
+        options: Any = {"maxiter": 300, "ftol": 1e-7, "gtol": 1e-5}
+        done = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(done.x)
+    bends = curvature
+
+    def product(theta: FloatArray, step: FloatArray) -> FloatArray:
+        at, along = theta.reshape(n + 1, -1), step.reshape(n + 1, -1)
+        slopes = bends(root @ at[:n] + at[n]) * (root @ along[:n] + along[n])
+        own = root.T @ slopes + along[:n]
+        return np.asarray(np.vstack([own, slopes.sum(axis=0) + _FREE * along[n]]).ravel())
+
+    options = {"gtol": _FLAT * n}
+    done = minimize(objective, start, jac=True, hessp=product, method="trust-ncg", options=options)
     return np.asarray(done.x)
