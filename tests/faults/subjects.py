@@ -129,7 +129,7 @@ class Subject:
             chosen.update(lam=0.1, cv=None)
         elif "cv" in self.parameters:
             chosen["cv"] = 2
-            if "lam" in self.parameters:
+            if "lam" in self.parameters and self.kind().lam == "cv":
                 chosen["lam"] = (0.1, 1.0)
         chosen |= dict(self.fixed) | params
         for name in self._grids & chosen.keys():
