@@ -220,6 +220,19 @@ def test_an_impossible_tolerance_ends_where_rounding_does(problem):
     assert s.gap <= 1e-9
 
 
+def test_a_learner_that_rounding_keeps_from_its_optimum_ends_the_search():
+    """Of values up to 1e32 each dual point is a new cut, which says nothing new."""
+    rng = np.random.default_rng(9)
+    X = 1e8 * rng.uniform(-1, 1, (10, 2))
+    products = X @ X.T
+    grams = np.stack([np.eye(10), products, (1.0 + products) ** 2])
+    y = np.where(X[:, 0] + 5e7 * rng.standard_normal(10) > 0, 1.0, -1.0)
+    s = solve_global(grams, y, C=1.0, lam=0.1, k0=3, tol=1e-2, max_time=60.0)
+    assert s.status is Status.STALLED
+    assert s.lower_bound <= s.upper_bound
+    assert s.gap > 1e-2
+
+
 def test_a_pool_serves_the_next_setting(problem):
     grams, y, _ = problem
     first = solve_global(grams, y, C=5.0, lam=1.0, k0=2, tol=1e-5)

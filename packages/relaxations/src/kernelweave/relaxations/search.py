@@ -47,6 +47,8 @@ _LOOKED_AT = 100_000
 # little of a branch: branches get a relaxation of their own, of so many rounds at most, and few
 # supports are enumerated, fewer far from the best ones.
 _LOOSE, _NODE_ROUNDS, _FEW_SUPPORTS, _FEWER_SUPPORTS = 0.35, 40, 1_000, 100
+# Solves at the same weights that leave the bound as it is before rounding closes a branch.
+_SETTLED = 5
 # Branches at most that another one is covered by.
 _MOST_PARTS = 100
 # Kernels that are tried in the place of one of the best.
@@ -60,6 +62,8 @@ class _Node:
     """A branch: its bound, the multipliers behind it, the cuts that the master knew.
 
     - `above` of shape (q,): where the relaxation of the branch above was lowest
+    - `settled`: the bound and its weights when the learner was solved there last, and how often
+      neither has changed since
     """
 
     lower: float
@@ -69,6 +73,7 @@ class _Node:
     weights: FloatArray | None = field(compare=False, default=None)
     n_cuts: int = field(compare=False, default=0)
     above: FloatArray | None = field(compare=False, default=None)
+    settled: tuple[float, bytes, int] = field(compare=False, default=(-np.inf, b"", 0))
 
 
 class SupportSearch:
@@ -488,10 +493,15 @@ class SupportSearch:
     def _settle(self, node: _Node, weights: FloatArray) -> None:
         """Evaluate a branch whose minimiser is sparse; what is left of it is opened again.
 
-        Where the learner has nothing new to say there, not even with a finer tolerance, rounding
-        closes the branch at the bound it has.
+        Where the learner has nothing new to say there, not even with a finer tolerance, or what it
+        says changes nothing again and again, rounding closes the branch at the bound it has.
         """
-        if self.visit(weights).is_new or self.visit(weights, finer=1e-3).is_new:
+        lower, at, times = node.settled
+        same = node.lower <= lower and weights.tobytes() == at
+        node.settled = node.lower, weights.tobytes(), times + 1 if same else 0
+        if node.settled[2] >= _SETTLED:
+            self._closed = min(self._closed, node.lower)
+        elif self.visit(weights).is_new or self.visit(weights, finer=1e-3).is_new:
             heapq.heappush(self._open, node)
         else:
             self._closed = min(self._closed, node.lower)
