@@ -208,6 +208,18 @@ def solve(
     ConvergenceWarning
         If it ended before the relative gap closed, whatever the reason: at rest too, unless the
         problem has no lower bound at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import Problem, TessellatedFamily, solve
+    >>> from kernelweave.qp_smo import SVC
+    >>> from kernelweave.spectahedron import Spectahedron
+    >>> X = np.random.default_rng(0).random((40, 1))
+    >>> y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
+    >>> family = TessellatedFamily(degree=0, lower=[-0.1], upper=[1.1])
+    >>> solve(Problem(family, SVC(C=1.0), Spectahedron(), X, y), "tkl-low-rank").gap <= 1e-3
+    True
     """
     check_limits(tol, max_iter, max_time)
     ON_INTERRUPT.check("on_interrupt", on_interrupt)

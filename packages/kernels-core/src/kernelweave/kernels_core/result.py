@@ -175,6 +175,15 @@ class Certificate:
         One sentence each: where the bound comes from.
     premise : str, default=""
         What the bounds are of, where that is not the problem as it was stated, see `Result`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import SimpleMKLClassifier
+    >>> model = SimpleMKLClassifier(tol=1e-3).fit(*load_iris(return_X_y=True))
+    >>> proof = model.certificate_
+    >>> proof.lower_bound <= proof.upper_bound, proof.gap <= 1e-3
+    (True, True)
     """
 
     lower_bound: float
@@ -228,6 +237,16 @@ class Result:
         What the bounds are of, where the family says that this is not the problem itself: an
         integral that is a sum over nodes, with an error that is estimated, or a convex problem that
         touches another at a point.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.baselines import SimpleMKLClassifier
+    >>> result = SimpleMKLClassifier(tol=1e-3).fit(*load_iris(return_X_y=True)).result_
+    >>> result.algorithm, result.status.label
+    ('mkl-simple', 'converged')
+    >>> len(result.history) == result.n_iter + 1
+    True
     """
 
     value: float

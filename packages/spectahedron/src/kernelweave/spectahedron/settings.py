@@ -38,6 +38,17 @@ class Start:
         Positive semidefinite, of any trace.
     dual_coef : ndarray of shape (n_tasks, n_samples)
         Signed dual coefficients; clipped to the box and balanced where they are not feasible.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core.testing import make_classification
+    >>> from kernelweave.spectahedron import LowRank, Start, TessellatedKernelClassifier
+    >>> X, y = make_classification(60)
+    >>> first = TessellatedKernelClassifier(degree=0).fit(X, y)
+    >>> start = Start(first.P_, first.dual_coef_.reshape(1, -1))
+    >>> second = TessellatedKernelClassifier(degree=0, C=1.1, algorithm=LowRank(start=start))
+    >>> second.fit(X, y).certificate_.gap <= second.tol
+    True
     """
 
     P: Matrix

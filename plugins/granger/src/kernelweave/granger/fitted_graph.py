@@ -40,6 +40,15 @@ class Forecast:
         Ends of the interval that holds a share ``level`` of the paths.
     level : float
         That share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger import GrangerGraph
+    >>> X = np.random.default_rng(0).standard_normal((80, 2)).cumsum(axis=0)
+    >>> ahead = GrangerGraph(lam=0.1, cv=None).fit(X).forecast_ahead(X, 3)
+    >>> ahead.mean.shape, bool((ahead.lower <= ahead.upper).all())
+    ((3, 2), True)
     """
 
     mean: Any

@@ -212,6 +212,13 @@ def as_grams(X: object, what: str = "X", *, square: bool = False, psd: bool = Fa
         not symmetric.
     NotPSDError
         With ``psd``, if one has a negative eigenvalue beyond rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels_core import as_grams
+    >>> as_grams([np.eye(3), np.ones((3, 3))], square=True).shape
+    (2, 3, 3)
     """
     grams = X.grams if isinstance(X, PrecomputedGrams) else np.asarray(X)
     if grams.ndim != 3 or grams.shape[0] == 0:

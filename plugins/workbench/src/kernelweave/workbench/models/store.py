@@ -88,6 +88,22 @@ def save_model(model: Model, path: str | Path, *, force: bool = False) -> None:
     CommandError
         If the file exists and ``force`` is false, if it cannot be written, or if the estimator
         holds something that cannot be stored or would not be loaded again.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from kernelweave.baselines import AverageMKLClassifier
+    >>> from kernelweave.tables import read_table, read_target
+    >>> from kernelweave.workbench import Model, load_model, save_model
+    >>> table = read_table("iris")
+    >>> target = read_target(table, "target")
+    >>> X = table.frame.drop(columns="target")
+    >>> estimator = AverageMKLClassifier().fit(X, target.values)
+    >>> model = Model.of(estimator, columns=list(X.columns), target=target, table=table)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/iris.kw")
+    ...     load_model(f"{folder}/iris.kw").header.estimator
+    'AverageMKLClassifier'
     """
     import skops.io
 
@@ -123,6 +139,23 @@ def load_model(path: str | Path) -> Model:
     CommandError
         If the file is missing, cut short, altered, from a newer program, holds types that are
         not trusted or numbers that cannot predict, or is no model at all.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from kernelweave.baselines import AverageMKLClassifier
+    >>> from kernelweave.tables import read_table, read_target
+    >>> from kernelweave.workbench import Model, load_model, save_model
+    >>> table = read_table("iris")
+    >>> target = read_target(table, "target")
+    >>> X = table.frame.drop(columns="target")
+    >>> estimator = AverageMKLClassifier().fit(X, target.values)
+    >>> model = Model.of(estimator, columns=list(X.columns), target=target, table=table)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/iris.kw")
+    ...     again = load_model(f"{folder}/iris.kw")
+    >>> again.predict(X.iloc[:2]).tolist()
+    ['setosa', 'setosa']
     """
     header, body = _read(Path(path))
     _check_arrays(body, Path(path))
