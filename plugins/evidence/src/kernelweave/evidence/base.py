@@ -191,7 +191,7 @@ class EvidenceModel(Explained, HeldOutScores):
     tol: float = parameter(
         "The length scales are optimised until a step improves the evidence by less than this "
         "fraction.",
-        default=1e-4,
+        default=1e-5,
         rule=number(least=0.0),
     )
     max_iter: int = parameter(

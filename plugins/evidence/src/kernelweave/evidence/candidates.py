@@ -184,7 +184,7 @@ def candidate_precisions(plan: PathPlan, rows: Rows) -> tuple[float, ...]:
 
 def _includes_smooth(plan: PathPlan, rows: Rows) -> bool:
     """Return whether to include the smooth Gaussian; for classes it lost a quarter of a point."""
-    return plan.smooth and not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
+    return not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
 
 
 def fit_candidates(

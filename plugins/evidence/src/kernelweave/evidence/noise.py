@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .rows import Rows, Split
 
 # one λ, roughly: a third of the time of a path, and held-out errors no larger than by four
-_PLAN = PathPlan((5.0,), smooth=False)
+_PLAN = PathPlan((5.0,), tol=1e-4)
 # added to squares in units of their median: logarithms of scores that are 0 by chance say little
 _FLOOR = 0.3
 # The slope that needs not be sure. It and the floor were chosen on 15 tables of 300 rows, two draws

@@ -205,18 +205,16 @@ class PathPlan:
     - `coarse`: rows of a first pass over the path, where there are half as many more
     - `coarse_tol`: the share for that pass, which only leaves starts
     - `classes`: whether the targets are ±1 of classes
-    - `smooth`: whether a Gaussian with a scale for each column is a candidate, where it may pay
     - `linear`: whether ridge regression is a candidate, as it should be where rows are few
     - `loss`: what predictions of held-out rows lose, where it is not their mean squared error
     """
 
     precisions: tuple[float, ...] = PRECISIONS
-    tol: float = 1e-4
+    tol: float = 1e-5
     max_iter: int = 200
     coarse: int = COARSE
     coarse_tol: float = 1e-4
     classes: bool = False
-    smooth: bool = True
     linear: bool = False
     loss: Loss | None = None
 
