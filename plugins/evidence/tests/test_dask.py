@@ -137,7 +137,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     lazy = da.from_array(X, chunks=10)
     with pytest.raises(TypeError, match="y must be a dask array or data frame where X is one"):
         EvidenceKernelRegressor().fit(lazy, y)
-    with pytest.raises(ValueError, match="X has 2 parts and y has 4: cut both alike"):
+    with pytest.raises(ValueError, match="X has 2 parts and y has 4: give both the same"):
         EvidenceKernelRegressor().fit(lazy, da.from_array(y, chunks=5))
     with pytest.raises(ValueError, match=r"a part of X has 10 rows and that of y (12|8)"):
         EvidenceKernelRegressor().fit(lazy, da.from_array(y, chunks=((12, 8),)))

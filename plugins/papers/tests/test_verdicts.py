@@ -190,7 +190,7 @@ def test_verdicts_are_on_the_page_and_in_the_terminal(pages: Callable) -> None:
     done, text = pages()
     assert done.status == 0
     assert "t: ours is best: holds (2 as said, 0 the other way, 0 equal)" in done.out
-    assert "t: Errors, beside the paper: 2 better, 2 worse" in done.out
+    assert "t: Errors, compared with the paper: 2 better, 2 worse" in done.out
     assert "### What the paper says" in text
     assert "### Total" in text
     assert "better" in text

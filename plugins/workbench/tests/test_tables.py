@@ -39,7 +39,7 @@ def test_lines_without_a_value_above_a_note_are_no_rows(tmp_path: Path) -> None:
 
 def test_classes_that_differ_in_case_alone_are_said(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "a,y\n1,yes\n2,Yes \n3,no\n4,no\n")
-    assert "'yes' of the target 'y' differ in case" in read_target(read_table(path), "y").hint
+    assert "'yes' of the target 'y' differ only in case" in read_target(read_table(path), "y").hint
 
 
 GOOD = "a,b,y\n1,2,0\n3.5,4,1\n-5e-1,6,0\n"

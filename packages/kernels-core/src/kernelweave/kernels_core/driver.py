@@ -71,7 +71,11 @@ def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
 
 @dataclass
 class _Run:
-    """The driver's own record of a solve in progress."""
+    """What `solve` records while it runs: the bounds so far and the best iterate.
+
+    `found`: the learner's solution at the best iterate, or a function that returns it; `remark`:
+    why the search stalled; `premise`: an assumption of the family on which the bounds rest.
+    """
 
     search: Search
     name: str
@@ -87,9 +91,9 @@ class _Run:
     premise: str = ""
 
     def observe(self) -> None:
-        """Take in the bounds of the present iterate; keep its parameters if it is the best.
+        """Update the bounds from the present iterate, and keep its parameters if it is the best.
 
-        No solve goes on, let alone ends well, with a lower bound above an upper one.
+        Raises ContradictoryBoundsError if the lower bound is above the upper one.
         """
         search, upper = self.search, float(self.search.upper)
         self.lower = max(self.lower, float(search.lower))
@@ -158,8 +162,8 @@ def solve(
     """Solve ``problem`` to a relative certified gap of ``tol``.
 
     Stops when ``(upper − lower) / max(|upper|, |lower|) ≤ tol``, where both bounds are proofs, or
-    when the absolute gap is negligible beside what a constant prediction costs (with a warning:
-    the relative gap is then not proved), or at a limit.
+    when the absolute gap is negligible compared with the cost of a constant prediction (with a
+    warning: the relative gap is then not proved), or at a limit.
     The parameters returned are those of the best upper bound.
 
     Parameters
@@ -206,8 +210,8 @@ def solve(
     Warns
     -----
     ConvergenceWarning
-        If it ended before the relative gap closed, whatever the reason: at rest too, unless the
-        problem has no lower bound at all.
+        If it ended before the relative gap was at most ``tol``, also at a stationary point, unless
+        the problem has no lower bound at all.
 
     Examples
     --------
@@ -254,7 +258,7 @@ def solve(
 
 
 def _loop(run: _Run, max_iter: int, tell: Callable[[Progress], bool]) -> Status:
-    """Iterate until something says stop, and say what."""
+    """Iterate until the solve ends, and return why it ended."""
     while True:
         run.observe()
         interrupts.check()

@@ -23,7 +23,7 @@ _UPPER = "the primal value of the learner at the fitted weights"
 def certify(
     estimator: BaseEstimator, *, tol: float = 1e-4, max_time: float | None = None
 ) -> Certificate:
-    """Bound the global optimum from below and set the fitted model's objective beside it.
+    """Bound the global optimum from below and compare the fitted model's objective with it.
 
     Parameters
     ----------

@@ -30,7 +30,15 @@ class BranchAndBound(Settings):
 
 
 class SemidefiniteProgram(Settings):
-    """Settings of ``tkl-sdp``, the semidefinite program that the papers compare with."""
+    """Settings of ``tkl-sdp``, the semidefinite program that the papers compare with.
+
+    Examples
+    --------
+    >>> from kernelweave.relaxations import SemidefiniteProgram
+    >>> from kernelweave.spectahedron import TessellatedKernelClassifier
+    >>> TessellatedKernelClassifier(algorithm=SemidefiniteProgram(solver="SCS")).algorithm
+    SemidefiniteProgram(solver='SCS')
+    """
 
     algorithm: ClassVar[str] = "tkl-sdp"
     dtype: str = parameter(

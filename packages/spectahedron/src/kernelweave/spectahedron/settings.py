@@ -144,7 +144,14 @@ class AcceleratedPrimalDual(Settings):
 
 
 class Hybrid(Settings):
-    """Settings of ``tkl-hybrid``, Frank-Wolfe first and then the primal-dual method."""
+    """Settings of ``tkl-hybrid``, Frank-Wolfe first and then the primal-dual method.
+
+    Examples
+    --------
+    >>> from kernelweave.spectahedron import Hybrid, TessellatedKernelClassifier
+    >>> TessellatedKernelClassifier(algorithm=Hybrid(switch="gap")).algorithm
+    Hybrid(switch='gap')
+    """
 
     algorithm: ClassVar[str] = "tkl-hybrid"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)

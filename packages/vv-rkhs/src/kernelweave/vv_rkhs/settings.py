@@ -46,13 +46,20 @@ class SpectralGradient(Settings):
 
 
 class BlockDescent(Settings):
-    """Settings of ``vv-block-descent``, the paper's method."""
+    """Settings of ``vv-block-descent``, the method of Sindhwani, Minh and Lozano (2013).
+
+    Examples
+    --------
+    >>> from kernelweave.vv_rkhs import BlockDescent, MatrixValuedKernelRegressor
+    >>> MatrixValuedKernelRegressor(algorithm=BlockDescent(sdp_iter=20)).algorithm
+    BlockDescent(sdp_iter=20)
+    """
 
     algorithm: ClassVar[str] = "vv-block-descent"
     cg_tol: float = parameter(
-        "Relative residual of the C solves, V's cg_ε.", default=1e-6, rule=POSITIVE
+        "Relative residual of the C solves, cg_ε in the paper.", default=1e-6, rule=POSITIVE
     )
-    sdp_iter: int = parameter("Hazan steps per update of L, V's sdp_iter.", default=100, rule=COUNT)
+    sdp_iter: int = parameter("Hazan steps per update of L.", default=100, rule=COUNT)
     output_step: str = parameter(
         "Hazan's with exact line search or step 2/k, L = τ G½/tr G½, or the minimum over L at this "
         "C and η.",

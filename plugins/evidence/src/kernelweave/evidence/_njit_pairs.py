@@ -55,7 +55,7 @@ def _pair_row(left, right, a, width, metric, strength, d2, linear, product):
 def fill_pairs(left, right, first, n_rows, packed, metric, strength, d2, linear, product):
     """Fill the pairs of the rows ``first, first + 1, …`` of ``left``, one row after another.
 
-    A row meets all of ``right``, or with ``packed`` what lies up to itself.
+    A row is paired with all rows of ``right``, or with ``packed`` with those up to itself.
     """
     start = 0
     for a in range(first, first + n_rows):
@@ -71,8 +71,9 @@ def fill_pairs(left, right, first, n_rows, packed, metric, strength, d2, linear,
 def summed(left, right, width):
     """Return Σ left·right.
 
-    Apart from the loop that fills them: one that stores and sums sums in another order where its
-    arrays happen to lie near each other in memory.
+    This is a loop of its own, apart from the one that fills the arrays: a loop that does both is
+    compiled into several versions, which differ in the order of the sum, and which of them runs
+    depends on where the arrays are in memory.
     """
     total = 0.0
     for b in range(width):
@@ -82,7 +83,7 @@ def summed(left, right, width):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def spread(change, a, probes, moved):
-    """Add ``change[b]``, a matrix entry (a, b) and (b, a), times the probes to ``moved``."""
+    """Add the product of row and column a of a symmetric matrix, ``change``, with the probes."""
     for k in range(probes.shape[0]):
         probe, out = probes[k], moved[k]
         own = probe[a]
@@ -95,7 +96,7 @@ def spread(change, a, probes, moved):
 def packed_changes(
     points, first, n_rows, strength, by_distance, linear, by_product, slope, probes, metric, kappa
 ):
-    """Add to what every dimension's ℓ² and s/(1 + s) do to L, and to the kernel times probes.
+    """Add the derivatives of L, and of the kernel times the probes, by every ℓ² and s/(1 + s).
 
     ``by_distance`` holds dk/dd² and ``by_product`` the weighted fourth term of the packed pairs,
     ``linear`` is the weight of Σ ℓ²xy, ``slope`` dL/dk. Where f = (1 + sκ)/(1 + s),

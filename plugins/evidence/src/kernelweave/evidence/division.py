@@ -127,7 +127,7 @@ class Division:
             if len(held_out):
                 found.append((np.unique(training), held_out))
         if not found or min(len(one) for one, _ in found) < 1:
-            raise ValueError("cv must leave rows to learn from, and hold out some, in every fold")
+            raise ValueError("every fold of cv must have training rows and validation rows")
         return _without_copies(found, rows.without_names().duplicate_ids)
 
 

@@ -230,7 +230,7 @@ def _warn_if_few(n_rows: int) -> None:
         raise ValueError("1 sample is too few: at least 2 are needed, 50 or more make sense")
     if n_rows < _FEW_ROWS:
         warnings.warn(
-            f"{n_rows} rows are too few to choose a kernel by held-out rows: expect little of it",
+            f"{n_rows} rows are too few to choose a kernel reliably",
             KernelWeaveWarning,
             stacklevel=4,
         )

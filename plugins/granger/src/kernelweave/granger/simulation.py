@@ -223,7 +223,7 @@ def score_graph(weights: npt.ArrayLike, truth: npt.ArrayLike) -> GraphScores:
     W = check_array("weights", weights, 2, square=True)
     A = check_array("truth", truth, 2, square=True).astype(bool)
     if W.shape != A.shape:
-        raise ValueError(f"weights and truth must be square and alike, got {W.shape} and {A.shape}")
+        raise ValueError(f"weights and truth must have the same shape, got {W.shape} and {A.shape}")
     pairs = ~np.eye(len(W), dtype=bool)
     edges = A[pairs]
     if edges.all() or not edges.any():

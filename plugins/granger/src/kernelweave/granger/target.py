@@ -159,9 +159,8 @@ def warn_of_rest(results: dict[str, Result], tol: float) -> None:
         warnings.warn(
             Message(
                 "the fits of {targets} came to rest with relative gaps of up to {gap:.2e} "
-                "({tol}={asked:g}): their bounds in results_ hold, that nothing better exists is "
-                "not proved where weights and output kernel are learned together; "
-                "learn_output=False gives a proof",
+                "({tol}={asked:g}): the bounds in results_ hold, but learning weights and output "
+                "kernel together has no proof of the optimum; learn_output=False has one",
                 targets=", ".join(open_),
                 gap=max(open_.values()),
                 asked=tol,

@@ -15,9 +15,10 @@ def rademacher_bound(
 ) -> float:
     """Return η₀ p^{d/4} R^d / √m, η₀ = √(23/11): a bound on the empirical Rademacher complexity.
 
-    Of {x ↦ ⟨w, Φ(x)⟩ : ‖w‖ ≤ 1, K = (Σ μₖKₖ)^{∘d}, μ ≥ 0, ‖μ‖₂ = 1}. At degree d the products of
-    d kernels have coefficients of Frobenius norm ‖μ‖₂^d = 1, so the class lies in that of p^d
-    kernels bounded by R^{2d}. (The paper's line for degree 2 names the linear class by mistake.)
+    The class is {x ↦ ⟨w, Φ(x)⟩ : ‖w‖ ≤ 1, K = (Σ μₖKₖ)^{∘d}, μ ≥ 0, ‖μ‖₂ = 1}. At degree d the
+    products of d kernels have coefficients of Frobenius norm ‖μ‖₂^d = 1, so the class lies in that
+    of p^d kernels bounded by R^{2d}. (The paper's line for degree 2 names the linear class by
+    mistake.)
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def rademacher_bound(
     Raises
     ------
     ValueError
-        If a number makes no sense.
+        If a number is out of its range.
 
     References
     ----------
@@ -92,12 +93,12 @@ def margin_bound(
     Returns
     -------
     float
-        The bound; above 1 it says nothing.
+        The bound, which is trivial above 1.
 
     Raises
     ------
     ValueError
-        If a number makes no sense.
+        If a number is out of its range.
 
     Examples
     --------

@@ -33,28 +33,34 @@ class Table:
     Attributes
     ----------
     source : str
-        What messages call it.
+        Name of the table in messages.
     cells : DataFrame
-        The columns by name, as strings, their cells as they were written; its index says where in
-        the source a row stands, from 0.
+        The cells as they were written; the index is the position of each row in the source, from 0.
     frame : DataFrame
-        The same, but numbers where a column holds written ones, such as "71.8 kg".
+        The same, with numbers in place of texts such as "71.8 kg".
     target : str or None
-        The column to predict, where the source says so.
+        The column to predict, if the source has one.
     task : {"classification", "regression"} or None
-        What the source says that it is.
+        The task of the source.
     lines : callable or None
-        Returns the line of each row of a text; ``None`` where rows are counted.
+        Returns the line of each row in a text file; ``None`` if messages count rows.
     sparse : bool
         Whether columns that are absent are zero.
     units : mapping of str to str
-        Of columns of numbers that were written with one.
+        The unit of each column whose numbers have one.
     refused : mapping of str to str
-        What is wrong with columns that cannot be used, such as those of lists.
+        Why a column cannot be used, such as one of lists.
     kinds : mapping of str to str
-        What the user says that columns are, such as "category" of numbers that are codes.
+        The kinds that the user gave, such as "category" for numbers that are codes.
     comma : str
-        What a comma in 1,234 is, where the file tells: "decimal" or "thousands".
+        What a comma in 1,234 is, if the file shows it: "decimal" or "thousands".
+
+    Examples
+    --------
+    >>> from kernelweave.tables import read_table
+    >>> table = read_table("penguins")
+    >>> table.target, table.task, table.frame.shape
+    ('body_mass_g', 'regression', (342, 8))
     """
 
     source: str

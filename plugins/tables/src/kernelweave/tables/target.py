@@ -267,7 +267,7 @@ def _case_hint(series: pd.Series) -> str:
         return ""
     return (
         f"the classes {' and '.join(map(repr, same[:4]))} of the target {str(series.name)!r} "
-        "differ in case or blanks alone: if they are one, write them alike"
+        "differ only in case or spaces: if they are the same class, write them in one way"
     )
 
 

@@ -83,7 +83,7 @@ def numba_cache() -> dict[str, object]:
         return {"folder": folder, "writable": _writable(Path(folder)), "why": "NUMBA_CACHE_DIR"}
     beside = _beside("kernelweave.qp_smo")
     if beside is not None and _writable(beside):
-        return {"folder": str(beside), "writable": True, "why": "beside the sources"}
+        return {"folder": str(beside), "writable": True, "why": "next to the sources"}
     own = Path(platformdirs.user_cache_dir("numba", appauthor=False))
     why = "of the user, since the sources are read-only"
     return {"folder": str(own), "writable": _writable(own), "why": why}

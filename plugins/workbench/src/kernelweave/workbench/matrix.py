@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 
 class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Converts a table to numbers: those of `ColumnEncoder`, and one-hot indicators of categories.
+    """Converts a table to the numbers of `ColumnEncoder`, and its categories to one-hot columns.
 
     A column of two categories becomes one indicator, of the second. A category that was not in the
     training rows has only zeros, or 0.5 if there is a single indicator.

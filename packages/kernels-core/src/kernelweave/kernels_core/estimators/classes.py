@@ -384,8 +384,8 @@ def calibrate(
     at = np.concatenate(held_out)
     if len(np.unique(codes[at])) < n_classes:
         raise ValueError(
-            "probability=True needs rows of every class among those that cv holds out: give other "
-            "folds, or set probability=False"
+            "probability=True needs validation rows of every class: give other folds as cv, or set "
+            "probability=False"
         )
     order = np.argsort(at, kind="stable")
     at = at[order]

@@ -88,6 +88,15 @@ class Problem:
     ValueError
         If shapes disagree, a value is not finite, or a target or weight is so large or small that
         products with it overflow or underflow.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import Problem, TessellatedFamily
+    >>> from kernelweave.qp_smo import SVC
+    >>> from kernelweave.spectahedron import Spectahedron
+    >>> family = TessellatedFamily(degree=0, lower=[0.0], upper=[1.0])
+    >>> Problem(family, SVC(C=1.0), Spectahedron(), [[0.2], [0.9]], [-1.0, 1.0]).n_samples
+    2
     """
 
     family: Any

@@ -95,7 +95,7 @@ class Combination(Kernel):
 
     @property
     def is_psd(self) -> bool | None:
-        """Proved when no weight is negative and all kernels used are proved."""
+        """Whether it is positive semidefinite: False if a weight is negative, None if unknown."""
         terms = self._terms()
         return False if any(w < 0 for w, _ in terms) else all_psd([k for _, k in terms])
 

@@ -87,6 +87,12 @@ class AlgorithmSpec(ComponentSpec):
         ``n_P`` the side of P, ``n_outputs``. ``nox -s bench-gate`` fits each of them.
     max_samples : int, optional
         The most samples it takes; `solve` refuses more before any work.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import get_algorithm
+    >>> get_algorithm("tkl-frank-wolfe").scaling
+    {'m': 1.8, 'n_P': 1.1}
     """
 
     needs: Needs
@@ -133,8 +139,8 @@ class CommandSpec(ComponentSpec):
     ----------
     parameters : mapping of str to str
         Parameters of an estimator to those of the function that set them, where the names differ:
-        what the estimator says of ``n_draws``, in a `kernels_core.exceptions.Message`, is told of
-        the option ``--draws``.
+        a `kernels_core.exceptions.Message` of the estimator about ``n_draws`` names the option
+        ``--draws`` instead.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)

@@ -1,6 +1,7 @@
-"""Compiled Shapley values of products of factors, one factor a player.
+"""Compiled Shapley values of a product with one factor per column (a *player* of the game).
 
-With the players S, the product is Π_S a · Π_rest m. Its multilinear extension Π (m + t(a − m)) has
+If the columns S are known, the product is Π_S a · Π_rest m, where a is the factor of the explained
+row and m its mean over the background. Its multilinear extension Π (m + t(a − m)) has
 Shapley values φᵢ = (aᵢ − mᵢ) ∫ Π_{j≠i} (mⱼ + t(aⱼ − mⱼ)) dt over [0, 1] (Owen 1972): a polynomial
 in t, which Gauss and Legendre's nodes integrate.
 """
@@ -12,9 +13,9 @@ import numpy as np
 from kernelweave.kernels_core.compiled import njit
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
-# points that are worked on at once: their buffers stay in a core's first cache
+# number of points that are computed at once, so that the buffers fit into the L1 cache
 _WIDTH = 64
-# how far the bound on the ellipse may be above the largest product where nodes are saved
+# an ellipse may be so large that the bound on it is this many times the largest product
 _ABOVE = 16.0
 
 
@@ -49,7 +50,7 @@ def _add_game(base, step, gain, nodes, masses, spare, out):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _enough(base, step, most, weight, least, rules, first):
-    """Return the first of some rules of Gauss and Legendre, from one on, that errs by ``least``.
+    """Return the first Gauss-Legendre rule from ``first`` on with an error of at most ``least``.
 
     With n nodes, a function of at most M on the ellipse of Bernstein with parameter ρ is integrated
     up to 32/15 · M ρ^{-2n} / (1 - ρ^{-2}) (Trefethen, Approximation Theory and Approximation
@@ -74,7 +75,7 @@ def _enough(base, step, most, weight, least, rules, first):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def add_games(own, mean, weight, rules, nodes, masses, least, out):
-    """Add ``weight`` times the Shapley values of Π ``own`` beside Π ``mean`` to ``out``.
+    """Add ``weight`` times the Shapley values of Π ``own`` with background Π ``mean`` to ``out``.
 
     ``own`` and ``out`` are (n_rows, n_players, n_points), ``mean`` is (n_players, n_points);
     ``rules``, ``nodes``, ``masses`` as of `rules_for`. Values err by at most ``least`` each.
@@ -99,7 +100,7 @@ def add_games(own, mean, weight, rules, nodes, masses, least, out):
                     most[z] *= max(abs(with_[z]), abs(without[z]))
             if size * most.max() < least:
                 continue
-            # points beside each other need much the same
+            # neighbouring points need about the same number of nodes
             rule = _enough(base, step, most, size, least, rules, max(0, rule - 1))
             sums[:] = 0.0
             for k in range(0, rules[rule], 2):
@@ -115,8 +116,9 @@ def add_games(own, mean, weight, rules, nodes, masses, least, out):
 def add_variances(own, mean, both, weight, nodes, masses, out):
     """Add ``weight`` times the prior variances of the Shapley values of products to ``out``.
 
-    The same, on both sides of the kernel: ``own`` holds the factors between a row and itself,
-    ``mean`` their means over one side, (n_players, n_rows), ``both`` over both, (n_players,).
+    As `add_games`, but for both arguments of the kernel: ``own`` holds the factors between a row
+    and itself, ``mean`` their means over one side, (n_players, n_rows), ``both`` over both,
+    (n_players,).
     """
     n_players, n_rows = own.shape
     base, step = np.zeros((n_players, _WIDTH)), np.zeros((n_players, _WIDTH))

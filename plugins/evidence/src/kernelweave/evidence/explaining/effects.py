@@ -1,4 +1,4 @@
-"""What the prediction does along one column or two, averaged over training rows."""
+"""Partial dependence: the mean prediction as a function of one column or two."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..columns import Dimension
 from ..mixture import Expansion
 from ..rows import Rows
 
-# from standardised predictions (n, n_outputs) to what is shown of them (n,)
+# maps standardised predictions (n, n_outputs) to the shown quantity (n,), such as a probability
 Respond = Callable[[FloatArray], FloatArray]
 _GRID, _PAIR_GRID, _COARSE_GRID = 25, 12, 5
-_MOST_LEVELS = 12
-# dimensions among which the strongest pairs are looked for, and rows for the search
+_MAX_CATEGORIES = 12
+# the strongest pairs are searched among so many dimensions, on so many rows
 _CANDIDATES, _SEARCH_ROWS = 8, 50
 _DEVIATIONS = 2.0
 
@@ -74,12 +74,12 @@ class PairEffect(NamedTuple):
 
 @dataclass(frozen=True)
 class EffectFinder:
-    """Averages of predictions over some training rows, a column or two of them set.
+    """Mean predictions over some training rows in which one or two columns are set to a value.
 
-    - `rows`: what is averaged over
-    - `dimensions`: what the columns of ``rows`` are, numbers first
-    - `respond`: what is shown of standardised predictions
-    - `output`: whose posterior variance makes the band
+    - `rows`: the rows that are averaged over
+    - `dimensions`: descriptions of the columns of ``rows``, numbers first
+    - `respond`: maps standardised predictions to the shown quantity
+    - `output`: the output whose posterior variance gives the band
     """
 
     expansion: Expansion
@@ -87,13 +87,14 @@ class EffectFinder:
     dimensions: Sequence[Dimension]
     respond: Respond
     output: int
-    # mean predictions at the values of a dimension's grid, which all its pairs ask for
+    # mean predictions on the grid of a dimension, which all its pairs need
     _known: dict[tuple[int, int], FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     def strengths(self) -> FloatArray:
-        """Return half the mean square that a prediction changes by with each dimension's value.
+        """Return the total effect of each dimension on the prediction, by Jansen's estimator.
 
-        The value is that of another row: Jansen's estimate of the total effect.
+        That is half the mean squared change of a prediction if the dimension gets the value of
+        another row.
         """
         base = self._response(self.rows)
         strengths = np.zeros(len(self.dimensions))
@@ -121,7 +122,7 @@ class EffectFinder:
             latent.append(K @ self.expansion.dual + self.expansion.level(points))
             effect.append(np.mean(self.respond(latent[-1])) - centre)
         variance = np.array(prior) - self.expansion.explained(np.array(functionals))
-        # outputs that are averaged move together
+        # with shares, the shown quantity depends on all outputs, so all move by their own width
         moved = slice(None) if self.expansion.target.shares is not None else [self._latent_output]
         widths = np.zeros((len(grid), self.expansion.dual.shape[1]))
         inflation = self.expansion.inflation[moved]
@@ -137,7 +138,7 @@ class EffectFinder:
         )  # fmt: skip
 
     def pair(self, i: int, j: int, n_grid: int = _PAIR_GRID) -> PairEffect:
-        """Return what two dimensions do together, beyond what each does alone."""
+        """Return the interaction of two dimensions: their joint effect minus that of each."""
         first, second = self._grid(i, n_grid), self._grid(j, n_grid)
         both = np.array([[self._mean((i, g), (j, h)) for h in second] for g in first])
         effect = both - self._alone(i, n_grid)[:, None] - self._alone(j, n_grid) + self._centre
@@ -168,7 +169,7 @@ class EffectFinder:
         return self._mean()
 
     def _alone(self, j: int, n_grid: int) -> FloatArray:
-        """Return the mean prediction at each value of a dimension, remembered."""
+        """Return the mean prediction at each value of a dimension, from the cache if known."""
         if (j, n_grid) not in self._known:
             values = np.array([self._mean((j, value)) for value in self._grid(j, n_grid)])
             self._known[j, n_grid] = values
@@ -217,10 +218,10 @@ class EffectFinder:
         ]
 
     def _grid(self, j: int, most: int) -> NDArray[Any]:
-        """Return values of a dimension: categories by their share, numbers evenly by rank."""
+        """Return the most frequent categories of a dimension, or evenly spaced quantiles."""
         if self._is_category(j):
             shares = self.dimensions[j].frequencies
-            return np.sort(np.argsort(-shares, kind="stable")[: min(most, _MOST_LEVELS)])
+            return np.sort(np.argsort(-shares, kind="stable")[: min(most, _MAX_CATEGORIES)])
         values = np.unique(self._values(j))
         if len(values) <= most:
             return values
@@ -232,7 +233,7 @@ class EffectFinder:
 
 
 def some_rows(rows: Rows, n_rows: int, random_state: RandomState) -> Rows:
-    """Return rows drawn by their weights; all where they are few and weigh the same.
+    """Return rows drawn by their weights, or all rows if they are few and have equal weights.
 
     `n_rows`: at least 2. Raises ValueError if ``n_rows`` is below 2.
     """

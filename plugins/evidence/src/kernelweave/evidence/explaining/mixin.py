@@ -202,7 +202,9 @@ class Explained:
         check_is_fitted(self, "kernel_")
         if not self._predictor.fold_predictors():
             raise ValueError(
-                Message("no row was held out, which tells what a column is worth: raise {max_time}")
+                Message(
+                    "importance needs cross-validated rows, and there are none: raise {max_time}"
+                )
             )
         return np.array([each.importance for each in self.importance_])
 

@@ -61,8 +61,8 @@ class DaskParts:
         for name, own in zip(("y", "sample_weight"), columns[1:], strict=True):
             if len(own) != n_parts:
                 raise ValueError(
-                    f"X has {n_parts} parts and {name} has {len(own)}: cut both alike, for "
-                    "instance by repartition or rechunk"
+                    f"X has {n_parts} parts and {name} has {len(own)}: give both the "
+                    "same partitions, for instance by repartition or rechunk"
                 )
         parts = list(zip(*columns, strict=True))
         counts = np.array(compute(delayed(list)([delayed(_count)(*part) for part in parts])))
@@ -168,7 +168,9 @@ def _add(parts: list[Any]) -> Any:
 def _batch(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> Batch:
     own = np.asarray(y)
     if len(own) != len(X):
-        raise ValueError(f"a part of X has {len(X)} rows and that of y {len(own)}: cut both alike")
+        raise ValueError(
+            f"a part of X has {len(X)} rows and that of y {len(own)}: give both the same partitions"
+        )
     return Batch(X, own, None if weight is None else np.asarray(weight))
 
 

@@ -1,1 +1,1 @@
-"""The weights of given kernels by the evidence."""
+"""Evidence MKL: a weighted sum of given kernels, with weights that maximise the evidence."""

@@ -1,4 +1,4 @@
-"""What is shown of a reproduction: a page of Markdown with its sheets, and its drawings."""
+"""The page of a reproduction: Markdown with its tables, verdicts and drawings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TITLE = "KernelWeave: the papers' tables and figures"
 
 @dataclass(frozen=True)
 class Grid:
-    """A table as it is shown; columns that are ``numeric`` are set to the right."""
+    """A table as it is shown; columns that are ``numeric`` are aligned to the right."""
 
     title: str
     heads: Sequence[str]
@@ -42,7 +42,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as it is shown; ``file`` is its name beside the page."""
+    """A drawing as it is shown; ``file`` is its name in the folder of the page."""
 
     title: str
     description: str
@@ -86,12 +86,15 @@ def grid(sheet: Sheet) -> Grid:
     """Return a sheet as text."""
     sheet = sheet.without_empty_columns()
     rows = [[shown(value) for value in row] for row in sheet.rows]
-    numeric = [_even(i, sheet.rows, rows) for i in range(len(sheet.columns))]
+    numeric = [_align_decimals(i, sheet.rows, rows) for i in range(len(sheet.columns))]
     return Grid(sheet.title, sheet.columns, numeric, rows, sheet.notes)
 
 
-def _even(i: int, values: Sequence[Sequence[Any]], rows: list[list[str]]) -> bool:
-    """Return whether a column has numbers; those of one size get equally many decimals."""
+def _align_decimals(i: int, values: Sequence[Sequence[Any]], rows: list[list[str]]) -> bool:
+    """Give similar numbers of a column as many decimals, and return whether it has numbers.
+
+    `rows`: the texts, changed in place.
+    """
     found = {
         j: float(row[i])
         for j, row in enumerate(values)
@@ -142,12 +145,12 @@ def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
 
 
 def _reduced(chosen: Chosen) -> list[set[str]]:
-    """Return the parts of the keys of cells that do less than the paper did."""
+    """Return the parts of the keys of cells with fewer samples or splits than in the paper."""
     return [set(cell.key.split("/")) for cell in chosen.plan.cells if cell.is_reduced]
 
 
 def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], partial: str) -> None:
-    """Add what the plan shows, what is missing in it, and what its figures say."""
+    """Add the tables and drawings of the plan, what is missing in them, and their verdicts."""
     try:
         items = chosen.plan.present(values)
     except Exception as error:  # noqa: BLE001
@@ -163,7 +166,7 @@ def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], part
             made.problems.append(f"{item.title}: not shown, {partial}.")
         else:
             if partial and "verdict" in item.columns:
-                # a lead over some of the cells is not the one that the paper prints
+                # a difference over some of the cells is not the one that the paper prints
                 item = replace(item, title=f"{item.title} (partial: {partial})")
             sheets.append(item)
             made.empty.extend(item.without_empty_columns().empty())
@@ -188,7 +191,7 @@ def _judged(made: Section, chosen: Chosen, sheet: Sheet) -> Sheet:
     )
     if words:
         counts = ", ".join(f"{n} {word}" for word, n in words.items())
-        made.verdicts.append(f"{sheet.title}, beside the paper: {counts}")
+        made.verdicts.append(f"{sheet.title}, compared with the paper: {counts}")
     return judged
 
 

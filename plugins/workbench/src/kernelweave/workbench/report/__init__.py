@@ -22,10 +22,10 @@ from .pictures import (
 
 
 def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) -> str:
-    """Return the HTML page of a fitted model, which needs nothing beside it.
+    """Return the HTML page of a fitted model, which needs no other file.
 
-    `found`: of a table with known targets. Where those are the rows that the model was fitted on,
-    the page shows its held-out predictions of them instead; `path`: the model's file, for the lines
+    `found`: scores on a table with known targets. If the model was fitted on these rows, the page
+    shows its cross-validated predictions of them instead; `path`: the model's file, for the lines
     that say how to load it.
     """
     about, header = summary(model), model.header
@@ -78,7 +78,7 @@ def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list
 
 
 def _models(about: dict[str, Any]) -> list[dict[str, object]]:
-    """Return the model and those set beside it, the best first; empty without a score."""
+    """Return the model and those compared with it, the best first; empty without a score."""
     if about["held_out"] is None:
         return []
     name = about["comparison"]["ours"] or about["estimator"]

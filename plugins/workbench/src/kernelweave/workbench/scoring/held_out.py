@@ -147,7 +147,7 @@ class HeldOut:
                 and len(values) == len(made.rows) > 0
                 and values.dtype.kind in kinds.get(name, "iufbUO")
             ):
-                raise ValueError(f"{name} of rows held out are no values of rows")
+                raise ValueError(f"{name} of validation rows must have one value per row")
         return made
 
     def __str__(self) -> str:
