@@ -20,7 +20,7 @@ from kernelweave.evidence import (
 from kernelweave.evidence import read_table as module
 from kernelweave.evidence.large.drawing import Draw, first_reading
 from kernelweave.evidence.large.reading import NumberTargets, batches_alone
-from kernelweave.kernels_core import Status
+from kernelweave.kernels_core import KernelWeaveWarning, Status
 from kernelweave.tables import CellError, read_table
 from large_tables import QUICK, small, table  # noqa: F401
 
@@ -246,6 +246,26 @@ def test_a_column_of_a_csv_file_is_words_everywhere_or_nowhere(tmp_path: Path) -
     batches = Batches(written(frame, tmp_path, "csv"), "price", size=70)
     kinds = {type(each) for batch in batches for each in batch.X["word"]}
     assert kinds == {str}
+
+
+def test_rows_without_cells_and_codes_are_in_batches_what_they_are_in_a_table(
+    tmp_path: Path,
+) -> None:
+    lines = [f"{i % 7 * 1000 + 1067:05d},{i % 5},{-i}" for i in range(60)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["zip,count,y", *lines[:40], ",,", *lines[40:], ""]))
+    with pytest.warns(KernelWeaveWarning, match="line 42 are empty"):
+        known = read_table(path).inputs(["zip", "count", "y"])
+    batches = list(Batches(path, "y", size=25))
+    assert sum(map(len, batches)) == 60
+    for name in ("zip", "count"):
+        cells = [cell for batch in batches for cell in batch.X[name]]
+        assert cells == known[name].tolist()
+    assert cells[:3] == [0, 1, 2]
+    assert batches[0].X["zip"][0] == "01067"
+    # in a table of one column, a missing value is a row
+    (tmp_path / "u.csv").write_text("x\n1\nNA\n3\n")
+    assert len(next(iter(Batches(tmp_path / "u.csv"))).X) == 3
 
 
 def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:

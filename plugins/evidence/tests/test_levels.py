@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from kernelweave.evidence import Batches, EvidenceKernelClassifier
 from kernelweave.evidence.classes import class_codes
@@ -17,6 +19,7 @@ from sklearn.metrics import log_loss
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 # not in the order of the alphabet
 NAMES = ["poor", "fair", "good", "best"]
+ARROW = pa.dictionary(pa.int8(), pa.string(), ordered=True)
 CODES = np.array([0, 3, 1, 2, 2, 0, 1, 3, 3, 0, 1, 2])
 
 
@@ -49,6 +52,13 @@ def test_targets_are_means_of_those_of_cumulative_problems() -> None:
     [
         (ordered(CODES), None, NAMES),
         (ordered(CODES).array, None, NAMES),
+        (ordered(CODES, [5, 3, 4, 9]), None, [5, 3, 4, 9]),
+        (pl.Series(np.array(NAMES)[CODES], dtype=pl.Enum(NAMES)), None, NAMES),
+        (pl.Series(np.array(NAMES)[CODES], dtype=pl.Categorical), None, None),
+        (pa.array(ordered(CODES)), None, NAMES),
+        (pa.array(ordered(CODES).cat.as_unordered()), None, None),
+        (pa.chunked_array([pa.array(ordered(CODES))]), None, NAMES),
+        (pd.Series(pd.array(pa.array(ordered(CODES)), pd.ArrowDtype(ARROW))), None, NAMES),
         (np.array(NAMES)[CODES], NAMES, NAMES),
         (ordered(CODES), NAMES[::-1], NAMES[::-1]),
         (ordered(CODES + 1, ["never", *NAMES]), None, NAMES),

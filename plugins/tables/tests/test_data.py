@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from kernelweave.tables import TableError, choose_target, read_table, read_target
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
@@ -216,6 +218,34 @@ def test_the_task_can_be_asked_for(tmp_path: Path) -> None:
     mostly = "a,y\n" + "".join(f"{i},{i}.5\n" for i in range(9))
     with pytest.raises(TableError, match="line 11: '-' is not a number, as most cells are"):
         read_target(read_table(write(tmp_path / "w.csv", mostly + "9,-\n")), "y")
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["low", "mid", "top", "never"], ["low", "mid", "top"]),
+        ([5, 3, 4, 9], [5, 3, 4]),
+        ([1.5, 0.5, 2.0, 9.0], ["1.5", "0.5", "2"]),
+    ],
+)
+def test_ordered_categories_are_classes_in_their_order(names: list[Any], labels: list[Any]) -> None:
+    frame = pd.DataFrame({"y": pd.Categorical.from_codes([2, 0, 1, 1], names, ordered=True)})
+    dictionary = pa.table({"y": pa.array(frame["y"])})
+    target = read_target(read_table(frame), "y")
+    assert (target.task, target.levels, target.hint) == ("classification", labels, "")
+    assert target.values.tolist() == [labels[k] for k in (2, 0, 1, 1)]
+    assert read_target(read_table(dictionary), "y").levels == labels
+    arrow = dictionary.to_pandas(types_mapper=pd.ArrowDtype)
+    assert read_target(read_table(arrow), "y").levels == labels
+
+
+def test_ratings_are_told_how_to_get_an_order() -> None:
+    for values, said in [
+        ([1, 2, 3] * 5, 'rating, whose classes have an order, add --set levels="[1, 2, 3]"'),
+        ([2, 4, 5] * 5, '--set levels="[2, 4, 5]" if these have an order'),
+    ]:
+        target = read_target(read_table(pd.DataFrame({"y": values})), "y")
+        assert target.hint.endswith(said)
 
 
 def test_a_class_that_means_nothing_is_asked_about(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.tables import READERS, ColumnWarning, plan_columns, read_table
 from kernelweave.tables.columns import Numbers, Words
 from kernelweave.tables.dates import DateParts
@@ -248,3 +249,15 @@ def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:
     some_left_out = np.setdiff1d(np.arange(1.0, 51.0), [1.0, 7.0, 8.0, 30.0, 50.0])
     assert is_identifier("age", Numbers(some_left_out, whole=True))
     assert not is_identifier("age", Numbers(np.arange(21.0, 61.0), whole=True))
+
+
+def test_warnings_are_of_the_line_that_calls(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("Preise\n\nnéw;x;y\n;;\n1;2;3\n".encode("cp1252"))
+    odd = pd.DataFrame({"x": [*map(str, range(40)), "unknown"]})
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", KernelWeaveWarning)
+        read_table(path)
+        plan_columns(odd)
+    assert len(given) == 4
+    assert {each.filename for each in given} == {__file__}

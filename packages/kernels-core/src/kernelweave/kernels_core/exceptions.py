@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
 from functools import partial
 
@@ -52,6 +54,14 @@ class _Names(dict[str, object]):
 
 class KernelWeaveWarning(UserWarning):
     """Something was repaired, clipped or skipped; the message says what and how to avoid it."""
+
+
+def warn(message: str | Warning, category: type[Warning] = KernelWeaveWarning) -> None:
+    """Warn of the line of the user's that called this project, however deep it was in it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("kernelweave."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class UnderfitWarning(KernelWeaveWarning):

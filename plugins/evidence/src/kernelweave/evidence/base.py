@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.estimators.base import Estimator, assigned_last
 from kernelweave.kernels_core.estimators.kernel import SolvingEstimator
+from kernelweave.kernels_core.exceptions import warn
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.result import Result, SolveInterrupted, Status
 from kernelweave.tables import ColumnPlan
@@ -115,10 +115,7 @@ class HeldOutScores(Estimator):
         _new_rows: list[Expectation] = fitted("", "")
 
     def _fit_by(self, stages: Callable[..., Iterator[Stage]], *given: Any) -> Self:
-        """Fit within the limits; after a Ctrl-C the last stage is what was found.
-
-        ``fit`` calls it and nothing else does: warnings are of the line that calls ``fit``.
-        """
+        """Fit within the limits; after a Ctrl-C the last stage is what was found."""
         self._check_parameters()
         found: dict[str, Any] = {}
         doubts: list[Warning] = []
@@ -137,7 +134,7 @@ class HeldOutScores(Estimator):
                     stopped.__cause__ = stop
             draft.__dict__.update(found)
             for doubt in doubts:
-                warnings.warn(doubt, stacklevel=3)
+                warn(doubt)
         if stopped is not None and self.on_interrupt == "raise":
             raise stopped
         return self

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.checks import LARGEST
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core.exceptions import Message, warn
 from kernelweave.tables.errors import place_of
+from kernelweave.tables.frames import levels_of
 from numpy.typing import NDArray
 
 # Folds of fewer hold out two or three rows, whose error says next to nothing.
@@ -82,16 +81,15 @@ def ranks_of(labels: Labels, levels: Any, y: object = None) -> NDArray[np.intp] 
     """Return the place of each class in the order of the levels, 0 for the lowest.
 
     `labels` of shape (n_classes,); `levels`: they all and perhaps others, lowest first; by default
-    those of y where it is an ordered pandas Categorical. ``None`` where classes have no order.
+    those of y where it is an ordered categorical column. ``None`` where classes have no order.
     Raises ValueError if a class is no level.
     """
     import pandas as pd
 
     if levels is None:
-        dtype = getattr(y, "dtype", None)
-        if not getattr(dtype, "ordered", False):
-            return None
-        levels = getattr(dtype, "categories", None)
+        levels = levels_of(y)
+    if levels is None:
+        return None
     if isinstance(levels, str) or np.ndim(levels) != 1:
         raise ValueError(f"levels must be a list of the classes, lowest first, got {levels!r}")
     known: Any = pd.Index(levels)
@@ -229,8 +227,4 @@ def _warn_if_few(n_rows: int) -> None:
     if n_rows < 2:
         raise ValueError("1 sample is too few: at least 2 are needed, 50 or more make sense")
     if n_rows < _FEW_ROWS:
-        warnings.warn(
-            f"{n_rows} rows are too few to choose a kernel reliably",
-            KernelWeaveWarning,
-            stacklevel=4,
-        )
+        warn(f"{n_rows} rows are too few to choose a kernel reliably")

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from kernelweave.kernels_core import KernelWeaveWarning, memory
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core import memory
+from kernelweave.kernels_core.exceptions import Message, warn
 
 from .errors import TableError, did_you_mean, one_line
 from .frames import check_names
@@ -81,16 +81,14 @@ def read_excel(
     name = wanted or next(iter(full))
     sheet = full[name]
     if len(full) > 1 and wanted is None:
-        warnings.warn(
+        warn(
             Message(
                 "{source} has {n} sheets with rows; the first, {name!r}, is read: choose another "
                 "by {sheet}",
                 source=source,
                 n=len(full),
                 name=name,
-            ),
-            KernelWeaveWarning,
-            stacklevel=2,
+            )
         )
     return _sheet_table(sheet, source, header)
 

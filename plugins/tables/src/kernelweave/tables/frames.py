@@ -35,6 +35,21 @@ def as_pandas(X: Any) -> pd.DataFrame | None:
     return None
 
 
+def levels_of(values: Any) -> list[Any] | None:
+    """Return the classes of ordered categories of any library, lowest first; ``None`` of others."""
+    import pandas as pd
+
+    if isinstance(getattr(values, "dtype", None), pd.ArrowDtype):
+        values = values.array.__arrow_array__()
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    dtype = getattr(values, "dtype", None)
+    if not isinstance(dtype, pd.CategoricalDtype) or not dtype.ordered:
+        return None
+    levels: list[Any] = dtype.categories.tolist()
+    return levels
+
+
 def check_names(names: Iterable[str], source: str) -> None:
     """Raise where two columns share a name."""
     twice = [name for name, count in Counter(names).items() if count > 1]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.exceptions import warn
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
@@ -223,7 +222,7 @@ def _planned(
     name: str, words: Words, reading: WrittenNumbers | DateParts, remark: str
 ) -> tuple[ColumnPlan, Raw]:
     if remark:
-        warnings.warn(f"column {name!r}: {remark}", ColumnWarning, stacklevel=4)
+        warn(f"column {name!r}: {remark}", ColumnWarning)
         remark = f"{remark[0].upper()}{remark[1:]}."
     if isinstance(reading, DateParts):
         odd = np.isnan(reading.transform(words)[:, -1]) & ~words.missing
@@ -309,7 +308,7 @@ def numbers_of(
         rows = int((np.isin(raw.codes, bare) & np.isfinite(values)).sum())
         if rows:
             said = f"column {name!r}: {rows} of {len(raw)} rows {have_no_unit(rows, reading.unit)}"
-            warnings.warn(said, KernelWeaveWarning, stacklevel=4)
+            warn(said)
     if odd.any():
         _warn_of_texts(name, "numbers", raw, odd, first)
     return values
@@ -332,7 +331,7 @@ def check_unit(name: str, now: str, then: str, source: str = "") -> None:
         said = (
             f"has no unit, and was in {then} in the training data: its numbers are taken as {then}"
         )
-    warnings.warn(f"{what} {said}", KernelWeaveWarning, stacklevel=4)
+    warn(f"{what} {said}")
 
 
 def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArray:
@@ -407,7 +406,7 @@ def _warn_of_texts(
         f"{n_odd} of {len(words)} rows {'holds' if n_odd == 1 else 'hold'} text, such as "
         f"{words.labels[words.codes[row]]!r} in {place_of(first + row)}, read as missing values"
     )
-    warnings.warn(f"column {name!r} holds {what}, but {said}", ColumnWarning, stacklevel=5)
+    warn(f"column {name!r} holds {what}, but {said}", ColumnWarning)
     return said
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.checks import LARGEST
+from kernelweave.kernels_core.exceptions import warn
 
 from .columns import Words, are_codes, comma_of, is_missing
 from .errors import CellError, TableError, did_you_mean
@@ -176,7 +175,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
             continue
         if remark:
             said = f"{source}: column {name!r}: {remark}"
-            warnings.warn(said, KernelWeaveWarning, stacklevel=4)
+            warn(said)
         if reading.unit:
             units[name] = reading.unit
         values = reading.values_of(raw, comma)
@@ -235,7 +234,7 @@ def without_row_numbers(table: Table) -> Table:
             "use it"
         )
     said = f"{table.source}: column 1 has no name and {said}"
-    warnings.warn(said, KernelWeaveWarning, stacklevel=3)
+    warn(said)
     if not left_out:
         return table
     without = [each.drop(columns="index") for each in (table.cells, table.frame)]
@@ -272,11 +271,9 @@ def without_total(table: Table) -> Table:
     ]
     if not known or not all(known):
         return table
-    warnings.warn(
+    warn(
         f"{table.source}: {table.where(len(frame) - 1)} says {frame[name].iloc[-1]!r} in column "
-        f"{name!r} and is the sum or the mean of the rows above it: it is left out",
-        KernelWeaveWarning,
-        stacklevel=3,
+        f"{name!r} and is the sum or the mean of the rows above it: it is left out"
     )
     return table.take(np.arange(len(frame) - 1))
 
@@ -300,21 +297,17 @@ def warn_of_title(source: str, place: str, rows: Sequence[tuple[int, Sequence[st
     `place`: what a row is called; `rows`: numbers and cells, of the title first and the names last.
     """
     title = next(cell for _, cells in rows for cell in cells if cell)
-    warnings.warn(
+    warn(
         f"{source}: {place} {rows[0][0]} ({title!r:.60}) is taken for a title: the names of the "
-        f"columns are read from {place} {rows[-1][0]}",
-        KernelWeaveWarning,
-        stacklevel=4,
+        f"columns are read from {place} {rows[-1][0]}"
     )
 
 
 def warn_of_note(source: str, place: str, row: int, note: str) -> None:
     """Say that a row below a table is passed over; `place`: what a row is called."""
-    warnings.warn(
+    warn(
         f"{source}: {place} {row} ({note!r:.60}) is taken for a note below the table and passed "
-        "over",
-        KernelWeaveWarning,
-        stacklevel=4,
+        "over"
     )
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from .columns import is_missing
 from .errors import TableError, did_you_mean
+from .frames import levels_of
 from .table import REMEDY, Table, as_numbers, gaps_of, hold_codes
 
 # so many whole numbers may well be names of classes
@@ -171,6 +172,7 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     series = table.frame[column]
     numbers, codes = as_numbers(series), hold_codes(series)
     text = codes or series.dtype.kind == "b" or bool(np.isnan(numbers).any())
+    levels = levels_of(series)
     if not text:
         table.numbers(column)
     elif series.dtype.kind != "b":
@@ -184,7 +186,7 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     is_open = task == "auto" and table.task is None
     if is_open:
         told = "true or false" if series.dtype.kind == "b" else "text" if text else ""
-        task, reason = _decide(numbers, told, n_distinct)
+        task, reason = _decide(numbers, told or ("ordered" if levels else ""), n_distinct)
     else:
         says = "as the data set says" if task == "auto" else "as asked"
         reason = f"{says}, {n_distinct} distinct values"
@@ -194,7 +196,8 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         if is_open and n_distinct <= _FEW and _are_whole(values):
             hint = (
                 f"the target {column!r} has {n_distinct} distinct whole numbers and is learned as "
-                "a number: if they are classes, add --task classification"
+                "a number: if they are classes, add --task classification, and "
+                f"{_levels(values)} if these have an order"
             )
         return Target(column, values, task, reason, hint)
     if n_distinct > max(20, len(series) // 2):
@@ -210,19 +213,26 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     if text:
         hint = "; ".join(filter(None, [_gap_hint(series), _case_hint(series)]))
         labels = series.astype(str).to_numpy(str)
-        if n_distinct > 2 and getattr(series.dtype, "ordered", False):
-            levels = series.cat.remove_unused_categories().cat.categories.astype(str).tolist()
-            return Target(column, labels, task, f"{reason}: {' < '.join(levels)}", hint, levels)
+    else:
+        # classes are no quantities
+        whole, hint = _are_whole(numbers), ""
+        labels = numbers.astype(np.int64) if whole else np.array([f"{x:.15g}" for x in numbers])
+        if is_open and whole and n_distinct > 2 and levels is None:
+            hint = (
+                f"the target {column!r} is read as classes: if it is a quantity, such as a count, "
+                "add --task regression; if it is a rating, whose classes have an order, add "
+                f"{_levels(numbers)}"
+            )
+    if levels is None or n_distinct <= 2:
         return Target(column, labels, task, reason, hint)
-    hint = (
-        f"the target {column!r} is read as classes: if it is a quantity, such as a count or a "
-        "rating, add --task regression"
-    )
-    # classes are no quantities
-    labels = np.array([f"{each:.15g}" for each in numbers])
-    if _are_whole(numbers):
-        labels = numbers.astype(np.int64)
-    return Target(column, labels, task, reason, hint if is_open and n_distinct > 2 else "")
+    places = pd.Index(levels).get_indexer(np.asarray(series))
+    levels = pd.unique(labels[np.argsort(places, kind="stable")]).tolist()
+    return Target(column, labels, task, f"{reason}: {' < '.join(map(str, levels))}", hint, levels)
+
+
+def _levels(numbers: npt.NDArray[np.float64]) -> str:
+    """Return the option that says that classes, a few whole numbers, have an order."""
+    return f'--set levels="{np.unique(numbers).astype(np.int64).tolist()}"'
 
 
 def _decide(values: npt.NDArray[np.float64], told: str, n_distinct: int) -> tuple[str, str]:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core.exceptions import Message, warn
 
 from .errors import TableError
 from .table import (
@@ -137,9 +136,7 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> tuple[st
         "letters, or give its {encoding}"
     )
     name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(likeliest, likeliest)
-    warnings.warn(
-        Message(said, source=source, line=line, name=name), KernelWeaveWarning, stacklevel=2
-    )
+    warn(Message(said, source=source, line=line, name=name))
     return content.decode(likeliest), likeliest
 
 
@@ -255,11 +252,7 @@ def _without_empty_rows(text: str, source: str, separator: str) -> str:
     found = told.sub(lambda each: each[0] if each[0].startswith('"') else "", text)
     if found != text:
         line = text.count("\n", 0, empty.start()) + 1
-        warnings.warn(
-            f"{source}: all cells of line {line} are empty: such lines are passed over",
-            KernelWeaveWarning,
-            stacklevel=3,
-        )
+        warn(f"{source}: all cells of line {line} are empty: such lines are passed over")
     return found
 
 
@@ -316,12 +309,17 @@ def _parse(text: str, source: str, separator: str, names: list[str], header: boo
             _lines(text, source, separator, len(names), header)
             raise TableError(f"{source} is not a CSV that can be read: {error}") from error
     whole = [str(name) for name in frame if pd.api.types.is_integer_dtype(frame[name])]
-    if not whole or not re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE):
+    if not whole or not may_hold_codes(text, separator):
         return frame
     written = read(usecols=whole, dtype=str)
     codes = [name for name in whole if hold_codes(written[name])]
     frame[codes] = written[codes]
     return frame
+
+
+def may_hold_codes(text: str, separator: str) -> bool:
+    """Whether a zero leads a cell of some lines, as in 01067."""
+    return bool(re.search(_LED_BY_ZERO.format(re.escape(separator)), text, re.MULTILINE))
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray, Index, Rows
 from kernelweave.kernels_core.checks import COUNT, LARGEST, Rule, integer, one_of
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core.exceptions import Message, warn
 from kernelweave.tables.columns import Raw, RawTable, as_words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import CellError, did_you_mean
@@ -296,11 +294,9 @@ class ColumnEncoder:
         names = list(dict.fromkeys(self.dimensions_[j].source for j in unseen_missing))
         if names:
             have = "has" if len(names) == 1 else "have"
-            warnings.warn(
+            warn(
                 f"{_listed(names)} had no missing values in training and {have} some now: the "
-                "median of training fills them",
-                KernelWeaveWarning,
-                stacklevel=3,
+                "median of training fills them"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core.exceptions import Message, warn
 from kernelweave.tables.columns import Raw, RawTable, Words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import ColumnWarning
@@ -311,7 +310,7 @@ def _leave_out(name: str, reason: tuple[str, str], plans: Plans) -> None:
     leave_out(plans, name, why, advice)
     said = "column {name!r} is ignored: {why} ({advice})"
     said = Message(said, name=name, why=why, advice=advice)
-    warnings.warn(said, ColumnWarning, stacklevel=3)
+    warn(said, ColumnWarning)
 
 
 def _date_remark(column: NumberColumn, parts: DateParts, used: list[str]) -> str:

@@ -13,7 +13,8 @@ import pandas as pd
 from kernelweave.kernels_core.arrays import Labels, row_slices
 from kernelweave.kernels_core.checks import integer
 from kernelweave.tables.frames import as_pandas
-from kernelweave.tables.text import dialect_of
+from kernelweave.tables.table import hold_codes
+from kernelweave.tables.text import dialect_of, may_hold_codes
 from numpy.typing import NDArray
 
 # Rows that are read and summed over at a time: with 2000 landmarks, 33 million kernel values.
@@ -253,34 +254,49 @@ class _Csv:
         if self.words is None:
             self.encoding, self.separator, self.n_above = dialect_of(self.path)
             _refuse_half_a_row(self.path, self.encoding, self.separator, self.n_above)
-            self.words = self._mixed()
-        with self._open() as parts:
-            for part in parts:
-                # what a comma in 1,234 is, as `read_table` says it
-                part.attrs["comma"] = "thousands" if self.separator == "," else "decimal"
-                yield part
+            self.words = self._words()
+        for part in self._parts(dtype=self.words or None):
+            # what a comma in 1,234 is, as `read_table` says it
+            part.attrs["comma"] = "thousands" if self.separator == "," else "decimal"
+            yield part
 
-    def _open(self) -> Any:
-        # pandas knows this keyword's type for names that are literal only
-        types: Any = self.words or None
-        return pd.read_csv(
+    def _parts(self, **options: Any) -> Iterator[pd.DataFrame]:
+        """Yield the rows in parts, without those of separators alone, which spreadsheets write."""
+        with pd.read_csv(
             self.path,
             chunksize=self.size,
-            dtype=types,
             sep=self.separator,
             encoding=self.encoding,
             skiprows=self.n_above,
             skipinitialspace=True,
-        )
-
-    def _mixed(self) -> dict[str, type[str]]:
-        """Return the columns that are numbers in one part and words in another."""
-        kinds: dict[str, set[str]] = {}
-        with self._open() as parts:
+            **options,
+        ) as parts:
             for part in parts:
-                for name in part:
-                    kinds.setdefault(name, set()).update(_kind(part[name]))
-        return {name: str for name, own in kinds.items() if len(own) > 1}
+                rows = part.dropna(how="all") if part.shape[1] > 1 else part
+                if len(rows):
+                    yield rows
+
+    def _words(self) -> dict[str, type[str]]:
+        """Return the columns of words: in one part only, or codes of numbers such as 01067."""
+        kinds: dict[str, set[str]] = {}
+        for part in self._parts():
+            for name in map(str, part):
+                kinds.setdefault(name, set()).update(_kind(part[name]))
+        words = {name for name, own in kinds.items() if len(own) > 1}
+        numbers = [name for name, own in kinds.items() if own == {"numbers"}]
+        with self.path.open(encoding=self.encoding) as file:
+            led = any(may_hold_codes(line, self.separator) for line in file)
+        if numbers and led:
+            others = set[str]()
+            for part in self._parts(usecols=numbers, dtype=str):
+                words.update(name for name in numbers if hold_codes(part[name]))
+                others.update(name for name in numbers if not _are_digits(part[name]))
+            words -= others
+        return dict.fromkeys(words, str)
+
+
+def _are_digits(column: pd.Series) -> bool:
+    return bool(column.dropna().str.fullmatch("[0-9]+").all())
 
 
 def _kind(column: pd.Series) -> set[str]:
