@@ -88,7 +88,7 @@ def test_a_changed_source_is_compiled_again(folder: Path) -> None:
 def test_a_folder_that_fills_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that cannot be written is used all the same, and said once."""
     module = load(folder)
-    monkeypatch.setattr(compiled, "_told", type(compiled._told)())
+    monkeypatch.setattr(compiled, "_warned", type(compiled._warned)())
 
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
@@ -103,7 +103,7 @@ def test_no_folder_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """Where numba itself fails at import."""
     monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder / "_njit_quarter.py" / "no"))
-    monkeypatch.setattr(compiled, "_told", type(compiled._told)())
+    monkeypatch.setattr(compiled, "_warned", type(compiled._warned)())
     with pytest.warns(KernelWeaveWarning, match="NUMBA_CACHE_DIR") as given:
         module = load(folder)
     assert len(given) == 1

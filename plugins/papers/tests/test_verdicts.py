@@ -17,8 +17,8 @@ from kernelweave.papers.engine.verdicts import (
     Claim,
     Compared,
     Pair,
-    beside_theirs,
     claims_on,
+    compare_with_theirs,
     compared_in,
     decide,
     verdict,
@@ -51,7 +51,7 @@ LESS = Claim("t", "a is less than b", "a", ("b",))
 def test_a_figure_beside_the_printed_one(
     ours: Any, theirs: Any, spread: Any, better: str, said: str | None
 ) -> None:
-    assert beside_theirs(ours, theirs, spread, better) == said
+    assert compare_with_theirs(ours, theirs, spread, better) == said
 
 
 @pytest.mark.parametrize(

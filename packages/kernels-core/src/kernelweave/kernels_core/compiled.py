@@ -99,14 +99,14 @@ class CompileWatch(events.Listener):  # type: ignore[misc]
     """Stops the clock of deadlines while numba compiles, and says so once to a terminal."""
 
     def __init__(self) -> None:
-        self._told = False
+        self._announced = False
 
     def on_start(self, event: Any) -> None:
         """Stop the clock."""
         clock.pause()
         own = str(event.data["dispatcher"].py_func.__module__).startswith("kernelweave.")
-        if own and not self._told and sys.stderr is not None and sys.stderr.isatty():
-            self._told = True
+        if own and not self._announced and sys.stderr is not None and sys.stderr.isatty():
+            self._announced = True
             print(  # noqa: T201
                 "kernelweave compiles, which takes some seconds once in an environment",
                 file=sys.stderr,
@@ -119,14 +119,14 @@ class CompileWatch(events.Listener):  # type: ignore[misc]
 
 events.register("numba:compile", CompileWatch())
 _PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
-_told = threading.Event()
+_warned = threading.Event()
 
 
 def warn_once(cause: str) -> None:
     """Warn that compiled code is not kept, the first time."""
-    if _told.is_set():
+    if _warned.is_set():
         return
-    _told.set()
+    _warned.set()
     warnings.warn(
         f"compiled code is not kept for the next process, which starts slower: {cause}; set "
         "NUMBA_CACHE_DIR to a folder that can be written",

@@ -265,7 +265,7 @@ class Result:
 
     def __repr__(self) -> str:
         # the history and the arrays would be pages
-        told = {
+        fields = {
             "algorithm": self.algorithm,
             "status": self.status.label,
             "value": f"{self.value:.10g}",
@@ -274,7 +274,7 @@ class Result:
             "iterations": self.n_iter,
             "seconds": f"{self.seconds:.3g}",
         }
-        return "\n".join(["Result", *(f"  {name}: {value}" for name, value in told.items())])
+        return "\n".join(["Result", *(f"  {name}: {value}" for name, value in fields.items())])
 
     @property
     def dual_gap(self) -> float:
@@ -283,7 +283,7 @@ class Result:
 
     @property
     def falls_short(self) -> bool:
-        """Whether a user must be told that less was proved than was asked for.
+        """Whether less was proved than was asked for, so that a user must be warned.
 
         Not after a callback stopped it; nor at rest on a problem without a lower bound, where no
         gap is claimed and the certificate says so.

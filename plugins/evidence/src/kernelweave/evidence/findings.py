@@ -116,11 +116,11 @@ def attributes_of(
     """Return what an estimator keeps of a fit, and which new rows time was not left to judge."""
     predictor, learned, encoder = fitted.predictor, fitted.learned, samples.encoder
     dimensions, away = list(encoder.dimensions_), without_scales(learned.fits)
-    told, late = told_of(
+    attributes, late = held_out_attributes(
         samples.task, samples.division, fitted.held_out, random_state,
         many=samples.are_many, missing=learned.missing,
     )  # fmt: skip
-    task = told["_task"]
+    task = attributes["_task"]
     n_iter = max(1, sum(fit.n_evaluations for fit in learned.fits))
     # no lower bound of a problem that is not convex is known
     value = float(learned.weights @ np.nan_to_num([fit.value for fit in learned.fits]))
@@ -141,14 +141,14 @@ def attributes_of(
         tuple(-fit.value for fit in learned.fits),
         tuple(fit.slope for fit in learned.fits),
         tuple(learned.weights.tolist()),
-        told["held_out_score_"],
-        told["held_out_error_"],
+        attributes["held_out_score_"],
+        attributes["held_out_error_"],
         str(learned),
     )
     classes = isinstance(task, Classification)
     of_classes = {"classes_": task.labels, "levels_": task.ordered} if classes else {}
     found = (
-        told
+        attributes
         | of_classes
         | {
             "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
@@ -169,7 +169,7 @@ def attributes_of(
     return found, late
 
 
-def told_of(
+def held_out_attributes(
     task: Task, division: Division, held_out: HeldOutRows, random_state: RandomState,
     *, many: bool, missing: str = "",
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
@@ -337,15 +337,15 @@ def doubt_new_rows(
 ) -> list[Warning]:
     """Doubt the score where a kind of new rows is surely predicted worse than those held out.
 
-    `then`: what is right once the fit is told of such rows.
+    `then`: what is right once the fit gets ``groups`` or ``order`` for such rows.
     """
     first, *others = lines
     # lines are surely below those of rows drawn at random: is it so of what was held out as told?
-    told = first.kind.name != USUAL.name
+    is_declared = first.kind.name != USUAL.name
     doubted = [
         line
         for line in others
-        if line.score < first.score - max(line.least, _margin(first, line) if told else 0.0)
+        if line.score < first.score - max(line.least, _margin(first, line) if is_declared else 0.0)
     ]
     if not doubted:
         return []

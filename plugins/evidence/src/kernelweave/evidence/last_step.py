@@ -156,8 +156,8 @@ class PoissonPredictor(_LikelihoodPredictor):
         gram[np.diag_indices_from(gram)] += diagonal
         factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
         seen = np.flatnonzero(~np.isnan(self.held_out[:, 0]))
-        told = self.held_out[seen, 0]
-        squares = (self.rows.targets[0, seen] - told) ** 2 / (told * unit)
+        predicted = self.held_out[seen, 0]
+        squares = (self.rows.targets[0, seen] - predicted) ** 2 / (predicted * unit)
         noise = fit.variance * float(np.average(squares, weights=self.rows.mass[seen]))
         own = _mean_variance(part.factor, part.diagonal)
         return np.array([1.0, noise * _mean_variance(factor, diagonal) / own])
@@ -219,8 +219,10 @@ def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
         for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
             mean = np.exp(np.minimum(found[fold.held_out], _LARGEST_LOG))
             found[fold.held_out] = np.clip(mean, part.target.low, part.target.high)
-        told = np.maximum(found[seen, 0], np.finfo(np.float64).tiny)
-        deviance = mean_poisson_deviance(rows.targets[0, seen], told, sample_weight=rows.mass[seen])
+        predicted = np.maximum(found[seen, 0], np.finfo(np.float64).tiny)
+        deviance = mean_poisson_deviance(
+            rows.targets[0, seen], predicted, sample_weight=rows.mass[seen]
+        )
         return _Judged(fits, deviance, found)
 
     return _least(_LOG_STRENGTHS, paths, judge)
@@ -288,8 +290,8 @@ def _calibrated(folds: _Folds, codes: Index, fits: Sequence[PosteriorMode]) -> _
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
     own, mass = codes[seen], folds.predictor.rows.mass[seen]
     calibration = Calibration.of(values[seen], own, mass)
-    told = log_softmax(calibration.logits(values[seen]), axis=1)
-    loss = -float(mass @ told[np.arange(len(seen)), own])
+    predicted = log_softmax(calibration.logits(values[seen]), axis=1)
+    loss = -float(mass @ predicted[np.arange(len(seen)), own])
     return _Judged(fits, loss, values, calibration)
 
 

@@ -72,7 +72,7 @@ class EvidenceDescent:
         with suppress(Stopped):
             if clock.expired():
                 raise Stopped
-            self.value = self._told(self.evidence.value(self.theta))
+            self.value = self._reported(self.evidence.value(self.theta))
             self._differentiate()
             for _ in range(max_iter):
                 before = self.value
@@ -96,8 +96,8 @@ class EvidenceDescent:
     def _is_flat(self) -> bool:
         return bool(np.abs(self.slope).max() <= STEEP * len(self.evidence.targets))
 
-    def _told(self, value: float) -> float:
-        """Tell a value to whoever watches, who may end the search."""
+    def _reported(self, value: float) -> float:
+        """Return the value after a callback has seen it, which may end the search."""
         now = Progress(
             "evidence", self.evidence.n_evaluations, -np.inf, value, np.inf, 0.0, self.watch.seconds
         )
@@ -123,7 +123,7 @@ class EvidenceDescent:
             theta = np.clip(self.theta + self._newton(), self.low, self.high)
             if clock.expired():
                 raise Stopped
-            value = self._told(self.evidence.value(theta))
+            value = self._reported(self.evidence.value(theta))
             step, gain = theta - self.theta, self.value - value
             promised = -(self.slope @ step + 0.5 * step @ (self._curvature @ step))
             if gain > 0.0:

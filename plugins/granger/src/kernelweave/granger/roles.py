@@ -149,13 +149,13 @@ def make_roles(
 
     Raises ValueError if a name is not there, if no node is left, or none that is driven.
     """
-    beside = _places("exogenous", exogenous, names)
-    kept = np.setdiff1d(np.arange(len(names)), beside)
+    extra = _places("exogenous", exogenous, names)
+    kept = np.setdiff1d(np.arange(len(names)), extra)
     if len(kept) == 0:
         raise ValueError("exogenous names every series: at least one must be a node")
     local = make_groups(groups, [names[j] for j in kept])
     nodes = Groups(local.names, [kept[members] for members in local.members])
-    others = Groups([names[j] for j in beside], [np.array([j]) for j in beside])
+    others = Groups([names[j] for j in extra], [np.array([j]) for j in extra])
     never = _places("never_targets", never_targets, nodes.names)
     driven = np.setdiff1d(np.arange(len(nodes)), never)
     if len(driven) == 0:

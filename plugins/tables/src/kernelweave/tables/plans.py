@@ -186,14 +186,14 @@ def plan_column(
     if kind is not None:
         words = as_words(raw)
         why = f"it contains {next(iter(words.labels), 'missing values')!r}"
-        if kind == "date" and (told := _told_dates(words)):
-            why = f"{told[0].lower()}{told[1:-1]}"
+        if kind == "date" and (remark := _remark_on_dates(words)):
+            why = f"{remark[0].lower()}{remark[1:-1]}"
         raise ValueError(f"column {name!r} cannot be read as a {kind}: {why}")
     if isinstance(raw, Words) and are_texts(raw):
         return ColumnPlan(name, "text", raw.seen), raw
     words = as_words(raw)
     return ColumnPlan(
-        name, "category", raw.seen, None, _told_codes(words) or _told_dates(words)
+        name, "category", raw.seen, None, _remark_on_codes(words) or _remark_on_dates(words)
     ), words
 
 
@@ -410,7 +410,7 @@ def _warn_of_texts(
     return said
 
 
-def _told_codes(words: Words) -> str:
+def _remark_on_codes(words: Words) -> str:
     """Return what to say of words that would be numbers, if no zero led one of them."""
     if words.seen != "text" or not are_codes(words.labels):
         return ""
@@ -421,7 +421,7 @@ def _told_codes(words: Words) -> str:
     )
 
 
-def _told_dates(words: Words) -> str:
+def _remark_on_dates(words: Words) -> str:
     """Return what to say of words that are dates, but in no format that all of them have."""
     shown = date_as_written(words.labels) if words.seen == "text" else ""
     return shown and (

@@ -34,7 +34,7 @@ from .written import is_written_number
 _NO_LETTERS = re.compile("[\\0-\\x08\ufffd]")
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
-_TOLD = re.compile(r"sep=([;,|\t])\r?\n")
+_SEPARATOR_LINE = re.compile(r"sep=([;,|\t])\r?\n")
 _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
 _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
 # the comma last: where commas are decimal, it cuts all lines evenly too
@@ -65,8 +65,8 @@ def read_csv(
     text, _ = decode(content, source, encoding)
     if not text.strip():
         raise TableError(f"{source} is empty")
-    separator, n_told = _told_separator(text)
-    if n_told:
+    separator, n_skipped = _separator_and_skip(text)
+    if n_skipped:
         # a blank line keeps the numbers of those below
         text = "\n" + text.partition("\n")[2]
     if separator == " ":
@@ -148,13 +148,13 @@ def dialect_of(path: Path) -> tuple[str, str, int]:
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
     text, encoding = decode(head.rpartition(b"\n")[0] or head, path.name)
-    return encoding, *_told_separator(text)
+    return encoding, *_separator_and_skip(text)
 
 
-def _told_separator(text: str) -> tuple[str, int]:
+def _separator_and_skip(text: str) -> tuple[str, int]:
     """Return the separator, and 1 where it stands in a first line of its own, as Excel writes."""
-    told = _TOLD.match(text)
-    return (told[1], 1) if told else (separator_of(text), 0)
+    line = _SEPARATOR_LINE.match(text)
+    return (line[1], 1) if line else (separator_of(text), 0)
 
 
 def _likeliest_encoding(content: bytes) -> str | None:
@@ -248,8 +248,8 @@ def _without_empty_rows(text: str, source: str, separator: str) -> str:
     if empty is None:
         return text
     # a quoted cell keeps its lines
-    told = re.compile(rf'"[^"]*"|{blanks}', re.MULTILINE)
-    found = told.sub(lambda each: each[0] if each[0].startswith('"') else "", text)
+    pattern = re.compile(rf'"[^"]*"|{blanks}', re.MULTILINE)
+    found = pattern.sub(lambda each: each[0] if each[0].startswith('"') else "", text)
     if found != text:
         line = text.count("\n", 0, empty.start()) + 1
         warn(f"{source}: all cells of line {line} are empty: such lines are passed over")

@@ -52,7 +52,7 @@ class WrittenNumbers:
     """How a column of numbers is written: all in one unit, with one sign between whole and part.
 
     - `unit`: kg, €, %, or h of times of day; empty where there is none
-    - `decimal`: a point or a comma; empty where no cell of training told
+    - `decimal`: a point or a comma; empty if no training cell shows it
     """
 
     unit: str = ""

@@ -81,9 +81,9 @@ def numba_cache() -> dict[str, object]:
     folder = os.environ.get("NUMBA_CACHE_DIR")
     if folder:
         return {"folder": folder, "writable": _writable(Path(folder)), "why": "NUMBA_CACHE_DIR"}
-    beside = _beside("kernelweave.qp_smo")
-    if beside is not None and _writable(beside):
-        return {"folder": str(beside), "writable": True, "why": "next to the sources"}
+    sources = _cache_of("kernelweave.qp_smo")
+    if sources is not None and _writable(sources):
+        return {"folder": str(sources), "writable": True, "why": "next to the sources"}
     own = Path(platformdirs.user_cache_dir("numba", appauthor=False))
     why = "of the user, since the sources are read-only"
     return {"folder": str(own), "writable": _writable(own), "why": why}
@@ -91,14 +91,14 @@ def numba_cache() -> dict[str, object]:
 
 def is_compiled() -> bool:
     """Whether an earlier fit on this machine left its compiled code."""
-    beside = None if os.environ.get("NUMBA_CACHE_DIR") else _beside("kernelweave.evidence")
-    if beside is not None and any(beside.glob("*.nbi")):
+    sources = None if os.environ.get("NUMBA_CACHE_DIR") else _cache_of("kernelweave.evidence")
+    if sources is not None and any(sources.glob("*.nbi")):
         return True
     return any(Path(str(numba_cache()["folder"])).glob("evidence_*/*.nbi"))
 
 
-def _beside(package: str) -> Path | None:
-    """Return the folder of compiled code beside the sources of a package that is installed."""
+def _cache_of(package: str) -> Path | None:
+    """Return the folder of compiled code next to the sources of an installed package."""
     spec = importlib.util.find_spec(package)
     return Path(spec.origin).parent / "__pycache__" if spec and spec.origin else None
 

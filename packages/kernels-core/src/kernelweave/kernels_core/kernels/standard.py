@@ -197,7 +197,7 @@ class Sigmoid(Kernel):
     """k(x, y) = tanh(γ⟨x, y⟩ + c₀), not positive semidefinite in general.
 
     On the data of the sparse multiple kernel learning paper its smallest eigenvalues reach
-    −153: a `KernelDictionary` refuses it unless told to drop or clip.
+    −153: a `KernelDictionary` refuses it by default, see its ``psd``.
 
     Parameters
     ----------

@@ -35,12 +35,12 @@ def _scores(model: EvidenceModel) -> list[str]:
     name, lines = score_name(model._task), model.held_out_
     if not lines["n_rows"].iloc[0]:
         return [f"<p>No cross-validated {escape(name)}: no fold was finished.</p>"]
-    told = [f"{score:z.4g} ± {error:.2g}" for score, error in lines[["score", "error"]].to_numpy()]
-    where = escape(f"{name}: {told[0]} on {lines.index[0]}")
+    texts = [f"{score:z.4g} ± {error:.2g}" for score, error in lines[["score", "error"]].to_numpy()]
+    where = escape(f"{name}: {texts[0]} on {lines.index[0]}")
     shown = [f"<p>Cross-validated {where}</p>"]
     if len(lines) == 1:
         return shown
-    table = lines.drop(columns="error").assign(score=told).rename(columns={"score": name})
+    table = lines.drop(columns="error").assign(score=texts).rename(columns={"score": name})
     shown.append(table.rename_axis(None).iloc[:_KINDS].to_html(border=0))
     more = f" held_out_ has {len(lines) - _KINDS} more." if len(lines) > _KINDS else ""
     note = "The lines below the first use what all rows chose, so that they are upper estimates."

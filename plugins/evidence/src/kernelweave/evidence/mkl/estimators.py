@@ -44,7 +44,7 @@ from ..columns import ColumnEncoder, Dimension, Encoded
 from ..columns.encoded import places_of
 from ..columns.encoder import NoColumnError
 from ..division import Division, division_of, n_folds_of
-from ..findings import HeldOutRows, doubt_new_rows, told_of
+from ..findings import HeldOutRows, doubt_new_rows, held_out_attributes
 from ..fit import Stage
 from ..kernel import default_kernels
 from ..mixture import explained_by
@@ -237,12 +237,12 @@ def fit_weights(
     values, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
     held_out = HeldOutRows(rows, values, fold, samples.owner, dimensions, lambda: closed)
     many = len(rows) > EXACT_ROWS
-    tell = partial(told_of, task, division, held_out, model.random_state, many=many)
+    tell = partial(held_out_attributes, task, division, held_out, model.random_state, many=many)
     # an unknown scorer is refused here, before there is work
-    told, _ = tell()
+    attributes, _ = tell()
     with blas_threads(len(rows)):
         found, grams, closed = model._on_all_rows(samples, rows, first)
-    yield found | told, []
+    yield found | attributes, []
     result, noise = found["result_"], found["noise_"]
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -252,7 +252,7 @@ def fit_weights(
                 break
             values[others] = model._predict_held_out(grams, rows, own, others)
             fold[others] = k
-        told, late = tell()
+        attributes, late = tell()
     n_missing = len(splits) - len(np.unique(fold[fold >= 0]))
     undone = [f"{n_missing} of {len(splits)} folds"] * bool(n_missing) + [late] * bool(late)
     said = "" if result.status.success else result.message
@@ -260,10 +260,10 @@ def fit_weights(
         rest = Message("{undone} were not reached: raise {max_time}", undone=", ".join(undone))
         said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
     doubts += [ConvergenceWarning(said)] if said else []
-    doubts += doubt_new_rows(told["_task"], told["_new_rows"], "the score is")
+    doubts += doubt_new_rows(attributes["_task"], attributes["_new_rows"], "the score is")
     learned = closed.targets.values.T - noise / rows.mass[:, None] * closed.dual[:, :-1]
-    underfit = told["_task"].underfit(rows, closed.targets.restore(learned), LEARNED)
-    yield found | told, doubts if underfit is None else [*doubts, underfit]
+    underfit = attributes["_task"].underfit(rows, closed.targets.restore(learned), LEARNED)
+    yield found | attributes, doubts if underfit is None else [*doubts, underfit]
 
 
 def _columns(X: Table | None, n_rows: int) -> tuple[Sequence[Dimension], Encoded, list[Warning]]:

@@ -138,12 +138,12 @@ def _difference(pair: Pair, better: str) -> float:
     return 100.0 * (pair.first - pair.second) / max(abs(pair.first), abs(pair.second))
 
 
-def beside_theirs(ours: Value, theirs: Value, spread: Value, better: str) -> str | None:
+def compare_with_theirs(ours: Value, theirs: Value, spread: Value, better: str) -> str | None:
     """Return whether a figure of ours is better than a printed one, by its deviation or last digit.
 
     Examples
     --------
-    >>> beside_theirs(84.0, 85.0, 1.5, "more"), beside_theirs(0.26, 0.25, None, "less")
+    >>> compare_with_theirs(84.0, 85.0, 1.5, "more"), compare_with_theirs(0.26, 0.25, None, "less")
     ('within the printed deviation', 'worse')
     """
     if not _is_figure(ours) or not _is_figure(theirs):
@@ -173,7 +173,7 @@ def with_verdicts(sheet: Sheet, compared: Sequence[Compared], withheld: Set[int]
         at = theirs + 1 if follows == f"± {PAPER}" else None
         for i, row in enumerate(rows):
             spread = None if at is None else row[at]
-            found = beside_theirs(row[ours], row[theirs], spread, each.better)
+            found = compare_with_theirs(row[ours], row[theirs], spread, each.better)
             row.append(None if i in withheld else found)
     names = [f"verdict, {each.ours}" if len(mine) > 1 else "verdict" for each in mine]
     return replace(sheet, columns=(*heads, *names), rows=rows)

@@ -13,7 +13,7 @@ from ..data import notes
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .question import ALGORITHM_1, BASELINES, dictionary
 from .question import cells_of as cells_of_baselines
-from .sets import SETS, beside, ours, read, report, set_cell, size_of
+from .sets import SETS, compared_sheet, ours, read, report, set_cell, size_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -191,7 +191,7 @@ def table(request: Request, number: int) -> Plan:
         said += on_starts(request) + _ON_BEST if number == 5 else ()
         said += _ON_BASELINES
         said += {"accuracy": _ON_ACCURACY, "seconds": _ON_SECONDS}.get(field, ())
-        return [beside(title, figures, number, printed, said)]
+        return [compared_sheet(title, figures, number, printed, said)]
 
     baselines = cells_of_baselines(request, BASELINES, 8, 1)
     return Plan([*cells_of(request, variants), *baselines], present)
@@ -207,7 +207,7 @@ def fifty_kernels(request: Request, number: int) -> Plan:
         said = (*_ON_FIFTY, *chosen, *(_FIFTY_SECONDS if field == "seconds" else ()))
         figures = {variant: ours(results, "fifty", variant, field) for variant in _FIFTY_VARIANTS}
         figures |= {method: ours(results, f"{method}/0", field) for method in BASELINES}
-        return [beside(title, figures, number, _PRINTED, said)]
+        return [compared_sheet(title, figures, number, _PRINTED, said)]
 
     cells = [set_cell(request, name, "fifty", measure_fifty, effort, **quick) for name in SETS]
     return Plan([*cells, *cells_of_baselines(request, BASELINES, 50, 1)], present)

@@ -8,7 +8,7 @@ from functools import partial
 from ..data import notes
 from ..plan import Cell, Plan, Request, Results, Sheet, Value
 from .fits import STARTS, cells_of, figure_of, on_starts
-from .sets import SETS, beside, ours, read, set_cell, size_of
+from .sets import SETS, compared_sheet, ours, read, set_cell, size_of
 
 BOUNDS = ("soc", "soc-random", "sdp-3x3", "saddle")
 # training samples up to which a conic relaxation is worth its time
@@ -93,8 +93,8 @@ def _objectives(request: Request) -> Plan:
         printed = tuple(_PRINTED_BOUNDS.values())
         figures = {s: partial(figure_of, request, results, s, "objective") for s in STARTS}
         return [
-            beside("Lower bounds", bounds, 6, printed, (*_NOTES, *_ON_BOUNDS, *sizes)),
-            beside(
+            compared_sheet("Lower bounds", bounds, 6, printed, (*_NOTES, *_ON_BOUNDS, *sizes)),
+            compared_sheet(
                 *("Objectives", figures, 6, tuple(_PRINTED_STARTS.values())),
                 (*_SETTINGS, *on_starts(request), *_ON_OBJECTIVES),
             ),
@@ -126,6 +126,6 @@ def _gaps(request: Request) -> Plan:
         figures |= {"best": best, "optimum": partial(gap, "optimum"), "proved by search": proved}
         printed = ("random", "3×3", "full", "best")
         said = (*_NOTES, *on_starts(request), *_ON_GAPS)
-        return [beside("Gaps to the relaxation (%)", figures, 7, printed, said)]
+        return [compared_sheet("Gaps to the relaxation (%)", figures, 7, printed, said)]
 
     return Plan([*_bound_cells(request, ("saddle",)), *cells_of(request, STARTS)], present)

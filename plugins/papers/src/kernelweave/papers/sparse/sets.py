@@ -178,7 +178,7 @@ def theirs(table: int) -> dict[str, dict[str, Value]]:
     return {row["column"]: row for row in printed("sparse") if row["table"] == table}
 
 
-def beside(
+def compared_sheet(
     title: str,
     figures: Mapping[str, Callable[[str], Value]],
     table: int,
@@ -215,6 +215,6 @@ def table(request: Request) -> Plan:
 
     def present(results: Results) -> list[Sheet]:
         figures = {field: ours(results, "counts", field) for field in (*_COUNTED, "columns")}
-        return [beside("The ten tasks", figures, 1, _COUNTED, _NOTES)]
+        return [compared_sheet("The ten tasks", figures, 1, _COUNTED, _NOTES)]
 
     return Plan(cells, present)

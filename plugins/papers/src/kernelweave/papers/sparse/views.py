@@ -260,8 +260,8 @@ def _present(n_views: int, results: Results) -> list[Sheet]:
         row += _views_of(name, found, made=bool(n_views))
         seconds = [each["seconds"] for each in found]
         rows.append([*row, float(np.median(seconds)) if seconds else None])
-    told = ("found, of 3", "kept", "exact") if n_views else ("kept", "of them noise", "most kept")
-    columns = ("method", "accuracy (%)", "±", *told, "CPU seconds, median")
+    kept = ("found, of 3", "kept", "exact") if n_views else ("kept", "of them noise", "most kept")
+    columns = ("method", "accuracy (%)", "±", *kept, "CPU seconds, median")
     title = f"{n_views} made views, three of which matter"
     if not n_views:
         title = "Nine views of digits, two of them noise"
@@ -289,15 +289,15 @@ def _leads(results: Results, n_views: int) -> list[list[Value]]:
 
 def _views_of(name: str, found: list[Any], *, made: bool) -> list[Value]:
     """Return which views a method keeps: against the truth of made ones, else by their names."""
-    told = [each for each in found if "kept" in each]
-    if not told:
+    selecting = [each for each in found if "kept" in each]
+    if not selecting:
         return ["not given" if found else None] * 3
-    pairs = [(set(each["kept"]), set(each["true"])) for each in told]
+    pairs = [(set(each["kept"]), set(each["true"])) for each in selecting]
     size = "ranks all" if name == "random forest" else mean(len(kept) for kept, _ in pairs)
     if made:
         exact = f"{sum(kept == true for kept, true in pairs)} of {len(pairs)}"
         return [mean(len(kept & true) for kept, true in pairs), size, exact]
-    most = Counter(view for each in told for view in each["kept"]).most_common(4)
+    most = Counter(view for each in selecting for view in each["kept"]).most_common(4)
     noise = mean(len(kept - true) for kept, true in pairs)
     return [size, noise, ", ".join(f"{view} {n}" for view, n in most) or None]
 

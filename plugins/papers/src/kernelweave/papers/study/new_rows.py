@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # of the training rows: the blocks that a fit without and with their order predicts, and as many
 # origins behind them
-_BLOCKS, _TOLD_BLOCKS, _ORIGINS = 12, 6, 3
+_BLOCKS, _PASSED_BLOCKS, _ORIGINS = 12, 6, 3
 _MOST_TESTED = 600
 # GPBoost's trees: as small steps as its examples take
 _TREES = {"learning_rate": 0.05, "max_depth": 3, "verbose": -1, "num_threads": 1}
@@ -31,7 +31,7 @@ _MOST_TREES = 500
 _CONFIDENCE, _NORMAL = 0.9, 1.645
 _ROWS, _MOST_DRAWS = 300, 3
 _QUICK, _QUICK_SETS = ("cities that do not matter", "rows in no order"), ("wine", "diabetes")
-PLAIN, TOLD, _WARNED = "evidence", "evidence, passed", "warned"
+PLAIN, PASSED, _WARNED = "evidence", "evidence, passed", "warned"
 _OF_GROUPS = ("MixedLM", "GPBoost")
 _NOTES = notes("study.new_rows", n_origins=_ORIGINS, extra=EXTRA)
 _Predict = Callable[["pd.DataFrame"], Labels]
@@ -39,7 +39,7 @@ _Interval = Callable[["pd.DataFrame"], tuple[FloatArray, FloatArray]]
 
 
 class Expecting(NamedTuple):
-    """What a method expects of the rows that it is told of, and how it predicts them.
+    """The score that a method expects for given kinds of new rows, and how it predicts them.
 
     `usual`: what it expects of rows like those of training; `n_groups`: groups or blocks that the
     error is over; `share`: of rows left out, all together, to those that one fit learned from.
@@ -73,29 +73,29 @@ def judged(truth: Labels, predicted: Labels, parts: Index, *, classes: bool) -> 
     return float(score(truth, predicted)), float(error)
 
 
-def _fitted(X: Any, y: object, *, classes: bool, **told: object) -> tuple[Any, bool]:
+def _fitted(X: Any, y: object, *, classes: bool, **passed: object) -> tuple[Any, bool]:
     """Return a fitted evidence model, and whether it warned of a score or of intervals."""
     from kernelweave import evidence
 
     kind = evidence.EvidenceKernelClassifier if classes else evidence.EvidenceKernelRegressor
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model = kind().fit(X, y, **told)
+        model = kind().fit(X, y, **passed)
     return model, any(issubclass(each.category, evidence.HeldOutWarning) for each in said)
 
 
-def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Expecting:
-    given = {task.by: task.column} if told else {}
+def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> Expecting:
+    given = {task.by: task.column} if passed else {}
     model, _ = _fitted(X, y, classes=task.classes, **given)
     lines = model.held_out_
     start = f"new {task.column}" if task.by == "groups" else "later"
-    own = lines.iloc[:1] if told else lines[lines.index.str.startswith(start)]
+    own = lines.iloc[:1] if passed else lines[lines.index.str.startswith(start)]
     interval = None if task.classes else partial(model.predict_interval, confidence=_CONFIDENCE)
     found = Expecting(model.predict, interval, usual=lines["score"].iloc[0])
     if not len(own):
         return found
     score, error, n_rows, n_groups = own.iloc[0]
-    n_turns = model.held_out_fold_.max() + 1 if told else n_groups
+    n_turns = model.held_out_fold_.max() + 1 if passed else n_groups
     share = n_rows / (len(X) - n_rows / n_turns)
     return found._replace(expected=score, error=error, n_groups=n_groups, share=share)
 
@@ -114,20 +114,20 @@ def _crossed(
     y: Labels,
     task: NewRowsTask,
     *,
-    told: bool = True,
+    passed: bool = True,
 ) -> Expecting:
-    """Return the fit to all rows with the score of its folds: of groups or blocks where told."""
+    """Return the fit to all rows with the score of its folds: groups or blocks if passed."""
     from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
     n = len(X)
-    if not told:
+    if not passed:
         parts, splits = np.arange(n), KFold(N_FOLDS, shuffle=True, random_state=0).split(X)
     elif task.by == "groups":
         parts = np.unique(X[task.column], return_inverse=True)[1]
         splits = GroupKFold(N_FOLDS).split(X, groups=parts)
     else:
-        parts = np.arange(n) * _TOLD_BLOCKS // n
-        splits = TimeSeriesSplit(_ORIGINS, test_size=n // _TOLD_BLOCKS).split(X)
+        parts = np.arange(n) * _PASSED_BLOCKS // n
+        splits = TimeSeriesSplit(_ORIGINS, test_size=n // _PASSED_BLOCKS).split(X)
     folds = list(splits)
     found = [fit(X.iloc[one], y[one]).predict(X.iloc[other]) for one, other in folds]
     held = np.concatenate([other for _, other in folds])
@@ -137,7 +137,7 @@ def _crossed(
     return fit(X, y)._replace(expected=score, error=error, n_groups=n_groups, share=share)
 
 
-def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Expecting:
+def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> Expecting:
     from sklearn import ensemble
 
     kind = "Classifier" if task.classes else "Regressor"
@@ -145,7 +145,7 @@ def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Ex
 
     def numbers(X: pd.DataFrame) -> FloatArray:
         found = _numbers(X, task)
-        if told or task.by != "groups":
+        if passed or task.by != "groups":
             return found
         return np.column_stack([found, X[task.column].map(levels).to_numpy(dtype=np.float64)])
 
@@ -153,7 +153,7 @@ def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, told: bool) -> Ex
         model = getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=0).fit(numbers(X), y)
         return Expecting(lambda new: model.predict(numbers(new)))
 
-    return _crossed(fit, X, y, task, told=told)
+    return _crossed(fit, X, y, task, passed=passed)
 
 
 def _mixed(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expecting:
@@ -194,15 +194,15 @@ def _boosted_with_levels(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expec
 
         def says(new: pd.DataFrame) -> dict[str, FloatArray]:
             asked = {"group_data_pred": new[task.column].to_numpy(), "pred_latent": False}
-            told: dict[str, FloatArray] = found.predict(
+            intervals: dict[str, FloatArray] = found.predict(
                 _numbers(new, task), predict_var=True, **asked
             )
-            return told
+            return intervals
 
         def interval(new: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
-            told = says(new)
-            half = _NORMAL * np.sqrt(told["response_var"])
-            return told["response_mean"] - half, told["response_mean"] + half
+            response = says(new)
+            half = _NORMAL * np.sqrt(response["response_var"])
+            return response["response_mean"] - half, response["response_mean"] + half
 
         return Expecting(lambda new: says(new)["response_mean"], interval)
 
@@ -210,10 +210,10 @@ def _boosted_with_levels(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expec
 
 
 METHODS = {
-    PLAIN: Method("kernelweave.evidence", 4.0, partial(_ours, told=False)),
-    TOLD: Method("kernelweave.evidence", 4.0, partial(_ours, told=True)),
-    "HistGB": Method("sklearn", 2.0, partial(_boosted, told=False)),
-    "HistGB, passed": Method("sklearn", 2.0, partial(_boosted, told=True)),
+    PLAIN: Method("kernelweave.evidence", 4.0, partial(_ours, passed=False)),
+    PASSED: Method("kernelweave.evidence", 4.0, partial(_ours, passed=True)),
+    "HistGB": Method("sklearn", 2.0, partial(_boosted, passed=False)),
+    "HistGB, passed": Method("sklearn", 2.0, partial(_boosted, passed=True)),
     "MixedLM": Method("statsmodels", 1.0, _mixed),
     "GPBoost": Method("gpboost", 1.0, _boosted_with_levels),
 }
@@ -223,7 +223,7 @@ def _splits(
     task: NewRowsTask, X: pd.DataFrame, seed: int, n_blocks: int
 ) -> Iterator[tuple[Index, Index]]:
     """Yield places to learn from and of rows to meet: other groups, or the block behind."""
-    n, step = task.n_train, task.n_train // _TOLD_BLOCKS
+    n, step = task.n_train, task.n_train // _PASSED_BLOCKS
     if task.by == "groups":
         codes = np.unique(X[task.column], return_inverse=True)[1]
         places = np.argsort(np.random.RandomState(seed).permutation(codes.max() + 1))[codes]
@@ -248,7 +248,7 @@ def measure(name: str, method: str, seed: int) -> dict[str, float]:
     met: list[Any] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for own, new in _splits(task, X, seed, _BLOCKS if method == PLAIN else _TOLD_BLOCKS):
+        for own, new in _splits(task, X, seed, _BLOCKS if method == PLAIN else _PASSED_BLOCKS):
             fit: Expecting = METHODS[method].run(X.iloc[own].reset_index(drop=True), y[own], task)
             asked = X.iloc[new].reset_index(drop=True)
             predicted.append(fit.predict(asked))
@@ -306,7 +306,7 @@ class Came:
 
     draws: Sequence[Mapping[str, float]]
 
-    def told(self, figure: str) -> str | None:
+    def mean_text(self, figure: str) -> str | None:
         """Return the mean of a figure where there is one."""
         found = mean(each[figure] for each in self.draws if np.isfinite(each[figure]))
         return None if found is None else f"{found:.2f}"
@@ -335,8 +335,8 @@ class Came:
         ])  # fmt: skip
         counts: list[Value] = [f"{sum(own)} of {len(own)}" for own in agree.T]
         counts = counts or [None, None]
-        figures = [self.told(name) for name in ("expected", "realised")]
-        held = self.told("held") or ("no intervals" if self.draws else None)
+        figures = [self.mean_text(name) for name in ("expected", "realised")]
+        held = self.mean_text("held") or ("no intervals" if self.draws else None)
         return [*figures, *counts, held]
 
 
@@ -346,8 +346,8 @@ def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
 
     rows: list[list[Value]] = []
     for name in names:
-        plain, told = came(PLAIN, [name]), came(TOLD, [name])
-        rows.append([name, plain.told("usual"), *plain.row[:4], *told.row])
+        plain, passed = came(PLAIN, [name]), came(PASSED, [name])
+        rows.append([name, plain.mean_text("usual"), *plain.row[:4], *passed.row])
     same = ("expected", "realised", "agree", "agree, as fits differ")
     heads = ("task", "rows like these", *same)
     more = (*(f"passed: {each}" for each in same), "passed: 90 % intervals hold")

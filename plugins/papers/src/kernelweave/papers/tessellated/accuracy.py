@@ -205,7 +205,7 @@ def _sheet(task: str, results: Results) -> Sheet:
     columns = ("data", "method", what, "±", "seconds", "gap")
     heads = (*columns, f"{what} (paper)", "± (paper)", "seconds (paper)")
     on_files = [f"{name}: {about.note}." for name, about in sets(task).items() if about.note]
-    return Sheet("Ours beside the paper's", heads, rows, [*on_files, *_NOTES])
+    return Sheet("Ours compared with the paper's", heads, rows, [*on_files, *_NOTES])
 
 
 def _summary(task: str, results: Results) -> Sheet:

@@ -165,15 +165,15 @@ def load_model(path: str | Path) -> Model:
 def canonical(body: bytes) -> bytes:
     """Return a skops archive with its objects and files numbered in the order of its schema.
 
-    Loads as the same object. The schema, half of a small model, is without blanks, and tells of
-    each object once.
+    Loads as the same object. The schema, half of a small model, is without spaces, and
+    describes each object once.
     """
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     # skops names what it stores by where it lay in memory, or by a random word
     names: dict[str, str] = {}
-    told = _told_once(json.loads(members.pop(_SCHEMA)), {}, names)
-    schema = json.dumps(told, separators=(",", ":"))
+    shorter = _without_repeats(json.loads(members.pop(_SCHEMA)), {}, names)
+    schema = json.dumps(shorter, separators=(",", ":"))
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for old, new in names.items():
@@ -182,28 +182,28 @@ def canonical(body: bytes) -> bytes:
     return stream.getvalue()
 
 
-def _told_once(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
-    """Return a schema with the number alone of what was told before, which is all skops reads.
+def _without_repeats(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
+    """Return a schema in which a repeated object has only its number; skops reads no more.
 
     `numbers`, `names`: new numbers of objects and names of files, which are added to.
     """
     if isinstance(node, list):
-        return [_told_once(each, numbers, names) for each in node]
+        return [_without_repeats(each, numbers, names) for each in node]
     if not isinstance(node, dict):
         return node
     if not isinstance(node.get("__loader__"), str) or "__id__" not in node:
-        return {key: _told_once(each, numbers, names) for key, each in node.items()}
-    told = node["__id__"] in numbers
+        return {key: _without_repeats(each, numbers, names) for key, each in node.items()}
+    is_repeated = node["__id__"] in numbers
     number = {"__id__": numbers.setdefault(node["__id__"], len(numbers))}
     # skops takes the first number, 0, for none
-    if told and number["__id__"]:
+    if is_repeated and number["__id__"]:
         return number
     if "file" in node:
         ending = node["file"].rpartition(".")[2]
         node["file"] = names.setdefault(node["file"], f"{len(names)}.{ending}")
     # in the order in which skops reads
     keys = sorted(node, key=lambda key: _READ_FIRST.get(key, len(_READ_FIRST)))
-    return {key: _told_once(node[key], numbers, names) for key in keys} | number
+    return {key: _without_repeats(node[key], numbers, names) for key in keys} | number
 
 
 def _read(path: Path) -> tuple[Header, bytes]:
