@@ -131,6 +131,21 @@ def test_the_curvature_is_the_average_of_observed_and_expected_information(weigh
     np.testing.assert_allclose(curvature, expected + np.array(slopes) / 2e-5, atol=1e-5)
 
 
+def test_a_value_that_is_known_is_that_of_the_argument_and_keeps_its_gradient() -> None:
+    numeric, codes, y = table(20)
+    views = Views.of(numeric, codes)
+    given = (views.points(numeric, codes), views.match_weight, y[None], 5.0)
+    theta, evidence = scales(5).to_vector(), Evidence(*given)
+    for _ in range(2):
+        # the caller's array may change, and a gradient uses the factor up
+        theta += 0.1
+        expected = Evidence(*given)(theta)
+        assert evidence.value(theta) == evidence.value(theta) == expected[0]
+        np.testing.assert_array_equal(evidence.gradient(), expected[1])
+        assert evidence.value(theta) == expected[0]
+        np.testing.assert_array_equal(evidence.gradient(), expected[1])
+
+
 @pytest.mark.parametrize("n_outputs", [1, 4])
 def test_the_gaussian_term_alone_is_all_terms_with_weights_of_zero(n_outputs: int) -> None:
     numeric, codes, y = table(30)

@@ -7,11 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import EvidenceKernelRegressor, outliers
+from kernelweave.evidence import EvidenceKernelRegressor, learn, outliers
 from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.intervals import LeftOut
+from kernelweave.evidence.learn import powers_of_a_part
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.outliers import HeavyTails
+from kernelweave.evidence.path import PathPlan
+from kernelweave.evidence.rows import Rows
 from scipy.stats import t
 
 QUICK = {"precisions": (5.0,), "max_iter": 15}
@@ -100,3 +103,20 @@ def test_what_a_fold_trusts_does_not_depend_on_rows_that_it_holds_out() -> None:
     trusts = [each._predictor.folds[0].training.trust for each in (model, again)]
     assert trusts[0] is not None
     np.testing.assert_allclose(trusts[0], trusts[1], rtol=0.05, atol=1e-3)
+
+
+def test_rough_fits_that_are_known_choose_the_same_powers(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = np.random.RandomState(0)
+    x = state.randn(60, 2)
+    rows = Rows(x, np.zeros((60, 0), dtype=np.int64), np.exp(x[:, :1].T + 0.1 * state.randn(60)))
+    again = replace(rows, trust=state.uniform(0.5, 1.5, (4, 60)))
+    plan, known = PathPlan(coarse=20), {}
+
+    def powers(rows: Rows, **given: object) -> tuple[bool, bool]:
+        found = powers_of_a_part(rows, plan, np.random.RandomState(1), **given)
+        return found.transform_columns, found.transform_targets
+
+    assert powers(rows, known=known) == powers(rows)
+    expected = powers(again)
+    monkeypatch.setattr(learn, "fit_fold", None)
+    assert powers(again, known=known) == expected == (False, True)

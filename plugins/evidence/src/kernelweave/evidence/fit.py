@@ -103,7 +103,7 @@ def _by_all_pairs(
     rows = rows.with_texts_of_folds(texts, len(splits))
     learning = partial(
         learn, splits=splits, plan=plan, powers=model.warp, n_jobs=model.n_jobs,
-        random=not division.is_given,
+        random=not division.is_given, known={},
     )  # fmt: skip
     twin = deepcopy(state)
     tell = partial(_tell_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -143,6 +143,10 @@ def fit_fold(
     return Fold(held_out, own, views, fits, predictions, whole)
 
 
+# by whether columns and targets are transformed
+RoughFolds: TypeAlias = dict[tuple[bool, bool], list[Fold]]
+
+
 class CrossValidatedFits(NamedTuple):
     """Cross-validated fits of rows, with or without transforms of columns and targets.
 
@@ -180,11 +184,14 @@ def cross_validate(
     seeds: Index,
     n_jobs: int | None = None,
     parts: PartCount | None = None,
+    known: RoughFolds | None = None,
 ) -> CrossValidatedFits:
     """Fit and judge the folds that there is time for; the arguments are those of `learn`.
 
-    `seeds` of shape (n_folds,): of the coarse pass of each; `parts`: counts them.
+    `seeds` of shape (n_folds,): of the coarse pass of each; `parts`: counts them; `known`: folds
+    that need not be fitted again; those that are fitted are added.
     """
+    key = (rows.transform_columns, rows.transform_targets)
     seconds, workers = clock.seconds_left(), effective_n_jobs(n_jobs)
     # the fit of all rows comes last
     rounds = [(len(splits) - 1 - k) // workers + 2 for k in range(len(splits))]
@@ -192,12 +199,14 @@ def cross_validate(
         delayed(fit_fold)(rows.in_fold(k), *split, plan, int(seed), seconds, left)
         for k, (split, seed, left) in enumerate(zip(splits, seeds, rounds, strict=False))
     ]
-    folds: list[Fold] = []
-    for fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+    folds = [] if known is None else known.get(key, [])
+    for fold in Parallel(n_jobs=n_jobs, return_as="generator")([] if folds else jobs):
         if fold is not None:
             folds.append(fold)
         if parts is not None:
             parts.fold()
+    if known is not None:
+        known[key] = folds
     n_fits = len(candidate_precisions(plan, rows))
     held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
     if not folds:
@@ -253,7 +262,11 @@ def attempts(rows: Rows, plan: PathPlan) -> int:
 
 
 def powers_of_a_part(
-    rows: Rows, plan: PathPlan, random_state: np.random.RandomState, given: Sequence[Split] = ()
+    rows: Rows,
+    plan: PathPlan,
+    random_state: np.random.RandomState,
+    given: Sequence[Split] = (),
+    known: RoughFolds | None = None,
 ) -> Rows:
     """Return rows under the powers that rough fits of two halves of a part prefer.
 
@@ -272,7 +285,8 @@ def powers_of_a_part(
     if given:
         both = [[np.flatnonzero(np.isin(chosen, each)) for each in split] for split in given]
         splits = [(own, held) for own, held in both if len(own) and len(held)]
-    best = choose(part, True, partial(cross_validate, splits=splits, seeds=seeds), plan.rough)
+    fit = partial(cross_validate, splits=splits, seeds=seeds, known=known)
+    best = choose(part, True, fit, plan.rough)
     return replace(
         rows,
         transform_targets=best.rows.transform_targets,
@@ -337,6 +351,7 @@ def learn(
     n_jobs: int | None = None,
     tell: Tell | None = None,
     random: bool = True,
+    known: RoughFolds | None = None,
 ) -> Learned:
     """Fit the path in every fold and on all rows, and combine it.
 
@@ -347,10 +362,13 @@ def learn(
     - `n_jobs`: processes for the folds
     - `tell` is called with the parts done and all parts
     - `random`: whether other splits than these, at random, may choose powers
+    - `known`: the rough fits behind the powers of many rows, if the same rows were learned from
+      with other trust in the targets, which these fits do not see; what is fitted is added
     """
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if powers and len(rows) > 2 * plan.coarse:
-        rows = powers_of_a_part(rows, plan, random_state, () if random else splits)
+        given = () if random else splits
+        rows = powers_of_a_part(rows, plan, random_state, given, known)
         powers = False
     parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
     fit = partial(cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts)

@@ -57,6 +57,9 @@ class Evidence:
         self._terms = self.terms(self.points, self.match_weight)
         self.free = self._terms.free
         self.n_evaluations = 0
+        # value at the last argument, while its factor is there
+        self._last: float | None = None
+        self._theta = np.empty(0)
         n = self.points.n_points
         self._wide = is_wide(len(self.match_weight), n, grouped=len(self.points.G) > 0)
         self._square = np.zeros((n, n))
@@ -72,20 +75,24 @@ class Evidence:
     def value(self, theta: FloatArray) -> float:
         """Return L."""
         self.n_evaluations += 1
-        self._theta, self._scales = theta, Scales.from_vector(theta)
+        if self._last is not None and np.array_equal(theta, self._theta):
+            return self._last
+        self._last = None
+        self._theta, self._scales = theta.copy(), Scales.from_vector(theta)
         passes.unpack(self._terms.fill(self._scales), self._square)
         n, T = len(self._square), len(self.targets)
         self._square.reshape(-1)[:: n + 1] += self._scales.noise * self._share + JITTER
         factor, info = lapack.dpotrf(self._square.T, lower=0, clean=0, overwrite_a=1)
         self._factor = factor if info == 0 else None
         if self._factor is None:
-            self._dual = np.zeros_like(self.targets.T)
+            self._dual, self._last = np.zeros_like(self.targets.T), _WORST
             return _WORST
         self._dual, _ = lapack.dpotrs(self._factor, self.targets.T, lower=0)
         log_det = 2.0 * np.log(self._factor.diagonal()).sum()
         value = 0.5 * np.sum(self._dual.T * self.targets) + 0.5 * T * log_det
         value += 0.5 * T * self._repeats * theta[-1]
-        return float(value + log_prior(theta, self.precision)[0])
+        self._last = float(value + log_prior(theta, self.precision)[0])
+        return self._last
 
     def gradient(self) -> FloatArray:
         """Return the gradient at the last argument of `value`."""
@@ -108,6 +115,7 @@ class Evidence:
         if self._factor is None:
             flat = LowRankCurvature(np.ones(len(theta)), np.empty((0, len(theta))), np.empty(0))
             return np.zeros_like(theta), flat if self._wide else np.eye(len(theta))
+        self._last = None
         inverse, _ = lapack.dpotri(self._factor, lower=0, overwrite_c=not self._wide)
         dual, on_diagonal = np.ascontiguousarray(self._dual.T), inverse.diagonal()
         on_diagonal = 0.5 * (T * on_diagonal - np.sum(dual**2, axis=0))
