@@ -15,7 +15,7 @@ from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.registry import commands
 from kernelweave.workbench.app import run
 from kernelweave.workbench.commands import BUILTIN
-from kernelweave.workbench.console import options_of, speak_of, spoken
+from kernelweave.workbench.console import message_text, name_options, options_of
 from kernelweave.workbench.model_catalog import make_model, models_for_task
 
 SPECS = {spec.name: spec for spec in BUILTIN} | commands()
@@ -52,14 +52,14 @@ def test_what_a_status_advises_is_an_option(name: str) -> None:
         if status is Status.MAX_TIME and "max_time" not in options:
             assert not hasattr(GrangerGraph(), "max_time")
             continue
-        speak_of(options)
-        assert PARAMETER.findall(spoken(status.value)) == [], status
+        name_options(options)
+        assert PARAMETER.findall(message_text(status.value)) == [], status
         assert "float32" not in status.value, status  # which few estimators have
     with config_context(memory_limit=1), pytest.raises(MemoryBudgetError) as refused:
         require(2, "pairs", alternative="raise {memory_limit}")
-    assert spoken(refused.value).endswith("raise --memory-limit")
-    speak_of({})
-    assert spoken(refused.value) == str(refused.value)
+    assert message_text(refused.value).endswith("raise --memory-limit")
+    name_options({})
+    assert message_text(refused.value) == str(refused.value)
 
 
 def test_the_models_of_fit_have_options_of_their_own_names() -> None:

@@ -263,7 +263,10 @@ def test_rows_without_cells_and_codes_are_in_batches_what_they_are_in_a_table(
         assert cells == known[name].tolist()
     assert cells[:3] == [0, 1, 2]
     assert batches[0].X["zip"][0] == "01067"
-    # in a table of one column, a missing value is a row
+    # a row of missing values is a row
+    (tmp_path / "v.csv").write_text("x,z\n1,2\nNA,NA\n3,4\n")
+    assert len(next(iter(Batches(tmp_path / "v.csv"))).X) == 3
+    # in a table of one column too
     (tmp_path / "u.csv").write_text("x\n1\nNA\n3\n")
     assert len(next(iter(Batches(tmp_path / "u.csv"))).X) == 3
 

@@ -223,7 +223,7 @@ def test_of_many_rows_landmarks_are_explained() -> None:
     settings = {"precisions": (50.0,), "max_iter": 5, "n_landmarks": 50, "warp": False}
     fitted = EvidenceKernelRegressor(**settings).fit(X, y)
     expansion, cells = fitted._predictor.expansion(), every_value(X)[0]
-    points = expansion.seen(*fitted.encoder_.transform(cells))
+    points = expansion.points_of(*fitted.encoder_.transform(cells))
     values = (expansion.kernel(points) @ expansion.dual) * expansion.target.spread
     found = fitted.explain(X[:2], n_background=3000)
     for row in range(2):
@@ -235,7 +235,7 @@ def test_of_many_rows_landmarks_are_explained() -> None:
     fold = int(fitted.held_out_fold_.max())
     judging = np.flatnonzero(fitted.held_out_fold_ == fold)[:2]
     told, rows = fitted.explain_held_out(judging), fitted._predictor.rows.take(judging)
-    K = expansion.kernel(expansion.seen(rows.numeric, rows.codes))
+    K = expansion.kernel(expansion.points_of(rows.numeric, rows.codes))
     whole = (K @ fitted._predictor.duals[fold])[:, 0] * expansion.target.spread
     np.testing.assert_allclose(told.predictions, whole + expansion.target.centre, atol=1e-9)
 

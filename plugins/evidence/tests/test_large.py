@@ -426,7 +426,7 @@ def test_sums_do_not_depend_on_blocks_threads_or_the_order_of_rows(size: int) ->
     other = rows.take(np.random.RandomState(0).permutation(700))
     seen: list[int] = []
     parts = total_sums(
-        source_of(cut(other, size), 2), landmarks, targets, len(other), tell=seen.append
+        source_of(cut(other, size), 2), landmarks, targets, len(other), report=seen.append
     )
     np.testing.assert_allclose(np.tril(parts.gram), np.tril(whole.gram), rtol=1e-10)
     np.testing.assert_allclose(parts.cross, whole.cross, rtol=1e-10, atol=1e-10)
@@ -537,7 +537,7 @@ def test_the_progress_ends_at_no_more_than_all_parts() -> None:
     told: list[tuple[str, int, int]] = []
     plan = replace(PLAN, most=40)
     learn_large(
-        friedman(500), plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
+        friedman(500), plan, np.random.RandomState(0), report=lambda *parts: told.append(parts)
     )
     assert told[-1] == ("40 landmarks", 417, 417)
 
@@ -547,7 +547,7 @@ def test_landmarks_are_chosen_on_drawn_rows_and_all_rows_are_summed_once() -> No
     plan = replace(PLAN, sample_rows=400)
     told: list[tuple[str, int, int]] = []
     learned = learn_large(
-        rows, plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
+        rows, plan, np.random.RandomState(0), report=lambda *parts: told.append(parts)
     )
     *tried, last = learned.record
     # 106 of the 400 drawn rows choose

@@ -166,7 +166,7 @@ def test_parts_are_counted_up_to_all_of_them_whatever_is_tried(powers: bool) -> 
     plan = PathPlan((5.0,), max_iter=5)
     learn(
         rows, splits, plan, np.random.RandomState(0), powers=powers,
-        tell=lambda *parts: told.append(parts),
+        report=lambda *parts: told.append(parts),
     )  # fmt: skip
     done, totals = map(list, zip(*told, strict=True))
     assert set(totals) == {13 if powers else 4}

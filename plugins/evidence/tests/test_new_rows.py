@@ -20,7 +20,7 @@ from kernelweave.evidence.copies import alike_groups
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.new_rows import (
     Closed,
-    _is_surely_worse,
+    _is_significantly_worse,
     leave_groups_out,
     leave_later_out,
 )
@@ -238,7 +238,7 @@ def alarm(seed: int, effect: float) -> bool:
     rows = Rows(x, np.empty((len(y), 0), np.int64), y[None])
     closed = Closed(inverse, Standardised.of(rows), rows, np.arange(len(y)))
     left = leave_groups_out(closed, groups, np.random.RandomState(seed))
-    return _is_surely_worse(left, np.ones(len(y)), 1)
+    return _is_significantly_worse(left, np.ones(len(y)), 1)
 
 
 def test_groups_of_different_sizes_and_scales_are_told_and_random_ones_are_not() -> None:

@@ -21,7 +21,7 @@ from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.tables import TableError, read_table
 from kernelweave.workbench import load_model
 from kernelweave.workbench.commands import BUILTIN
-from kernelweave.workbench.console import options_of, speak_of, spoken
+from kernelweave.workbench.console import message_text, name_options, options_of
 
 HEAVY = {"numba", "scipy", "sklearn", "cvxpy", "matplotlib", "pandas", "skops"}
 
@@ -245,11 +245,13 @@ def test_advice_names_no_option_that_a_command_has_not(tmp_path: Path) -> None:
         read_table(path)
     specs = {spec.name: spec for spec in BUILTIN}
     for name, ending in (("fit", "add a line of names, or use --no-header"), ("demo", "of names")):
-        speak_of(options_of(specs[name]))
-        assert spoken(refused.value).endswith(ending)
-    speak_of(options_of(specs["fit"]))
-    assert spoken(IN_THE_FILE) == "--cv time"
+        name_options(options_of(specs[name]))
+        assert message_text(refused.value).endswith(ending)
+    name_options(options_of(specs["fit"]))
+    assert message_text(IN_THE_FILE) == "--cv time"
     with pytest.raises(MemoryBudgetError, match="or give Batches, or fewer rows") as refused:
         EvidenceKernelRegressor(memory_limit=1000).fit(np.eye(60), np.arange(60.0))
-    assert spoken(refused.value).endswith("raise --memory-limit or give fewer rows or columns")
-    speak_of({})
+    assert message_text(refused.value).endswith(
+        "raise --memory-limit or give fewer rows or columns"
+    )
+    name_options({})

@@ -152,9 +152,9 @@ def evidence_fit(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fit, "_notify", lambda _, share: told.append(share))
         for k in range(n):
-            fit._tell_parts(0, 0.0, fit._BEFORE_NOISE if n_noise else 1.0, k + 1, n)
+            fit._report_parts(0, 0.0, fit._BEFORE_NOISE if n_noise else 1.0, k + 1, n)
         for k in range(n_noise):
-            fit._tell_parts(0, fit._BEFORE_NOISE, 1.0, k + 1, n_noise)
+            fit._report_parts(0, fit._BEFORE_NOISE, 1.0, k + 1, n_noise)
     for n, time, done in zip(evaluations, seconds, told, strict=True):
         one = Progress("evidence", 1, -math.inf, 1.0, math.inf, 0.0, 0.0)
         steps += [(time / n, one)] * n

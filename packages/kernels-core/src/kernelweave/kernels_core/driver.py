@@ -232,7 +232,7 @@ def solve(
     check_accepts(spec, problem)
     start = prepared(algorithm, params)
 
-    def tell(progress: Progress) -> bool:
+    def report(progress: Progress) -> bool:
         return notify(progress, callback, verbose)
 
     run: _Run | None = None
@@ -243,7 +243,7 @@ def solve(
                 search = start(problem, _random(random_state))
                 premise = getattr(problem.family, "premise", "")
                 run = _Run(search, spec.name, float(tol), watch, premise=premise)
-                status = _loop(run, max_iter, tell)
+                status = _loop(run, max_iter, report)
         except KeyboardInterrupt as stop:
             if run is None or run.parameters is None:
                 raise
@@ -257,13 +257,13 @@ def solve(
     return result
 
 
-def _loop(run: _Run, max_iter: int, tell: Callable[[Progress], bool]) -> Status:
+def _loop(run: _Run, max_iter: int, report: Callable[[Progress], bool]) -> Status:
     """Iterate until the solve ends, and return why it ended."""
     while True:
         run.observe()
         interrupts.check()
         progress = run.progress()
-        if tell(progress):
+        if report(progress):
             return Status.STOPPED
         interrupts.check()
         outcome = run.outcome()

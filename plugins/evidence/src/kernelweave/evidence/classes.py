@@ -49,7 +49,7 @@ class Calibration:
             return cls(_PLAIN, np.zeros(values.shape[1]))
         share = weight / weight.sum()
         n_rows, n_classes = values.shape
-        hit = _sure(codes, weight, n_classes)
+        hit = _smoothed_labels(codes, weight, n_classes)
 
         def loss(theta: FloatArray) -> tuple[float, FloatArray]:
             slope, offset = np.exp(theta[0]), theta[1:]
@@ -71,7 +71,7 @@ class Calibration:
         return self.slope * values + self.offset
 
 
-def _sure(codes: NDArray[np.intp], weight: FloatArray, n_classes: int) -> FloatArray:
+def _smoothed_labels(codes: NDArray[np.intp], weight: FloatArray, n_classes: int) -> FloatArray:
     """Return the probabilities that labels stand for, shape (n, n_classes)."""
     doubt = 1.0 / (weight.sum() + 2.0)
     out = np.full((len(codes), n_classes), doubt / (n_classes - 1))

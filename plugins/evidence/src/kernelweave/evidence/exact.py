@@ -163,7 +163,7 @@ class ExactPredictor:
     def left_out(self, groups: Index | None) -> Sequence[LeftOut | FoldResiduals]:
         """Return rows with the predictors that have not seen them or their copies, or groups."""
         if self.rows.by_folds and self.folds:
-            return [FoldResiduals(self.mixture, self._unseen())]
+            return [FoldResiduals(self.mixture, self._unseen_rows())]
         copies = self.rows.duplicate_ids
         if groups is None and len(np.unique(copies)) < len(copies):
             groups = copies
@@ -178,7 +178,7 @@ class ExactPredictor:
         # without time for a fold the metric has seen no target
         return parts or [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
 
-    def _unseen(self) -> list[UnseenRows]:
+    def _unseen_rows(self) -> list[UnseenRows]:
         """Return predictions of the rows that each fold held out."""
         found = []
         for fold in self.folds:
@@ -193,7 +193,7 @@ class ExactPredictor:
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows that each fold held out, in their deviations."""
-        return [each.scores for each in self._unseen()]
+        return [each.scores for each in self._unseen_rows()]
 
     def judge_factors(
         self, parts: Sequence[LeftOut | FoldResiduals], scores: FloatArray

@@ -267,7 +267,7 @@ def _status_of(learned: Learned | LearnedLarge) -> Status:
     return limits[0] if limits else Status.STATIONARY
 
 
-def doubts_of(
+def fit_warnings(
     samples: ReadTable,
     fitted: Fitted,
     found: dict[str, Any],
@@ -282,7 +282,7 @@ def doubts_of(
     task, status = found["_task"], found["result_"].status
     doubts: list[Warning] = []
     if samples.division.order is not None and isinstance(task, Regression):
-        doubts += _doubt_later_intervals(fitted.predictor)
+        doubts += _later_intervals_warnings(fitted.predictor)
     if status is Status.MAX_TIME:
         undone = fitted.learned.missing + (f", {late} not judged" if late else "")
         said = Message(
@@ -307,11 +307,11 @@ def doubts_of(
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
     finding = task.underfit(rows.take(seen), values[seen]) if len(seen) else None
     doubts += [] if finding is None else [finding]
-    return doubts + doubt_new_rows(task, found["_new_rows"])
+    return doubts + new_rows_warnings(task, found["_new_rows"])
 
 
-def _doubt_later_intervals(predictor: Predictor) -> list[Warning]:
-    """Doubt intervals from earlier blocks that hold too little of the last."""
+def _later_intervals_warnings(predictor: Predictor) -> list[Warning]:
+    """Warn of intervals from earlier blocks that hold too little of the last."""
     scores = predictor.fold_scores()
     if len(scores) < 2:
         return []
@@ -330,12 +330,12 @@ def _margin(*lines: Expectation) -> float:
     return margin_of_error(*((line.error, line.n_groups) for line in lines))
 
 
-def doubt_new_rows(
+def new_rows_warnings(
     task: Task,
     lines: Sequence[Expectation],
     then: str = "the score and the intervals are",
 ) -> list[Warning]:
-    """Doubt the score where a kind of new rows is surely predicted worse than those held out.
+    """Warn of the score where a kind of new rows is surely predicted worse than those held out.
 
     `then`: what is right once the fit gets ``groups`` or ``order`` for such rows.
     """

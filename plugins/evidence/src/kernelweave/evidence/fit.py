@@ -24,7 +24,7 @@ from .candidates import KEPT
 from .columns import ColumnEncoder
 from .division import Division, n_folds_of
 from .exact import ExactPredictor
-from .findings import Fitted, HeldOutRows, attributes_of, doubts_of
+from .findings import Fitted, HeldOutRows, attributes_of, fit_warnings
 from .large.batches import Batches
 from .large.landmark_search import ProgressPrinter
 from .large.learning import learn_large
@@ -83,7 +83,7 @@ def fit_table(
         found, late = attributes_of(samples, fitted, model.random_state)
     yield found, []
     with one_blas_thread():
-        doubts = doubts_of(samples, fitted, found, late, model.max_time, model.max_iter)
+        doubts = fit_warnings(samples, fitted, found, late, model.max_time, model.max_iter)
     yield found, doubts
 
 
@@ -96,7 +96,9 @@ def _by_all_pairs(
     refuse_what_cannot_fit(rows)
     plan = replace(path, linear=not path.classes and len(rows) < FEW_ROWS)
     splits = samples.splits(n_folds_of(model), state)
-    rows = replace(rows, by_folds=division.is_given and _only_folds_tell(division, rows, splits))
+    rows = replace(
+        rows, by_folds=division.is_given and _folds_judge_new_rows(division, rows, splits)
+    )
     kept = np.flatnonzero(samples.owner >= 0)
     first = kept[np.unique(samples.owner[kept], return_index=True)[1]]
     texts = samples.encoder._learn_folds(samples.table, first, [own for own, _ in splits])
@@ -106,8 +108,8 @@ def _by_all_pairs(
         random=not division.is_given, known={},
     )  # fmt: skip
     twin = deepcopy(state)
-    tell = partial(_tell_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
-    learned = learning(rows, random_state=state, tell=tell)
+    report = partial(_report_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
+    learned = learning(rows, random_state=state, report=report)
     if model.warp and not path.classes and not division.is_given:
         again = partial(learning, random_state=twin)
         learned = learn_with_outliers(learned, rows, splits, again)
@@ -127,8 +129,8 @@ def _last_step(
     """Return the final predictor on the learned kernel, and what the time limit left undone."""
     if path.classes:
         return with_likelihood(predictor), ""
-    tell = partial(_tell_parts, 0, _BEFORE_NOISE, 1.0)
-    predictor, missing = with_varying_noise(predictor, state, model.n_jobs, tell)
+    report = partial(_report_parts, 0, _BEFORE_NOISE, 1.0)
+    predictor, missing = with_varying_noise(predictor, state, model.n_jobs, report)
     if missing or not model.warp:
         return predictor, missing
     return with_poisson(predictor, path.loss)
@@ -145,7 +147,7 @@ def _by_landmarks(
         source, LargePlan.of(path, model.n_landmarks, n_folds_of(model)), state,
         stratify=path.classes, splits=splits, powers=model.warp,
         varying_noise=not path.classes and division.order is None,
-        n_jobs=model.n_jobs, tell=partial(_tell_rows, model.verbose, ProgressPrinter()),
+        n_jobs=model.n_jobs, report=partial(_report_rows, model.verbose, ProgressPrinter()),
     )  # fmt: skip
     if model.verbose > 0:
         print(f"[evidence] {learned}")  # noqa: T201
@@ -164,7 +166,7 @@ def _by_landmarks(
     return Fitted(learned.predictor, learned, held_out)
 
 
-def _only_folds_tell(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:
+def _folds_judge_new_rows(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:
     """Return whether it is the folds, not groups that they keep whole, that tell of new rows."""
     # some rows are in neither part of a fold where they are copies of others
     apart = division.cv is None and any(len(a) + len(b) < len(rows) for a, b in splits)
@@ -187,7 +189,7 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
     )
 
 
-def _tell_parts(verbose: int, begin: float, end: float, done: int, parts: int) -> None:
+def _report_parts(verbose: int, begin: float, end: float, done: int, parts: int) -> None:
     """Report the share that is done to callbacks, and print the parts if verbose.
 
     They lead from the share `begin` to `end`.
@@ -197,7 +199,7 @@ def _tell_parts(verbose: int, begin: float, end: float, done: int, parts: int) -
     _notify(done, begin + (end - begin) * done / parts)
 
 
-def _tell_rows(verbose: int, lines: ProgressPrinter, what: str, rows: int, n_rows: int) -> None:
+def _report_rows(verbose: int, lines: ProgressPrinter, what: str, rows: int, n_rows: int) -> None:
     """Report how many rows have been summed to callbacks, and print it if verbose."""
     if verbose > 0:
         lines(what, rows, n_rows)
@@ -205,7 +207,7 @@ def _tell_rows(verbose: int, lines: ProgressPrinter, what: str, rows: int, n_row
 
 
 def _notify(done: int, share: float) -> None:
-    """Tell whoever watches, who might press Ctrl-C a second time, nothing more after the first."""
+    """Report to the callback, but nothing more after a first Ctrl-C: a second may come."""
     if not clock.expired():
         now = Progress("evidence", done, -np.inf, np.inf, np.inf, 0.0, np.nan, share)
         notify(now, None, 0)

@@ -290,8 +290,8 @@ def _calibrated(folds: _Folds, codes: Index, fits: Sequence[PosteriorMode]) -> _
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
     own, mass = codes[seen], folds.predictor.rows.mass[seen]
     calibration = Calibration.of(values[seen], own, mass)
-    predicted = log_softmax(calibration.logits(values[seen]), axis=1)
-    loss = -float(mass @ predicted[np.arange(len(seen)), own])
+    log_p = log_softmax(calibration.logits(values[seen]), axis=1)
+    loss = -float(mass @ log_p[np.arange(len(seen)), own])
     return _Judged(fits, loss, values, calibration)
 
 

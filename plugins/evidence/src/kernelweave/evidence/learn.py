@@ -36,17 +36,18 @@ _MIN_POWER_CHANGE = 0.15
 _PLAIN = 0.25
 
 
-Tell = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 
 @dataclass
 class PartCount:
     """Counts the parts of a fit, none twice, for whoever watches.
 
-    `tell`: called with the parts done and all parts; `total`: all, of which the last is not a fold.
+    `report`: called with the parts done and all parts; `total`: all, of which the last is not a
+    fold.
     """
 
-    tell: Tell | None
+    report: Report | None
     total: int
     done: int = 0
 
@@ -60,8 +61,8 @@ class PartCount:
 
     def _count(self, done: int) -> None:
         self.done = done
-        if self.tell is not None:
-            self.tell(done, self.total)
+        if self.report is not None:
+            self.report(done, self.total)
 
 
 @dataclass(frozen=True)
@@ -349,7 +350,7 @@ def learn(
     *,
     powers: bool = False,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
+    report: Report | None = None,
     random: bool = True,
     known: RoughFolds | None = None,
 ) -> Learned:
@@ -360,7 +361,7 @@ def learn(
     - `powers`: whether skewed columns, and skewed targets of a regression, are also tried under a
       power; held-out rows decide
     - `n_jobs`: processes for the folds
-    - `tell` is called with the parts done and all parts
+    - `report` is called with the parts done and all parts
     - `random`: whether other splits than these, at random, may choose powers
     - `known`: the rough fits behind the powers of many rows, if the same rows were learned from
       with other trust in the targets, which these fits do not see; what is fitted is added
@@ -370,7 +371,7 @@ def learn(
         given = () if random else splits
         rows = powers_of_a_part(rows, plan, random_state, given, known)
         powers = False
-    parts = PartCount(tell, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
+    parts = PartCount(report, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
     fit = partial(cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts)
     rows, folds, held_out, errors = choose(rows, powers, fit, plan)
     plain = _PLAIN if plan.classes else 0.0

@@ -194,7 +194,7 @@ class Expansion:
     inflation: FloatArray
     levels: GroupLevels | None = None
 
-    def seen(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
+    def points_of(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows as the kernel sees them."""
         return self.views.points(numeric, codes)
 

@@ -398,7 +398,7 @@ def expected(
         )
         score, error = judge(taken, values, usual, left.parts)
         least = np.inf
-        if _is_surely_worse(left, taken.mass, len(kinds)):
+        if _is_significantly_worse(left, taken.mass, len(kinds)):
             # R² of noise is lower where twins are left out too, by 2/n: surely, and no news
             right, constant = (
                 target.moments(k * values_of[left.rows], closed.width)[0] for k in (1.0, 0.0)
@@ -415,7 +415,7 @@ def expected(
     return lines, []
 
 
-def _is_surely_worse(left: _Left, mass: FloatArray, n_kinds: int) -> bool:
+def _is_significantly_worse(left: _Left, mass: FloatArray, n_kinds: int) -> bool:
     """Return whether residuals are larger than usual ones by more than chance and draws explain.
 
     By the ratios of the mean squares of groups or blocks, as a few of these may be of another size

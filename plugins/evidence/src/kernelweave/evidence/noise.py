@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from .classes import random_folds
-from .learn import Tell, learn
+from .learn import Report, learn
 from .path import PathPlan
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def learn_noise(
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
     judge: Callable[[FloatArray], FloatArray] | None = None,
-    tell: Tell | None = None,
+    report: Report | None = None,
 ) -> tuple[VaryingNoise | None, str]:
     """Fit the logarithms of squared scores as `learn` fits targets.
 
@@ -79,7 +79,7 @@ def learn_noise(
 
     - `splits`: training and held-out indices, each row held out once
     - `scores` of shape (n_rows, n_outputs): residuals of rows left out, in their deviations
-    - `tell`: as `learn` has it
+    - `report`: as `learn` has it
     - `judge`: of factors of rows left out, to the loss of each output; the slope is then the share
       of it, between none and all, that loses least
 
@@ -97,7 +97,7 @@ def learn_noise(
         rows, codes=codes, targets=np.ascontiguousarray(targets.T), transform_targets=False,
         group=None, trust=None,
     )  # fmt: skip
-    learned = learn(own, splits, _PLAN, random_state, n_jobs=n_jobs, tell=tell)
+    learned = learn(own, splits, _PLAN, random_state, n_jobs=n_jobs, report=report)
     v, share = learned.held_out, rows.mass[:, None] / rows.mass.sum()
     if learned.missing:
         return None, f"noise that varies: {learned.missing}"
@@ -122,11 +122,11 @@ def with_varying_noise(
     predictor: ExactPredictor,
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
+    report: Report | None = None,
 ) -> tuple[ExactPredictor, str]:
     """Return a predictor of all pairs with noise that varies, where each row was held out once.
 
-    And what the time limit left undone. `tell`: as `learn` has it.
+    And what the time limit left undone. `report`: as `learn` has it.
     """
     held_out, rows = [fold.held_out for fold in predictor.folds], predictor.rows
     n, seen = len(rows), np.concatenate([[], *held_out]).astype(np.intp)
@@ -138,7 +138,7 @@ def with_varying_noise(
     splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
     warps = predictor.mixture.target.warps
     judge = predictor.judge_factors(parts, scores) if warps else None
-    noise, missing = learn_noise(rows, splits, scores, random_state, n_jobs, judge, tell)
+    noise, missing = learn_noise(rows, splits, scores, random_state, n_jobs, judge, report)
     return replace(predictor, varying_noise=noise), missing
 
 

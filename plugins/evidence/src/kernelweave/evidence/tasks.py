@@ -15,8 +15,8 @@ from kernelweave.kernels_core.estimators.classes import class_weights
 from kernelweave.kernels_core.estimators.underfit import (
     HELD_OUT,
     Judged,
-    doubt_classes,
-    doubt_numbers,
+    underfit_of_classes,
+    underfit_of_numbers,
 )
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -214,7 +214,7 @@ class Regression:
 
     def underfit(self, rows: Rows, values: FloatArray, judged: Judged = HELD_OUT) -> Warning | None:
         """Return the warning that rows are predicted hardly better than by no column, if so."""
-        return doubt_numbers(rows.targets.T, values, rows.mass, judged)
+        return underfit_of_numbers(rows.targets.T, values, rows.mass, judged)
 
     def link(self, values: FloatArray) -> FloatArray:
         """Return predictions (n, n_outputs) of the targets on the scale that `explain` adds on."""
@@ -319,7 +319,7 @@ class Classification:
     def underfit(self, rows: Rows, values: FloatArray, judged: Judged = HELD_OUT) -> Warning | None:
         """Return the warning that fewer labels are right than the most frequent class has."""
         right = self.losses(rows, self.answers(values))[0][:, 0] == 0.0
-        return doubt_classes(class_codes(rows.targets), right, rows.mass, judged)
+        return underfit_of_classes(class_codes(rows.targets), right, rows.mass, judged)
 
     def link(self, values: FloatArray) -> FloatArray:
         """Return the logits that `decision_function` returns, shape (n, n_explained)."""

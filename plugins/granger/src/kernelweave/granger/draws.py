@@ -15,7 +15,7 @@ from .roles import pair_features
 from .shared_grams import LOST, SharedKernels, combined, images, leading, moved
 from .significance import moved_orders
 from .target import TargetSettings, fit_target, of_kernels
-from .together import fit_together, goes_together, precision
+from .together import fit_together, is_fitted_jointly, precision
 
 # kernels by place, with the two histories that they multiply
 Mixed = dict[int, tuple[Matrix, Matrix]]
@@ -156,7 +156,7 @@ def null_weights(
     mixed = {places[j]: both for j, both in mixed.items() if j in places}
     grams, share, stays = of_kernels(grams, seen), share[seen], stays[seen]
     still, tested = np.flatnonzero(stays), (share[~stays] == 1.0).any(axis=0)
-    refits = _together if goes_together(task.penalty, Y.shape[1]) else _one_by_one
+    refits = _together if is_fitted_jointly(task.penalty, Y.shape[1]) else _one_by_one
     # a few replicates have so few orders that draws at random repeat them
     orders, which = np.unique(list(moved_orders(replicate, seeds)), axis=0, return_inverse=True)
     weights = refits(_Refit(grams, Y, still, mixed, lam, task), orders)[which.ravel()]

@@ -33,7 +33,7 @@ from .significance import (
     warn_if_short,
 )
 from .target import Effects, TargetFit, TargetSettings, find_effects, fit_target, warn_of_rest
-from .together import fit_together, goes_together
+from .together import fit_together, is_fitted_jointly
 
 T = TypeVar("T")
 
@@ -200,8 +200,8 @@ class GrangerGraph(FittedGraph):
         """
         alike: dict[bytes | int, list[tuple[Index, Index]]] = {}
         for i, columns in zip(self._roles.driven, self._columns, strict=True):
-            seen = self._roles.seen(i, self.owner_, self._pairs)
-            apart = goes_together(self._task().penalty, len(columns))
+            seen = self._roles.kernels_of(i, self.owner_, self._pairs)
+            apart = is_fitted_jointly(self._task().penalty, len(columns))
             key = seen.tobytes() if apart else int(i)
             alike.setdefault(key, []).append((columns, seen))
         return [
@@ -212,7 +212,9 @@ class GrangerGraph(FittedGraph):
     def _data_of(self, samples: LaggedSamples) -> tuple[list[Matrix], list[Index]]:
         """Return values to predict and kernels that are seen, for each target."""
         values = [np.ascontiguousarray(samples.targets[:, nodes]) for nodes in self._columns]
-        return values, [self._roles.seen(i, self.owner_, self._pairs) for i in self._roles.driven]
+        return values, [
+            self._roles.kernels_of(i, self.owner_, self._pairs) for i in self._roles.driven
+        ]
 
     def _select(self, grams: RealArray, samples: LaggedSamples) -> None:
         """Set ``selection_``, ``lam_`` and ``rmse_``."""
@@ -340,7 +342,7 @@ class GrangerGraph(FittedGraph):
         seeds = [rng.randint(2**31 - 1, size=int(self.n_draws)) for _ in range(n_targets)]
         work = ([grams] * n_targets, *self._data_of(samples))
         rest = (self.lam_.tolist(), [self._task()] * n_targets)
-        stays = [self._roles.stays(i, self.owner_) for i in self._roles.driven]
+        stays = [self._roles.never_permuted(i, self.owner_) for i in self._roles.driven]
         whose, replicate = [self._share] * n_targets, [samples.replicate] * n_targets
         mixed = [self._mixed(i, samples) for i in self._roles.driven]
         found = self._in_parallel(null_weights, *work, stays, whose, *rest, replicate, seeds, mixed)

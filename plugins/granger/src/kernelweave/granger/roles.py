@@ -117,14 +117,14 @@ class Roles:
         columns: Index = np.concatenate([self.nodes.members[i] for i in self.driven])
         return columns
 
-    def seen(self, target: int, owner: Index, pairs: list[Pair]) -> Index:
+    def kernels_of(self, target: int, owner: Index, pairs: list[Pair]) -> Index:
         """Return the kernels that the model of a target sees, by the source of each kernel."""
         allowed = self.allowed[target]
         both = [allowed[a] and allowed[b] for a, b in pairs]
         may = np.concatenate([allowed, np.ones(len(self.exogenous)), both]).astype(bool)
         return np.flatnonzero(may[owner])
 
-    def stays(self, target: int, owner: Index) -> npt.NDArray[np.bool_]:
+    def never_permuted(self, target: int, owner: Index) -> npt.NDArray[np.bool_]:
         """Return the kernels that no draw moves: the target's own and exogenous ones."""
         n = len(self.nodes)
         exogenous = (owner >= n) & (owner < n + len(self.exogenous))

@@ -47,7 +47,7 @@ class Together:
     gaps: Vector
 
 
-def goes_together(penalty: object, n_outputs: int) -> bool:
+def is_fitted_jointly(penalty: object, n_outputs: int) -> bool:
     """Tell whether a target of so many nodes is fitted together with others."""
     return isinstance(penalty, ElasticNet) and n_outputs == 1
 

@@ -92,7 +92,7 @@ def tables_command(
         _print_estimate(work, jobs, as_json=json)
         return
     if missing:
-        console.say("note", f"not everything has data: {where_from(missing, folder)}")
+        console.print_message("note", f"not everything has data: {where_from(missing, folder)}")
     _compute(work, jobs, max_time)
     spent = sum(each.seconds for each in work.outcomes.values())
     restricted = subsample or repeats or dataset or method
@@ -128,24 +128,26 @@ def _print_estimate(work: Run, jobs: int, *, as_json: bool) -> None:
     else:
         console.print_section(console.out(), "tables", lines)
         if any(each.missing.endswith(HOW_TO_SET) for each in work.chosen):
-            console.say("note", f"no data folder is set: {HOW_TO_SET}")
+            console.print_message("note", f"no data folder is set: {HOW_TO_SET}")
 
 
 def _compute(work: Run, jobs: int, max_time: float | None) -> None:
     left = work.left()
     seconds = sum(cell.seconds for cell in left) / jobs
     counts = f"{len(left)} cells to compute, {len(work.outcomes)} kept"
-    console.say("note", f"{counts}: about {_minutes(seconds)}")
+    console.print_message("note", f"{counts}: about {_minutes(seconds)}")
     start = time.monotonic()
     with count_bar("cells", len(left)) as advance:
         try:
             for cell in work.compute(jobs, max_time):
                 advance(cell.key)
         except KeyboardInterrupt:
-            console.say("note", "what is computed is kept: the same command goes on from here")
+            console.print_message(
+                "note", "what is computed is kept: the same command goes on from here"
+            )
             raise
     if not work.is_complete:
-        console.say(
+        console.print_message(
             "warning",
             f"stopped after {time.monotonic() - start:.0f} s as --max-time asks; the same "
             "command goes on with the cells that are left",

@@ -16,7 +16,7 @@ from kernelweave.tables.errors import did_you_mean, one_line
 
 from . import __version__
 from .commands import BUILTIN
-from .console import PROGRAM, err, options_of, say, speak_of, warnings_as_lines
+from .console import PROGRAM, err, name_options, options_of, print_message, warnings_as_lines
 from .errors import CommandError
 
 ABOUT = "Fit models to tables and estimate how well they predict new rows."
@@ -54,7 +54,7 @@ def run(tokens: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings_as_lines()
-            speak_of({})
+            name_options({})
             _dispatch(list(tokens))
             sys.stdout.flush()
     except KeyboardInterrupt as stop:
@@ -79,7 +79,7 @@ def _dispatch(tokens: list[str]) -> None:
         raise CommandError(f"no command {name!r}; {did_you_mean(name, specs, what='commands')}")
     app = build_app(specs, *filter(None, [name]))
     if name is not None:
-        speak_of(options_of(specs[name]))
+        name_options(options_of(specs[name]))
     try:
         app(name_dashes(tokens), exit_on_error=False, print_error=False, error_console=err())
     except cyclopts.CoercionError as error:
@@ -182,12 +182,12 @@ def _failed(error: Exception) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
-        say("error", _out_of_memory(error))
+        print_message("error", _out_of_memory(error))
     elif isinstance(error, _EXPECTED):
-        say("error", error)
+        print_message("error", error)
     else:
         what = f"{type(error).__name__}: {one_line(error)}"
-        say("error", f"{what} (this is a bug; {DEBUG_VARIABLE}=1 shows the traceback)")
+        print_message("error", f"{what} (this is a bug; {DEBUG_VARIABLE}=1 shows the traceback)")
     return 2
 
 
@@ -203,7 +203,7 @@ def _out_of_memory(error: MemoryError) -> object:
 
 
 def _interrupted(stop: KeyboardInterrupt) -> int:
-    say("error", f"interrupted; {stop.args[0] if stop.args else 'nothing was written'}")
+    print_message("error", f"interrupted; {stop.args[0] if stop.args else 'nothing was written'}")
     return 130
 
 

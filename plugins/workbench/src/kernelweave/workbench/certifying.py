@@ -12,7 +12,7 @@ from kernelweave.kernels_core import accepted_triples, algorithms, get_algorithm
 from kernelweave.kernels_core.arrays import Labels
 
 from .errors import CommandError
-from .fitting import FOLDS, read_division, read_weights, seen_by_fit
+from .fitting import FOLDS, fit_division, read_division, read_weights
 from .machines import kernel_machine
 from .model_catalog import fit_model, model_title
 from .models import Model
@@ -103,7 +103,7 @@ def certify_model(
     division = read_division(table, model.header.columns, **division)
     counts = np.ones(len(y)) if weight is None else weight
     folds = folds_by(X, y, model.header.task, FOLDS, 0, weight=counts, **division)
-    refit = partial(fit_model, again, X, y, weight, **seen_by_fit(name, division, folds))
+    refit = partial(fit_model, again, X, y, weight, **fit_division(name, division, folds))
     return _bounded(model, again, refit, algorithm, tol, proof)
 
 

@@ -80,12 +80,12 @@ def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | T
     screen.print(table, "")
 
 
-def speak_of(options: Mapping[str, str]) -> None:
+def name_options(options: Mapping[str, str]) -> None:
     """Have whatever is said name these options in place of parameters, see `options_of`."""
     _options.set(options)
 
 
-def speak_of_target(column: str) -> None:
+def name_target(column: str) -> None:
     """Have whatever is said name the target by its column."""
     _options.set({**_options.get(), "y": f"the target {column!r}"})
 
@@ -112,7 +112,7 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
     return options | lines | absent | {"or_no_header": header, "held_out_": "the table above"}
 
 
-def spoken(message: object) -> str:
+def message_text(message: object) -> str:
     """Return what an error, a warning or a text says, on one line, of options for parameters."""
     said = message.args[0] if isinstance(message, BaseException) and message.args else message
     text = said.naming(_options.get()) if isinstance(said, Message) else str(message)
@@ -120,9 +120,9 @@ def spoken(message: object) -> str:
     return " ".join(text.split()) or empty
 
 
-def say(kind: str, message: object) -> None:
+def print_message(kind: str, message: object) -> None:
     """Write one line to standard error: an ``"error"``, a ``"warning"`` or a ``"note"``."""
-    sys.stderr.write(f"{PROGRAM}: {kind}: {printable(spoken(message))}\n")
+    sys.stderr.write(f"{PROGRAM}: {kind}: {printable(message_text(message))}\n")
     sys.stderr.flush()
 
 
@@ -133,7 +133,7 @@ def warnings_as_lines() -> None:
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) not in said:
             said.add(str(message))
-            say("warning", message)
+            print_message("warning", message)
 
     warnings.showwarning = show
     warnings.resetwarnings()

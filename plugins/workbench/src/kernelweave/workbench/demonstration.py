@@ -63,7 +63,7 @@ class Demonstration:
             "n_test": len(self.y_test),
             "scores": {label: self._scored(label) for label in (OURS, *OTHERS)},
         }
-        self.found |= self._said_by_ours()
+        self.found |= self._own_figures()
 
     @property
     def classes(self) -> bool:
@@ -98,7 +98,7 @@ class Demonstration:
 
         return EvidenceKernelClassifier() if self.classes else EvidenceKernelRegressor()
 
-    def _said_by_ours(self) -> dict[str, object]:
+    def _own_figures(self) -> dict[str, object]:
         """Return the held-out score by the folds, the coverage, and what columns matter."""
         from sklearn.inspection import permutation_importance
 

@@ -19,7 +19,7 @@ from kernelweave.tables import Table, Target
 from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean
 
-from .console import spoken
+from .console import message_text
 from .errors import CommandError, locate_cell_errors
 from .machines import kernel_machine
 from .model_catalog import fit_model, make_model, model_of_algorithm, model_title
@@ -166,7 +166,7 @@ def fit_table(
     works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _summarised_warnings(name) as doubts, bar as end_fit:
-        seen = seen_by_fit(name, division, folds)
+        seen = fit_division(name, division, folds)
         estimator = fit_model(make(), X, y, weight, **seen)
         end_fit()
         stopped = _was_stopped(estimator)
@@ -226,7 +226,7 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if isinstance(message, HeldOutWarning):
                 # what follows the score that is expected
-                remedy = f". If you will predict such rows, {spoken(message.remedy)}"
+                remedy = f". If you will predict such rows, {message_text(message.remedy)}"
                 alone = f". {message.finding[:1].upper()}{message.finding[1:]}"
                 # other models see columns of numbers in the place of those that a remedy names
                 plain = name != "evidence" or not message.remedy
@@ -268,7 +268,7 @@ def _importance(estimator: object, on_note: Callable[[str], None]) -> list[dict[
     try:
         worth = machine.importance_
     except Exception as error:  # noqa: BLE001
-        on_note(f"the importance of the columns is not known: {spoken(error)}")
+        on_note(f"the importance of the columns is not known: {message_text(error)}")
         return []
     rows = [
         {"name": each.column, "value": float(each.importance), "error": float(each.error)}
@@ -428,7 +428,7 @@ def read_division(
     return found
 
 
-def seen_by_fit(name: str, division: dict[str, Any], folds: Folds) -> dict[str, Any]:
+def fit_division(name: str, division: dict[str, Any], folds: Folds) -> dict[str, Any]:
     """Return groups and order as the fit of a model takes them: evidence kernels take columns."""
     return division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
 

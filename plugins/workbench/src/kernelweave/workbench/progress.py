@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core import Progress, clock, watch
 
-from .console import err, say
+from .console import err, print_message
 from .diagnosis import is_compiled
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
     from rich.progress import SpinnerColumn
 
     if not is_compiled():
-        say("note", "the first fit compiles code for this computer, once (about half a minute)")
+        print_message(
+            "note", "the first fit compiles code for this computer, once (about half a minute)"
+        )
     course = Course(works)
     shown = ("{task.description}", None, "{task.fields[left]}", "{task.fields[state]}")
     with _bar(SpinnerColumn(), *shown) as bar:

@@ -218,7 +218,7 @@ def _known(found: Mapping[str, Any]) -> str:
     scored, tested = found["held_out"], found.get("test")
     # of rows that were learned from, a test says nothing of new ones
     if tested is not None and not tested["shares_rows"]:
-        return _known_by_test(found, tested, scored)
+        return _test_sentence(found, tested, scored)
     if scored is None:
         return "How well new rows are predicted is not known yet."
     answer = "the mean" if found["task"] == "regression" else "the most frequent class"
@@ -250,7 +250,7 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
     return lines if len(lines) > 1 else {}
 
 
-def _known_by_test(
+def _test_sentence(
     found: Mapping[str, Any], tested: Mapping[str, Any], scored: Mapping[str, Any] | None
 ) -> str:
     where = f"On {tested['rows']} rows of {tested['data']}"

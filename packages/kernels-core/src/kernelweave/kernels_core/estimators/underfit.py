@@ -62,9 +62,9 @@ def warn_if_underfit(
     rows = rows_to_judge(weight)
     predicted, truth, weight = model.predict(_some(X, rows)), truth[rows], weight[rows]
     if is_classifier(model):
-        finding = doubt_classes(truth, predicted == model.classes_[truth], weight, LEARNED)
+        finding = underfit_of_classes(truth, predicted == model.classes_[truth], weight, LEARNED)
     else:
-        finding = doubt_numbers(truth, predicted, weight, LEARNED)
+        finding = underfit_of_numbers(truth, predicted, weight, LEARNED)
     if finding is not None:
         warnings.warn(finding, stacklevel=3)
 
@@ -84,7 +84,7 @@ def _some(X: Rows, rows: Index) -> Any:
     return _safe_indexing(indexable(X)[0], rows)
 
 
-def doubt_numbers(
+def underfit_of_numbers(
     y: FloatArray, predicted: FloatArray, weight: FloatArray, judged: Judged
 ) -> UnderfitWarning | None:
     """Return the warning that R² is too low in every output that varies, if it is."""
@@ -103,7 +103,7 @@ def doubt_numbers(
     return _finding(f"R² is {r2:z.3f}", judged) if scores.size and r2 < judged.least else None
 
 
-def doubt_classes(
+def underfit_of_classes(
     codes: Index, right: NDArray[np.bool_], weight: FloatArray, judged: Judged
 ) -> UnderfitWarning | None:
     """Return the warning that fewer labels are right than the most frequent class has, if so."""

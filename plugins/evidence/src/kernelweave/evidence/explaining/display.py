@@ -122,7 +122,7 @@ class EffectDisplay:
         if columns is None:
             singles, pairs = _strongest(finder, n_columns, n_pairs)
         else:
-            singles, pairs = _asked(finder, columns)
+            singles, pairs = _requested(finder, columns)
         display = cls(
             [finder.column(j) for j in singles],
             [finder.pair(*pair) for pair in pairs],
@@ -211,7 +211,7 @@ def _strongest(
     return order[:n_columns], pairs
 
 
-def _asked(
+def _requested(
     finder: EffectFinder, columns: Sequence[str | tuple[str, str]]
 ) -> tuple[list[int], list[tuple[int, int]]]:
     known = [each.name for each in finder.dimensions]

@@ -106,13 +106,13 @@ class EffectFinder:
     def column(self, j: int) -> ColumnEffect:
         """Return the effect of a dimension, with its band."""
         grid, centre = self._grid(j, _GRID), self._centre
-        own = self.expansion.seen(self.rows.numeric, self.rows.codes)
+        own = self.expansion.points_of(self.rows.numeric, self.rows.codes)
         mean_own = self.expansion.kernel(own).mean(axis=0)
         within = self.expansion.kernel(own, own).mean()
         effect, functionals, prior, latent = [], [], [], []
         for value in grid:
             rows = self._with((j, value))
-            points = self.expansion.seen(rows.numeric, rows.codes)
+            points = self.expansion.points_of(rows.numeric, rows.codes)
             K = self.expansion.kernel(points)
             functionals.append(K.mean(axis=0) - mean_own)
             across = self.expansion.kernel(points, own).mean()
@@ -180,7 +180,7 @@ class EffectFinder:
         return int(min(self.output, self.expansion.dual.shape[1] - 1))
 
     def _response(self, rows: Rows) -> FloatArray:
-        points = self.expansion.seen(rows.numeric, rows.codes)
+        points = self.expansion.points_of(rows.numeric, rows.codes)
         latent = self.expansion.kernel(points) @ self.expansion.dual
         return self.respond(latent + self.expansion.level(points))
 

@@ -152,7 +152,7 @@ class Explained:
         owners = [[j for j, d in enumerate(self.dimensions_) if d.source == n] for n in names]
         used = np.array([k for k, own in enumerate(owners) if own])
         latent = shapley_values(
-            expansion, [np.array(owners[k]) for k in used], expansion.seen(*encoded),
+            expansion, [np.array(owners[k]) for k in used], expansion.points_of(*encoded),
             *background_of(expansion, self._predictor.learned_from(fold), n_background),
         )  # fmt: skip
         averaged = expansion.target.shares is not None

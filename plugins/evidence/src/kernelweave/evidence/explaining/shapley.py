@@ -209,7 +209,7 @@ def background_of(
         drawn = np.random.RandomState(0).choice(len(rows), n_rows, p=share)
         share = np.bincount(drawn, minlength=len(rows)) / n_rows
     among = np.flatnonzero(share)
-    known = expansion.seen(rows.numeric, rows.codes)
+    known = expansion.points_of(rows.numeric, rows.codes)
     if all(map(np.array_equal, known, expansion.points)):
         return None, share
     return _some(known, among), np.append(np.zeros(expansion.points.n_points), share[among])

@@ -249,6 +249,7 @@ class _Csv:
         self.path, self.size = path, size
         self.words: dict[str, type[str]] | None = None
         self.encoding, self.separator, self.n_above = "utf-8-sig", ",", 0
+        self.has_empty_rows = False
 
     def __call__(self) -> Iterator[pd.DataFrame]:
         if self.words is None:
@@ -272,20 +273,20 @@ class _Csv:
             **options,
         ) as parts:
             for part in parts:
-                rows = part.dropna(how="all") if part.shape[1] > 1 else part
+                # where no line is empty, a row of missing values is one of words such as NA
+                rows = part.dropna(how="all") if self.has_empty_rows else part
                 if len(rows):
                     yield rows
 
     def _words(self) -> dict[str, type[str]]:
         """Return the columns of words: in one part only, or codes of numbers such as 01067."""
+        led = self._look_at_lines()
         kinds: dict[str, set[str]] = {}
         for part in self._parts():
             for name in map(str, part):
                 kinds.setdefault(name, set()).update(_kind(part[name]))
         words = {name for name, own in kinds.items() if len(own) > 1}
         numbers = [name for name, own in kinds.items() if own == {"numbers"}]
-        with self.path.open(encoding=self.encoding) as file:
-            led = any(may_hold_codes(line, self.separator) for line in file)
         if numbers and led:
             others = set[str]()
             for part in self._parts(usecols=numbers, dtype=str):
@@ -293,6 +294,16 @@ class _Csv:
                 others.update(name for name in numbers if not _are_digits(part[name]))
             words -= others
         return dict.fromkeys(words, str)
+
+    def _look_at_lines(self) -> bool:
+        """Note whether lines of separators alone occur; return whether a zero leads a cell."""
+        led, blank = False, f"{self.separator} \t\r\n"
+        with self.path.open(encoding=self.encoding) as file:
+            for line in file:
+                led = led or may_hold_codes(line, self.separator)
+                if self.separator in line and not line.strip(blank):
+                    self.has_empty_rows = True
+        return led
 
 
 def _are_digits(column: pd.Series) -> bool:

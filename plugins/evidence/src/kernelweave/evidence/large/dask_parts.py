@@ -84,15 +84,15 @@ class DaskParts:
         return int(self._begins[-1])
 
     def fold(
-        self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
+        self, read: Read[P], *, partly: bool = False, report: Callable[[int], None] | None = None
     ) -> tuple[P | None, bool]:
         """Return the sum, added up in a tree; it is of all rows whatever the time."""
         shared = delayed(self.encode), delayed(read), partly
         places = zip(self.parts, self.firsts, self._begins, strict=False)
         tasks = [delayed(_read)(*part, int(n), int(own), *shared) for part, n, own in places]
         total: P | None = compute(_tree(tasks), stoppable=not partly)
-        if tell is not None:
-            tell(self.n_rows)
+        if report is not None:
+            report(self.n_rows)
         return total, True
 
 

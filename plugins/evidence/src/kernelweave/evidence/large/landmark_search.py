@@ -91,7 +91,7 @@ class LandmarkSearch:
     - `targets`: centre, spread and warp
     - `source`: all rows
     - `n_jobs`: threads of the sums over rows in memory
-    - `tell`: called with what is summed over, the rows done and all of them
+    - `report`: called with what is summed over, the rows done and all of them
     """
 
     seen: Survey
@@ -100,7 +100,7 @@ class LandmarkSearch:
     plan: LargePlan
     source: Source
     n_jobs: int | None = None
-    tell: OnProgress | None = None
+    report: OnProgress | None = None
     record: list[SearchStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -202,10 +202,10 @@ class LandmarkSearch:
         others, landmarks = self._others(), self._landmarks(scales, size)
         cut = whole_groups if self._grouped else blocks_of
         source = BlockSource(partial(cut, others), self.n_jobs)
-        tell = partial(self._say, size, len(others))
+        report = partial(self._report_rows, size, len(others))
         ridge = self.best.choice.ridge
         ratio = self._ratio(scales)
-        sums = total_sums(source, landmarks, self.targets, len(others), tell=tell, ratio=ratio)
+        sums = total_sums(source, landmarks, self.targets, len(others), report=report, ratio=ratio)
         return self._trial(landmarks, sums, (ridge,), ratio)
 
     def take_all(self) -> None:
@@ -262,9 +262,9 @@ class LandmarkSearch:
         known = self.roles.held_out.known
         n_late = int(size * min(len(late) / len(self.roles.landmarks), _LATE))
         landmarks = self._landmarks(self.scales, np.concatenate([early, late[:n_late]]))
-        tell = partial(self._say, len(landmarks), n_rows)
+        report = partial(self._report_rows, len(landmarks), n_rows)
         ratio = self._ratio(self.scales)
-        sums = total_sums(self.source, landmarks, self.targets, n_rows, known, tell, ratio)
+        sums = total_sums(self.source, landmarks, self.targets, n_rows, known, report, ratio)
         copies = None if known is None else sums.copies
         total = NormalEquations.of(root_of(landmarks.gram()), sums)
         without = np.flatnonzero(self.roles.held_out.without[0])
@@ -310,9 +310,9 @@ class LandmarkSearch:
             block = block._replace(rest=None)
         return block._replace(ratio=self.best.ratio)
 
-    def _say(self, size: int, n_rows: int, done: int) -> None:
-        if self.tell is not None:
-            self.tell(f"{size} landmarks", done, n_rows)
+    def _report_rows(self, size: int, n_rows: int, done: int) -> None:
+        if self.report is not None:
+            self.report(f"{size} landmarks", done, n_rows)
 
     def _others(self, most: int | None = None) -> Rows:
         """Return the sample without the rows that choose and their copies, or some of it."""

@@ -92,7 +92,7 @@ def learn_large(
     powers: bool = False,
     varying_noise: bool = False,
     n_jobs: int | None = None,
-    tell: OnProgress | None = None,
+    report: OnProgress | None = None,
 ) -> LearnedLarge:
     """Learn the metric on some rows, and the predictor on all by landmarks.
 
@@ -104,7 +104,7 @@ def learn_large(
     - `powers`: whether skewed columns, and skewed targets of a regression, are tried under a power
     - `varying_noise`: whether the rows that judge tell how noise varies
     - `n_jobs`: threads of the sums over rows in memory
-    - `tell`: called with what is summed over, the rows done and all of them
+    - `report`: called with what is summed over, the rows done and all of them
     """
     whole = BlockSource(partial(blocks_of, source), n_jobs) if isinstance(source, Rows) else source
     seen = survey(whole, plan.sample_rows, random_state.randint(2**31 - 1))
@@ -115,7 +115,7 @@ def learn_large(
     summed = whole
     if isinstance(source, Rows) and source.group is not None:
         summed = BlockSource(partial(whole_groups, source), n_jobs)
-    work = LandmarkSearch(seen, seen.targets, roles, plan, summed, n_jobs, tell)
+    work = LandmarkSearch(seen, seen.targets, roles, plan, summed, n_jobs, report)
     if powers:
         work = _with_powers(work, random_state)
     fits, finished = _fit_metric(work, random_state)
@@ -193,7 +193,7 @@ def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> L
             columns = each == "columns"
             other = _with_transforms(best, columns=columns, targets=not columns)
             others = _rough_losses(other, random_state)
-            if _is_surely_less(others, losses, work.choosing.mass, 2.0 if columns else 1.0):
+            if _is_significantly_less(others, losses, work.choosing.mass, 2.0 if columns else 1.0):
                 best, losses = other, others
     return best
 
@@ -221,7 +221,9 @@ def _rough_losses(work: LandmarkSearch, random_state: np.random.RandomState) -> 
     return work.rough_losses([fit.scales for fit in fits])
 
 
-def _is_surely_less(new: FloatArray, old: FloatArray, mass: FloatArray, n_errors: float) -> bool:
+def _is_significantly_less(
+    new: FloatArray, old: FloatArray, mass: FloatArray, n_errors: float
+) -> bool:
     """Return whether losses are lower by some standard errors, and not by a few rows alone."""
     gains, share = old - new, mass / mass.sum()
     gain, error = mean_with_error(gains, mass)

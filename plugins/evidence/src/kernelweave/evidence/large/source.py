@@ -68,14 +68,14 @@ class BlockSource:
         return BlockSource(blocks, n_jobs)
 
     def fold(
-        self, read: Read[P], *, partly: bool = False, tell: Callable[[int], None] | None = None
+        self, read: Read[P], *, partly: bool = False, report: Callable[[int], None] | None = None
     ) -> tuple[P | None, bool]:
         """Return the sum of what each block of rows tells, and whether it is of all of them.
 
         It is added in the order of the blocks whatever the number of threads.
 
         `read`: may be sent to other machines; `partly`: whether the rows read so far are enough
-        where time is up; `tell`: called with the rows done. ``None`` where there are no rows.
+        where time is up; `report`: called with the rows done. ``None`` where there are no rows.
         Raises Stopped where time is up and parts are not enough.
         """
         total: P | None = None
@@ -93,8 +93,8 @@ class BlockSource:
                         total = part
                     else:
                         total.add(part)
-                    if tell is not None:
-                        tell(n_rows)
+                    if report is not None:
+                        report(n_rows)
             finally:
                 halt.set()
         return total, True

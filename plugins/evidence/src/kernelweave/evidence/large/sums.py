@@ -115,16 +115,16 @@ def total_sums(
     targets: Standardised,
     n_rows: int,
     known: KnownRows | None = None,
-    tell: Callable[[int], None] | None = None,
+    report: Callable[[int], None] | None = None,
     ratio: float | None = None,
 ) -> Sums:
     """Return the sums over all ``n_rows`` rows; raise if the source has another number.
 
-    `landmarks`, `targets`, `known`, `ratio`: as in `block_sums`; `tell`: called with the rows done.
-    Raises Stopped when the time is up.
+    `landmarks`, `targets`, `known`, `ratio`: as in `block_sums`; `report`: called with the
+    rows done. Raises Stopped when the time is up.
     """
     read = partial(_read_sums, landmarks, targets, known, ratio)
-    total, _ = source.fold(read, tell=tell)
+    total, _ = source.fold(read, report=report)
     refuse_other_rows(n_rows, 0 if total is None else total.n_rows)
     assert total is not None
     return total

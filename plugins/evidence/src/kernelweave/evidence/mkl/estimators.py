@@ -44,7 +44,7 @@ from ..columns import ColumnEncoder, Dimension, Encoded
 from ..columns.encoded import places_of
 from ..columns.encoder import NoColumnError
 from ..division import Division, division_of, n_folds_of
-from ..findings import HeldOutRows, doubt_new_rows, held_out_attributes
+from ..findings import HeldOutRows, held_out_attributes, new_rows_warnings
 from ..fit import Stage
 from ..kernel import default_kernels
 from ..mixture import explained_by
@@ -226,7 +226,7 @@ def fit_weights(
     task: Task = Regression(model.scoring, flat=division.y.ndim == 1)
     if is_classifier(model):
         task = Classification(model.scoring, labels=model.classes_)
-    dimensions, cells, doubts = _columns(table, len(data.weight))
+    dimensions, cells, issued = _columns(table, len(data.weight))
     samples, rows, first = _merged(data, division, cells)
     state = check_random_state(model.random_state)
     apart = replace(rows, names=places_of(dimensions, division.column))
@@ -237,9 +237,9 @@ def fit_weights(
     values, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
     held_out = HeldOutRows(rows, values, fold, samples.owner, dimensions, lambda: closed)
     many = len(rows) > EXACT_ROWS
-    tell = partial(held_out_attributes, task, division, held_out, model.random_state, many=many)
+    judge = partial(held_out_attributes, task, division, held_out, model.random_state, many=many)
     # an unknown scorer is refused here, before there is work
-    attributes, _ = tell()
+    attributes, _ = judge()
     with blas_threads(len(rows)):
         found, grams, closed = model._on_all_rows(samples, rows, first)
     yield found | attributes, []
@@ -252,18 +252,18 @@ def fit_weights(
                 break
             values[others] = model._predict_held_out(grams, rows, own, others)
             fold[others] = k
-        attributes, late = tell()
+        attributes, late = judge()
     n_missing = len(splits) - len(np.unique(fold[fold >= 0]))
     undone = [f"{n_missing} of {len(splits)} folds"] * bool(n_missing) + [late] * bool(late)
-    said = "" if result.status.success else result.message
+    text = "" if result.status.success else result.message
     if undone:
         rest = Message("{undone} were not reached: raise {max_time}", undone=", ".join(undone))
-        said = Message("{said}; {rest}", said=said, rest=rest) if said else rest
-    doubts += [ConvergenceWarning(said)] if said else []
-    doubts += doubt_new_rows(attributes["_task"], attributes["_new_rows"], "the score is")
+        text = Message("{text}; {rest}", text=text, rest=rest) if text else rest
+    issued += [ConvergenceWarning(text)] if text else []
+    issued += new_rows_warnings(attributes["_task"], attributes["_new_rows"], "the score is")
     learned = closed.targets.values.T - noise / rows.mass[:, None] * closed.dual[:, :-1]
     underfit = attributes["_task"].underfit(rows, closed.targets.restore(learned), LEARNED)
-    yield found | attributes, doubts if underfit is None else [*doubts, underfit]
+    yield found | attributes, issued if underfit is None else [*issued, underfit]
 
 
 def _columns(X: Table | None, n_rows: int) -> tuple[Sequence[Dimension], Encoded, list[Warning]]:
@@ -282,8 +282,8 @@ def _columns(X: Table | None, n_rows: int) -> tuple[Sequence[Dimension], Encoded
         # constants, copies and names of rows name no groups
         pass
     except (TypeError, ValueError) as error:
-        said = Message("{held_out_} has no lines of columns: {error}", error=error)
-        unknown = [KernelWeaveWarning(said)]
+        text = Message("{held_out_} has no lines of columns: {error}", error=error)
+        unknown = [KernelWeaveWarning(text)]
     return [], Encoded(np.empty((n_rows, 0)), np.empty((n_rows, 0), dtype=np.int64)), unknown
 
 

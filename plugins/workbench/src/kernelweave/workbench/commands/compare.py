@@ -68,21 +68,21 @@ def compare_command(
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     column = choose_target(table, target)
-    console.speak_of_target(column)
+    console.name_target(column)
     table, unknown = split_by_target(table, column)
     if unknown is not None:
-        console.say("note", without_target(table, unknown, column))
+        console.print_message("note", without_target(table, unknown, column))
     known = read_target(table, column, task)
     names = None if models is None else re.findall(r"[^\s,]+", ",".join(models))
     if names == []:
         raise CommandError("--models names no model: leave it out to compare all")
     if known.hint:
-        console.say("note", known.hint)
+        console.print_message("note", known.hint)
     with config_context(memory_limit=memory_limit):
         found = compare_table(
             table, known, names=names, cv=cv, groups=groups, order=order, metric=metric,
             drop=drop or [], weights=weights, max_time=max_time, seed=seed,
-            on_note=lambda sentence: console.say("note", sentence),
+            on_note=lambda sentence: console.print_message("note", sentence),
         )  # fmt: skip
     emit_json(found) if json else _show(found)
 

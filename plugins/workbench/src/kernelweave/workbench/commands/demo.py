@@ -66,11 +66,11 @@ def _show(demo: Demonstration, path: Path) -> None:
     screen = console.out()
     console.print_section(screen, "Data", about.items())
     console.print_section(screen, f"Test {measure}", scores.items())
-    console.print_section(screen, "Evidence kernel", _said(found).items())
+    console.print_section(screen, "Evidence kernel", _model_lines(found).items())
     screen.print(f"Figure: {path}")
 
 
-def _said(found: dict[str, Any]) -> dict[str, str]:
+def _model_lines(found: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
     from ..scoring.scores import Coverage, Score, measure_name
 

@@ -190,10 +190,12 @@ def _fit(
     from ..summaries import closing_sentences, summary
 
     column = choose_target(table, column)
-    console.speak_of_target(column)
+    console.name_target(column)
     table, unknown = split_by_target(table, column)
     if unknown is not None:
-        console.say("note", without_target(table, unknown, column, predictions, hint=_PREDICT))
+        console.print_message(
+            "note", without_target(table, unknown, column, predictions, hint=_PREDICT)
+        )
     target = read_target(table, column, task)
     features = feature_columns(table, column, drop, weights)
     notes = [target.hint] if target.hint else []
@@ -202,7 +204,7 @@ def _fit(
         shared = shared_rows(table, other, [*features, column])
         notes += shared
     for sentence in notes:
-        console.say("note", sentence)
+        console.print_message("note", sentence)
 
     def save(model: Model) -> None:
         if path is not None:
@@ -210,7 +212,7 @@ def _fit(
 
     outcome = fit_table(
         table, target, choices, drop=drop, weights=weights, comparing=comparing,
-        on_note=lambda sentence: console.say("note", sentence),
+        on_note=lambda sentence: console.print_message("note", sentence),
         on_fitted=save,
     )  # fmt: skip
     if path is not None:
@@ -259,7 +261,7 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
     check_units(other, [name for name in (*features, column) if name not in absent], table.units)
     known, missing = split_by_target(other, column)
     if missing is not None:
-        console.say("note", without_target(known, missing, column))
+        console.print_message("note", without_target(known, missing, column))
     return known
 
 
@@ -284,7 +286,7 @@ def _write_predictions(model: Model, unknown: Table | None, path: Path) -> None:
     from .predict import to_csv
 
     if unknown is None:
-        console.say("note", f"no row has a missing target: {path} is not written")
+        console.print_message("note", f"no row has a missing target: {path} is not written")
         return
     cells = unknown.frame.drop(columns=model.header.target)
     columns = {str(name): column.tolist() for name, column in cells.items()}
@@ -322,9 +324,9 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         }
         scores["score"] = scores.pop("value")
     except (CommandError, ValueError, MemoryError) as refused:
-        reason = console.spoken(refused).removeprefix(f"{table.source}: ")
+        reason = console.message_text(refused).removeprefix(f"{table.source}: ")
         notes.append(f"--test {table.source} is not scored: {reason}")
-        console.say("note", notes[-1])
+        console.print_message("note", notes[-1])
         return None
     return {"data": table.source, "rows": len(found.y), **scores} | (
         {"coverage": [asdict(each) for each in found.coverage]} if found.coverage else {}
@@ -370,7 +372,7 @@ def _show(found: dict[str, Any]) -> None:
         console.print_section(screen, "Columns", remarks.items())
     if found["algorithm"] != "evidence":
         rows = bounds_rows(found)
-        rows["status"] = console.spoken(rows["status"])
+        rows["status"] = console.message_text(rows["status"])
         console.print_section(screen, "Certificate", rows.items())
     screen.print(found["certificate"])
 

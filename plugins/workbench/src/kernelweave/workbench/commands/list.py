@@ -52,9 +52,9 @@ def list_command(
     found = {each: _specs(each) for each in kinds}
     _print_json(found) if json else _print(found)
     if kind == "datasets" and folder_remark():
-        console.say("note", folder_remark())
+        console.print_message("note", folder_remark())
     if kind is not None and not found[kind]:
-        console.say("note", f"no {kind} are registered")
+        console.print_message("note", f"no {kind} are registered")
 
 
 def _print_json(found: dict[str, list[ComponentSpec]]) -> None:

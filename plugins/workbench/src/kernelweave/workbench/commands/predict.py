@@ -92,7 +92,7 @@ def predict_command(
         predicted |= {f"quantile_{q:g}": each for q, each in zip(shares, found, strict=True)}
     if any(np.isinf(each).any() for name, each in predicted.items() if name != "prediction"):
         said = "the validation rows are too few for this level, so some ends are infinite"
-        console.say("note", said)
+        console.print_message("note", said)
     if proba:
         each = loaded.predict_proba(table).T
         labels = loaded.header.classes or ()
@@ -122,7 +122,7 @@ def _reasons(model: Model, table: Table, n: int) -> dict[str, list[str]]:
     """Return the columns of reasons: a row has one of each of its columns at most."""
     most = min(n, len(model.header.columns))
     if most < n:
-        console.say("note", f"--explain {n}: the model has {most} columns")
+        console.print_message("note", f"--explain {n}: the model has {most} columns")
     rows = model.reasons(table, most)
     return {
         f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in rows] for k in range(most)
@@ -146,7 +146,7 @@ def _note_extrapolation(n_outside: int, columns: list[str], n_rows: int) -> None
     if n_outside:
         most = ", ".join(map(repr, columns[:3]))
         have = "has" if n_outside == 1 else "have"
-        console.say(
+        console.print_message(
             "note",
             f"{n_outside} of {n_rows} rows {have} values outside the range of the training data, "
             f"most often in {most}: these predictions are less reliable",

@@ -18,7 +18,7 @@ from kernelweave.tables.frames import read_columns
 from kernelweave.tables.plans import extent
 from kernelweave.tables.table import check_units
 
-from ..console import spoken
+from ..console import message_text
 from ..errors import CommandError, locate_cell_errors
 from ..machines import encoder_of, kernel_machine
 from ..scoring.held_out import HeldOut
@@ -246,7 +246,7 @@ def _prepared(
             "seen": plan.seen,
             **_extent(plan, raw, rows.comma, on_note),
             "done": "used" if plan.used else "left out",
-            "sentence": spoken(plan.remark),
+            "sentence": message_text(plan.remark),
         }
         for plan, raw in zip(encoder.report_, rows.columns, strict=True)
     )

@@ -18,7 +18,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.config import blas_threads
 from sklearn.exceptions import ConvergenceWarning
 
-from ..console import spoken
+from ..console import message_text
 from ..progress import count_bar
 from .held_out import Folds, HeldOut, cross_predict
 from .metrics import Metric, Ranking, also_scored
@@ -107,7 +107,7 @@ class Row:
         return self.behind > self.margin
 
     @property
-    def is_surely_behind(self) -> bool:
+    def is_significantly_behind(self) -> bool:
         """Whether it is ahead by more than rows and folds leave to chance."""
         return self.is_behind and (self.behind_low is None or self.behind_low > 0.0)
 
@@ -125,7 +125,7 @@ def skipped_models(refused: Sequence[tuple[ComparedModel, Exception]]) -> list[s
     """Return a sentence for each reason why models are skipped, with the models that it is for."""
     titles: dict[str, list[str]] = {}
     for model, error in refused:
-        titles.setdefault(spoken(error), []).append(model.title)
+        titles.setdefault(message_text(error), []).append(model.title)
     return [
         f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} skipped: {why}"
         for why, names in titles.items()
@@ -263,7 +263,7 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     if level:
         names = ", ".join([ours, *level[:-1]])
         return f"There is no significant difference between {names} and {level[-1]}."
-    unsure = next((row for row in ranked if not row.is_surely_behind), None)
+    unsure = next((row for row in ranked if not row.is_significantly_behind), None)
     if unsure is not None and unsure.behind_low is not None:
         return (
             f"{first} has the best score, but its lead of {unsure.lead} over "
