@@ -90,7 +90,9 @@ def test_what_is_no_choice_is_refused(wrong):
         SparseMKLClassifier(k0=wrong).fit(np.eye(4), [0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
+@pytest.mark.parametrize(
+    "kind", [SparseMKLClassifier, pytest.param(SparseMKLRegressor, marks=pytest.mark.slow)]
+)
 def test_folds_of_factors_choose_what_folds_of_matrices_choose(kind):
     X, y, kernels = views()
     targets = y if kind is SparseMKLClassifier else X[:, 0] + (y == y[0])

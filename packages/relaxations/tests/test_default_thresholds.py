@@ -75,7 +75,7 @@ ALL = {"split", "enumerate", "improve", "relax a branch", "cover"}
     [
         (6, 2, 1.0, 0.5, {"split"}),
         (12, 3, 10.0, 0.05, {"improve", "enumerate"}),
-        (20, 3, 10.0, 0.05, {"improve", "enumerate"}),
+        pytest.param(20, 3, 10.0, 0.05, {"improve", "enumerate"}, marks=pytest.mark.slow),
         pytest.param(30, 4, 10.0, 0.05, {"improve", "enumerate"}, marks=pytest.mark.slow),
     ],
 )

@@ -38,7 +38,10 @@ def supports(views, k0, n_views):
 
 @pytest.mark.parametrize(
     ("seed", "k0", "n_views", "lam"),
-    [(0, 1, 2, 0.01), (1, 2, 2, 1.0), (2, 3, 1, 20.0), (3, 2, 3, 0.1), (4, 1, 1, 1.0)],
+    [
+        *((0, 1, 2, 0.01), (1, 2, 2, 1.0), (2, 3, 1, 20.0), (4, 1, 1, 1.0)),
+        pytest.param(3, 2, 3, 0.1, marks=pytest.mark.slow),
+    ],
 )
 def test_it_is_the_best_of_all_supports(monkeypatch, seed, k0, n_views, lam):
     grams, y, views = problem(seed)

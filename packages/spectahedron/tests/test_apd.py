@@ -32,8 +32,9 @@ def run(problem: Problem, algorithm: str, max_iter: int = 40, **params: Any) -> 
         return solve(problem, algorithm, tol=1e-9, max_iter=max_iter, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.faults
-@pytest.mark.parametrize("name", ["tkl-hybrid", pytest.param("tkl-apd", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["tkl-hybrid", "tkl-apd"])
 def test_conformance(name: str) -> None:
     check_algorithm(name, tol=1e-2, max_iter=200)
 

@@ -33,6 +33,7 @@ def test_certified_optima(certified: dict[str, tuple[dict[str, Any], Problem]]) 
         assert np.linalg.eigvalsh(P).min() > -1e-10
 
 
+@pytest.mark.slow
 def test_conformance() -> None:
     check_algorithm("tkl-frank-wolfe", tol=5e-2)
 

@@ -137,7 +137,9 @@ def test_both_sets_called_breast_cancer_are_shown(shared: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["krr-figure-7", "krr-figure-12"])
+@pytest.mark.parametrize(
+    "name", ["krr-figure-7", pytest.param("krr-figure-12", marks=pytest.mark.slow)]
+)
 def test_cells_of_a_figure(name: str, shared: Path) -> None:
     plan = tables()[name].plan(Request(quick=True, folder=shared / "data"))
     values = {cell.key: shortened(cell) for cell in plan.cells}

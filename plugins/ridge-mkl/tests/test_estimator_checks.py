@@ -33,10 +33,9 @@ def test_sklearn(estimator: Any, check: Any) -> None:
 
 
 # those whose kit is dear and whose kin are in the light tests
-DEAR = ("krr-rpgd", "krr-pgd2", "krr-rpgd2", "krr-gmkl", "svm-gmkl")
+DEAR = ("krr-rpgd", "krr-pgd2", "krr-rpgd2", "krr-gmkl", "svm-gmkl", "krr-mm", "krr-spg")
 NAMES = (
-    *("krr-pgd", "krr-iia", "krr-riia", "krr-trust-region", "krr-mm", "krr-newton"),
-    *("krr-spg", "krr-auto"),
+    *("krr-pgd", "krr-iia", "krr-riia", "krr-trust-region", "krr-newton", "krr-auto"),
     *(pytest.param(name, marks=pytest.mark.slow) for name in DEAR),
 )
 
