@@ -205,9 +205,13 @@ def test_the_command_names_what_is_not_declared(
 
     silent = replace(get_algorithm(NAME), name="silent", scaling={"n_P": 2.0})
     monkeypatch.setattr(command, "algorithms", lambda: {"silent": silent})
+    # nothing else is wrong: the clock grows as declared
+    monkeypatch.setattr(exponents, "seconds", lambda _, made: [each.family.n_P**2 for each in made])
     monkeypatch.setattr(sys, "argv", ["gate", "exponents"])
     assert command.main() == 1
-    assert "no scaling in m is declared: silent" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "no scaling in m is declared: silent"
+    assert lines[1:] == ["as declared: silent: n_P^2.00, declared n_P^2"]
 
 
 @pytest.mark.parametrize(("cost", "n_solves"), [(1.0, 8), (15.0, 2)])
