@@ -53,12 +53,12 @@ class Batch(NamedTuple):
         """Return some of the rows."""
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
-        own = (
+        X = (
             self.X[rows]
             if isinstance(self.X, np.ndarray)
             else self.X.iloc[rows].reset_index(drop=True)
         )
-        return Batch(own, y, weight)
+        return Batch(X, y, weight)
 
     def and_others(self, other: Batch) -> Batch:
         """Return these rows and, behind them, others of the same columns."""
@@ -285,8 +285,8 @@ class _Csv:
         for part in self._parts():
             for name in map(str, part):
                 kinds.setdefault(name, set()).update(_kind(part[name]))
-        words = {name for name, own in kinds.items() if len(own) > 1}
-        numbers = [name for name, own in kinds.items() if own == {"numbers"}]
+        words = {name for name, of_column in kinds.items() if len(of_column) > 1}
+        numbers = [name for name, of_column in kinds.items() if of_column == {"numbers"}]
         if numbers and led:
             others = set[str]()
             for part in self._parts(usecols=numbers, dtype=str):

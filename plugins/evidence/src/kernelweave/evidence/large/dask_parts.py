@@ -58,10 +58,10 @@ class DaskParts:
         columns = [delayed_parts(X, "X"), delayed_parts(y, "y")]
         n_parts = len(columns[0])
         columns.append([None] * n_parts if weight is None else delayed_parts(weight, "weight"))
-        for name, own in zip(("y", "sample_weight"), columns[1:], strict=True):
-            if len(own) != n_parts:
+        for name, column in zip(("y", "sample_weight"), columns[1:], strict=True):
+            if len(column) != n_parts:
                 raise ValueError(
-                    f"X has {n_parts} parts and {name} has {len(own)}: give both the "
+                    f"X has {n_parts} parts and {name} has {len(column)}: give both the "
                     "same partitions, for instance by repartition or rechunk"
                 )
         parts = list(zip(*columns, strict=True))
@@ -89,7 +89,7 @@ class DaskParts:
         """Return the sum, added up in a tree; it is of all rows whatever the time."""
         shared = delayed(self.encode), delayed(read), partly
         places = zip(self.parts, self.firsts, self._begins, strict=False)
-        tasks = [delayed(_read)(*part, int(n), int(own), *shared) for part, n, own in places]
+        tasks = [delayed(_read)(*part, int(n), int(begin), *shared) for part, n, begin in places]
         total: P | None = compute(_tree(tasks), stoppable=not partly)
         if report is not None:
             report(self.n_rows)
@@ -166,12 +166,13 @@ def _add(parts: list[Any]) -> Any:
 
 
 def _batch(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> Batch:
-    own = np.asarray(y)
-    if len(own) != len(X):
+    targets = np.asarray(y)
+    if len(targets) != len(X):
         raise ValueError(
-            f"a part of X has {len(X)} rows and that of y {len(own)}: give both the same partitions"
+            f"a part of X has {len(X)} rows and that of y {len(targets)}: give both the same "
+            "partitions"
         )
-    return Batch(X, own, None if weight is None else np.asarray(weight))
+    return Batch(X, targets, None if weight is None else np.asarray(weight))
 
 
 def _count(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> tuple[int, int]:

@@ -115,13 +115,13 @@ def _showing(batch: Batch) -> Index:
 
     They are the first that do, so that those of a whole table are among those of its parts.
     """
-    found = []
+    masks = []
     for _, column in pd.DataFrame(batch.X).items():
-        known = column.notna().to_numpy()
-        found += [~known, known]
-        if known.any():
-            found.append(_others(column, column.iloc[int(known.argmax())]))
-    return np.unique(np.array([each.argmax() for each in found if each.any()], dtype=np.intp))
+        present = column.notna().to_numpy()
+        masks += [~present, present]
+        if present.any():
+            masks.append(_others(column, column.iloc[int(present.argmax())]))
+    return np.unique(np.array([each.argmax() for each in masks if each.any()], dtype=np.intp))
 
 
 def _others(column: pd.Series, first: object) -> NDArray[np.bool_]:
@@ -148,9 +148,9 @@ class _FirstReading:
         targets: Callable[..., Targets], size: int, seed: int, n_rows: int | None,
     ) -> _FirstReading:  # fmt: skip
         """Return what a batch tells, the first of whose rows is the table's ``first``."""
-        batch, own = checked_batch(batch, targets, first)
+        batch, summary = checked_batch(batch, targets, first)
         drawn, rows = Drawn.of(batch, len(batch), first, size, seed, n_rows), _showing(batch)
-        return cls(drawn, batch.take(rows), first + rows, own, len(batch))
+        return cls(drawn, batch.take(rows), first + rows, summary, len(batch))
 
     def add(self, other: _FirstReading) -> None:
         """Add what later rows tell."""

@@ -79,8 +79,8 @@ class Landmarks:
     ) -> RealArray:
         """Return the kernel between rows and landmarks, shape (n, n_landmarks)."""
         out = np.empty((len(numeric), len(self)), dtype=self.dtype) if out is None else out
-        for rows, own in self._pieces(numeric, codes):
-            out[rows] = own
+        for rows, features in self._pieces(numeric, codes):
+            out[rows] = features
         return out
 
     def products(
@@ -88,8 +88,8 @@ class Landmarks:
     ) -> FloatArray:
         """Return the features times coefficients, in double precision, shape (n, n_outputs)."""
         out = np.empty((len(numeric), dual.shape[1]))
-        for rows, own in self._pieces(numeric, codes):
-            np.matmul(own.astype(np.float64), dual, out=out[rows])
+        for rows, features in self._pieces(numeric, codes):
+            np.matmul(features.astype(np.float64), dual, out=out[rows])
         return out
 
     def _pieces(
@@ -105,11 +105,11 @@ class Landmarks:
             for rows in row_slices(points.n_points, size):
                 total, rest, d2, spare = buffers[:, : rows.stop - rows.start]
                 for k, scales in enumerate(self.scales):
-                    own = rest if k else total
-                    scaled_pairs(left[k], self._sides[k], *levels[k], rows.start, d2, own)
-                    _add_exponentials(d2, own, spare, scales.weights)
+                    kernel = rest if k else total
+                    scaled_pairs(left[k], self._sides[k], *levels[k], rows.start, d2, kernel)
+                    _add_exponentials(d2, kernel, spare, scales.weights)
                     if k:
-                        total += own
+                        total += kernel
                 if self.level:
                     total[points.same_group(self.points, rows)] += total.dtype.type(self.level)
                 yield slice(chunk.start + rows.start, chunk.start + rows.stop), total
@@ -130,10 +130,10 @@ class Landmarks:
         part, rest, _ = scales.shape(match_weight)[:, :, None]
         x = scales.ell[:p, None] * points.X
         g = part * points.H
-        own = scales.ell[p:, None] ** 2
+        ell2 = scales.ell[p:, None] ** 2
         # Σ ℓ²xy is what d² leaves of the sum of both rows' squares
         linear = 0.5 * np.sum(x * x, axis=0)
-        linear += np.sum(own * (points.H[p:] / (2.0 * match_weight[p:, None]) + 0.25), axis=0)
+        linear += np.sum(ell2 * (points.H[p:] / (2.0 * match_weight[p:, None]) + 0.25), axis=0)
         g = g if landmark else g + rest
         v = 3.0 * part[:p] * points.U
         if p % 2:

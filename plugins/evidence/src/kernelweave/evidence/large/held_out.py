@@ -73,9 +73,9 @@ class HeldFolds:
     def judging_folds(self) -> Iterator[tuple[Index, Index]]:
         """Yield the rows of each fold that judges, and all that are left out there."""
         for k in range(1, len(self.without)):
-            own = np.flatnonzero(self.fold == k)
-            if len(own):
-                yield own, np.flatnonzero(self.without[k])
+            rows = np.flatnonzero(self.fold == k)
+            if len(rows):
+                yield rows, np.flatnonzero(self.without[k])
 
     def share(
         self,
@@ -89,8 +89,8 @@ class HeldFolds:
         their copies were summed over than are held out here.
         """
         if copies is not None and self.known is not None:
-            own, first = np.unique(self.copy_of[which], return_index=True)
-            return RowBlock(self.rows.take(which[first]), copies[0][own], copies[1][own])
+            places, first = np.unique(self.copy_of[which], return_index=True)
+            return RowBlock(self.rows.take(which[first]), copies[0][places], copies[1][places])
         block = self._block(which, targets)
         if self.rows.group is None or self.rows.groups is None:
             return block
@@ -162,10 +162,10 @@ class RowRoles:
             late = _distinct(sample.duplicate_ids, out)
             late = late[~np.isin(sample.duplicate_ids[late], sample.duplicate_ids[distinct])]
         if isinstance(rule, AtRandom):
-            own, copies = (fold[out], without[:, out]), _copies(sample, out)
+            held_folds, copies = (fold[out], without[:, out]), _copies(sample, out)
         else:
-            own, copies = rule(held.rows, held.places), (None, out)
-        held_out = HeldFolds(held.rows, held.places, *own, *copies)
+            held_folds, copies = rule(held.rows, held.places), (None, out)
+        held_out = HeldFolds(held.rows, held.places, *held_folds, *copies)
         last = np.where(fold == 0, 2 + len(without), np.where(without[0], 1 + len(without), fold))
         order = np.argsort(last, kind="stable")
         held_at = out[:0]
@@ -200,12 +200,12 @@ def _held_rows(rule: Holdout, seen: Survey, source: Source) -> _Held:
         if sample.group is not None and sample.groups is not None:
             apart = np.isin(sample.groups, sample.groups[apart])
         return _Held(sample.take(np.flatnonzero(apart)), seen.index[apart])
-    found, _ = source.fold(partial(_read_held, rule, None))
-    assert found is not None
+    held, _ = source.fold(partial(_read_held, rule, None))
+    assert held is not None
     if isinstance(rule, WithoutCopies) and sample.group is not None:
-        found, _ = source.fold(partial(_read_held, rule, found.rows.groups))
-        assert found is not None
-    return found
+        held, _ = source.fold(partial(_read_held, rule, held.rows.groups))
+        assert held is not None
+    return held
 
 
 def _read_held(
@@ -241,17 +241,17 @@ def _of_some_groups(groups: Index, size: int) -> Index:
 
     `groups` of shape (n,): of rows in random order.
     """
-    _, first, own, counts = np.unique(
+    _, first, numbers, counts = np.unique(
         groups, return_index=True, return_inverse=True, return_counts=True
     )
-    by = np.argsort(own, kind="stable")
+    by = np.argsort(numbers, kind="stable")
     nth = np.empty(len(groups), dtype=np.intp)
     nth[by] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
     most = max(_OF_GROUP, -(-size // len(counts)))
     order = np.argsort(first, kind="stable")
     before = np.empty(len(counts), dtype=np.intp)
     before[order] = np.cumsum(np.minimum(counts, most)[order]) - np.minimum(counts, most)[order]
-    return np.flatnonzero((nth < most) & (before[own.ravel()] < size))
+    return np.flatnonzero((nth < most) & (before[numbers.ravel()] < size))
 
 
 def _stratified(classes: Index, size: int) -> Index:

@@ -124,19 +124,19 @@ class BySplits:
         """
         fold, out = np.full(n_rows, -1, dtype=np.intp), np.zeros((0, n_rows), dtype=np.bool_)
         least = min(n_metric, n_rows // 4)
-        own = np.zeros((2, n_rows), dtype=np.bool_)
+        masks = np.zeros((2, n_rows), dtype=np.bool_)
         for k, (training, held_out) in enumerate(splits):
-            own[0, held_out] = fold[held_out] < 0
+            masks[0, held_out] = fold[held_out] < 0
             lacking = np.ones(n_rows, dtype=np.bool_)
             lacking[training] = False
-            own[1] |= lacking
-            if own[0].sum() < sizes[len(out)] and k < len(splits) - 1:
+            masks[1] |= lacking
+            if masks[0].sum() < sizes[len(out)] and k < len(splits) - 1:
                 continue
-            if n_rows - np.count_nonzero(out.any(axis=0) | own[1]) < least:
+            if n_rows - np.count_nonzero(out.any(axis=0) | masks[1]) < least:
                 break
-            if own[0].any():
-                fold[own[0]], out = len(out), np.vstack([out, own[1]])
-            own = np.zeros((2, n_rows), dtype=np.bool_)
+            if masks[0].any():
+                fold[masks[0]], out = len(out), np.vstack([out, masks[1]])
+            masks = np.zeros((2, n_rows), dtype=np.bool_)
             if len(out) == len(sizes):
                 break
         if len(out) < 2:
@@ -182,11 +182,11 @@ class WithoutCopies:
         of_folds[fold, copies] = True
         line = Line.of(bare.numeric, bare.codes)
         one_each = held_out.numeric[first], held_out.codes[first]
-        found = cls(rule, KnownRows.of(line, *one_each), of_folds)
-        before, after = (each(sample, places)[1] for each in (rule, found))
+        holdout = cls(rule, KnownRows.of(line, *one_each), of_folds)
+        before, after = (each(sample, places)[1] for each in (rule, holdout))
         n_before, n_after = (int(np.sum(~each.any(axis=0))) for each in (before, after))
         none = np.array_equal(before, after)
-        return rule if none or n_after < min(least, n_before // 4) else found
+        return rule if none or n_after < min(least, n_before // 4) else holdout
 
     def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
         """Return the fold of each row, and each fold's own rows with all their copies."""
@@ -228,7 +228,7 @@ def _folds(groups: Index, classes: Index, sizes: list[int]) -> Index:
 
     `sizes`: rows of each fold, about.
     """
-    first, own, counts = np.unique(groups, return_index=True, return_inverse=True,
+    first, numbers, counts = np.unique(groups, return_index=True, return_inverse=True,
                                    return_counts=True)[1:]  # fmt: skip
     order = np.argsort(first)
     out = np.full(len(counts), -1, dtype=np.intp)
@@ -237,11 +237,11 @@ def _folds(groups: Index, classes: Index, sizes: list[int]) -> Index:
         # of hardly any group each fold gets one or two, and the largest is in none
         few = np.argsort(counts, kind="stable")[:-1][: 2 * len(sizes)]
         out[few] = np.arange(len(few)) % len(sizes)
-        return out[own.ravel()]
+        return out[numbers.ravel()]
     for label in np.unique(classes[first[small]]):
         same = small[classes[first[small]] == label]
         out[same] = _dealt(counts[same], sizes, counts[small].sum())
-    return out[own.ravel()]
+    return out[numbers.ravel()]
 
 
 def _dealt(counts: Index, sizes: list[int], whole: int | None = None) -> Index:

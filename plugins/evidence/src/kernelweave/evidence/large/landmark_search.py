@@ -220,7 +220,7 @@ class LandmarkSearch:
         self._note(trial)
         if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
             held_out, places = self.roles.held_out, self.roles.held_at
-            judges = [(own, out, places[out]) for own, out in held_out.judging_folds()]
+            judges = [(rows, out, places[out]) for rows, out in held_out.judging_folds()]
             self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
         if self._of_rows is None:
             self.scales, self.weights = before
@@ -340,11 +340,11 @@ class LandmarkSearch:
     def _latent(
         self, landmarks: Landmarks, normal: NormalEquations
     ) -> Callable[[float], FloatArray | None]:
-        own = landmarks.features(self.choosing.numeric, self.choosing.codes)
+        features = landmarks.features(self.choosing.numeric, self.choosing.codes)
 
         def latent(ridge: float) -> FloatArray | None:
             solved = normal.solve(ridge)
-            return None if solved is None else own @ solved[0]
+            return None if solved is None else features @ solved[0]
 
         return latent
 

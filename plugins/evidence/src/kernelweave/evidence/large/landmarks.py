@@ -83,11 +83,11 @@ class LandmarkPredictor:
         scales = self.landmarks.scales
         if self.levels is None:
             return scales
-        own = np.zeros(len(scales))
-        own[0] = self.ridge / self.levels.ratio
+        weights = np.zeros(len(scales))
+        weights[0] = self.ridge / self.levels.ratio
         return tuple(
             replace(each, weights=np.append(each.weights, weight))
-            for each, weight in zip(scales, own, strict=True)
+            for each, weight in zip(scales, weights, strict=True)
         )
 
     @property
@@ -193,8 +193,8 @@ class LandmarkPredictor:
         if self.views.group is None:
             return np.zeros(len(numeric), dtype=np.bool_)
         # without levels all rows are landmarks
-        known = self.landmarks.points.G[0] if self.levels is None else self.levels.names
-        return np.isin(self.views.group.names(numeric, codes), known)
+        names = self.landmarks.points.G[0] if self.levels is None else self.levels.names
+        return np.isin(self.views.group.names(numeric, codes), names)
 
     def knowing(self, left_out: LandmarksLeaveOut) -> LandmarkPredictor:
         """Return the predictor with the scores of rows whose groups others are of."""
@@ -204,16 +204,16 @@ class LandmarkPredictor:
         if not len(others):
             return self
         places = others[np.linspace(0, len(others) - 1, min(_KNOWN, len(others))).astype(np.intp)]
-        own = rows.take(places)
+        subset = rows.take(places)
         residuals, variance = left_out.alone(places)
-        values = self.targets.of_rows(own).values.T - residuals
-        away = own.targets.T - self.targets.moments(values, self.width)[0]
+        values = self.targets.of_rows(subset).values.T - residuals
+        away = subset.targets.T - self.targets.moments(values, self.width)[0]
         # at a row that was learned from the function is known as well as its noise lets
         width = self._in_units(values, self._width(variance))
         if self.varying_noise is not None:
-            width *= self.varying_noise(own.numeric, own.codes)
+            width *= self.varying_noise(subset.numeric, subset.codes)
         scores = away / width
-        size = np.sqrt(np.average(scores**2, axis=0, weights=own.mass))
+        size = np.sqrt(np.average(scores**2, axis=0, weights=subset.mass))
         size[size == 0.0] = 1.0
         return replace(self, known_scores=scores / size, known_size=size)
 
@@ -232,8 +232,8 @@ class LandmarkPredictor:
         centre, width = self.mean(numeric, codes), self.deviation(numeric, codes)
         n = min(len(self.scores), _MEMBERS)
         out = np.empty((n, *centre.shape))
-        for which, own in self._scores_of(numeric, codes):
-            scores = np.sort(own, axis=0)
+        for which, unsorted in self._scores_of(numeric, codes):
+            scores = np.sort(unsorted, axis=0)
             if len(scores) != n:
                 scores = np.quantile(scores, (np.arange(n) + 0.5) / n, axis=0)
             out[:, which] = centre[which] + scores[:, None, :] * width[which]

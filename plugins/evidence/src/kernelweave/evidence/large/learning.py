@@ -120,8 +120,8 @@ def learn_large(
         work = _with_powers(work, random_state)
     fits, finished = _fit_metric(work, random_state)
     work.start(fits)
-    undone = [] if seen.complete else ["some rows never read"]
-    undone += [] if finished else ["the search cut short"]
+    omissions = [] if seen.complete else ["some rows never read"]
+    omissions += [] if finished else ["the search cut short"]
     try:
         if work.grow_landmarks(sizes[1:]) and whole_sample:
             work.take_all()
@@ -129,24 +129,24 @@ def learn_large(
             work.sharpen()
         work.sum_all()
     except Stopped:
-        undone.append("some rows not learned from")
+        omissions.append("some rows not learned from")
     solution = work.solution()
     predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
     if solution.ratio is not None and isinstance(source, Rows):
         levels = GroupLevels.of(source, predictor.residuals, solution.ratio, predictor.ridge)
         predictor = replace(predictor, levels=levels)
-    if varying_noise and not undone:
+    if varying_noise and not omissions:
         predictor, missing = of_landmarks_with_varying_noise(predictor, random_state)
-        undone += [missing] if missing else []
+        omissions += [missing] if missing else []
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]
         predictor, places = _among_others(predictor, source, judging)
-    left_out = None if undone else _left_out(work, solution, source, predictor.levels)
+    left_out = None if omissions else _left_out(work, solution, source, predictor.levels)
     if varying_noise and left_out is not None and predictor.rows.group is not None:
         predictor = predictor.knowing(left_out)
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
-        left_out, ", ".join(undone),
+        left_out, ", ".join(omissions),
     )  # fmt: skip
 
 
@@ -234,8 +234,8 @@ def _is_significantly_less(
 
 def _transformed_targets(seen: Survey) -> Standardised:
     """Return the sample's targets under a power, to be cut at the range of all rows."""
-    own = Standardised.of(replace(seen.sample, transform_targets=True))
-    return replace(own, low=seen.targets.low, high=seen.targets.high)
+    targets = Standardised.of(replace(seen.sample, transform_targets=True))
+    return replace(targets, low=seen.targets.low, high=seen.targets.high)
 
 
 def _among_others(
@@ -288,17 +288,17 @@ def _fit_metric(
     work: LandmarkSearch, random_state: np.random.RandomState
 ) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished."""
-    own, plan = work.roles.metric, work.plan.path
-    views = own.views()
+    rows, plan = work.roles.metric, work.plan.path
+    views = rows.views()
     fits: list[Fit] = []
     try:
-        starts = coarse_starts(own, plan, random_state)
+        starts = coarse_starts(rows, plan, random_state)
         if starts:
             plan = replace(plan, tol=max(plan.tol, _POLISH))
             path = [Scales.from_vector(each[0]) for each in starts[: len(plan.precisions)]]
             first = _first_of_use(work.path_errors(path, _ROUGH_ROWS))
             plan, starts = replace(plan, precisions=plan.precisions[first:]), starts[first:]
-        fits.extend(fit_path(views, own, plan, starts))
+        fits.extend(fit_path(views, rows, plan, starts))
     except Stopped:
         theta = start(views.n_dimensions, views.group is not None)
         return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0, Status.MAX_TIME)], False

@@ -69,13 +69,13 @@ class GroupLevels:
 
     def at(self, names: FloatArray) -> FloatArray:
         """Return the levels of named groups."""
-        place, known = self._find(names)
-        return np.where(known[:, None], self.effects[place], 0.0)
+        place, has_level = self._find(names)
+        return np.where(has_level[:, None], self.effects[place], 0.0)
 
     def open(self, names: FloatArray) -> FloatArray:
         """Return the variance of levels, given the function, over that of the noise, shape (n,)."""
-        place, known = self._find(names)
-        return 1.0 / (np.where(known, self.mass[place], 0.0) + self.ratio)
+        place, has_level = self._find(names)
+        return 1.0 / (np.where(has_level, self.mass[place], 0.0) + self.ratio)
 
     def variance(self, names: FloatArray) -> FloatArray:
         """Return the variance of levels, given the function, shape (n,)."""
@@ -112,11 +112,11 @@ class GroupSums:
         `mass` of shape (n,): their weights; `features` of shape (n, n_features); `cross` of shape
         (n, n_outputs): weights times targets.
         """
-        own = self.numbers[rows]
-        member = _members(own, len(self.mass), mass)
+        numbers = self.numbers[rows]
+        member = _members(numbers, len(self.mass), mass)
         self.mass += member.sum(axis=1)
         self.features += member @ features
-        self.targets += _members(own, len(self.mass), np.ones(len(mass))) @ cross
+        self.targets += _members(numbers, len(self.mass), np.ones(len(mass))) @ cross
 
     def lost(self, ratio: float) -> tuple[FloatArray, FloatArray]:
         """Return vectors S and the matrix V: the equations lose SᵀS and SᵀV."""
@@ -145,7 +145,7 @@ def group_features(landmarks: Landmarks, rows: Rows, members: Index, numbers: In
     """Return s of groups counted from 0; `members`, `numbers` of shape (n,): rows and groups."""
     out = np.zeros((int(numbers.max(initial=-1)) + 1, len(landmarks)))
     for piece in row_slices(len(members), _PIECE):
-        own = rows.take(members[piece])
-        features = landmarks.features(own.numeric, own.codes).astype(np.float64)
-        out += _members(numbers[piece], len(out), own.mass) @ features
+        subset = rows.take(members[piece])
+        features = landmarks.features(subset.numeric, subset.codes).astype(np.float64)
+        out += _members(numbers[piece], len(out), subset.mass) @ features
     return out

@@ -175,8 +175,8 @@ def row_pairs(landmarks: Landmarks, rows: Rows) -> FloatArray:
     bounds = np.linspace(0, n, min(n, _PIECES) + 1).astype(int)
     for first, last in pairwise(bounds):
         part = landmarks.first(last, np.float64)
-        own = slice(first, last)
-        part.features(rows.numeric[own], rows.codes[own], out=lower[own, :last])
+        piece = slice(first, last)
+        part.features(rows.numeric[piece], rows.codes[piece], out=lower[piece, :last])
     return lower.T
 
 
@@ -208,10 +208,10 @@ def latent_variance(
     """Return the posterior variance of the function, shape (n,)."""
     out = np.empty(len(numeric))
     for rows in blocks(len(numeric), 2 * len(landmarks)):
-        own = landmarks.features(numeric[rows], codes[rows])
+        features = landmarks.features(numeric[rows], codes[rows])
         points = landmarks.views.points(numeric[rows], codes[rows])
         prior = sum(
             own_kernel(points, each, landmarks.views.match_weight) for each in landmarks.scales
         )
-        out[rows] = posterior.left(own, np.asarray(prior))
+        out[rows] = posterior.left(features, np.asarray(prior))
     return out

@@ -127,8 +127,8 @@ class ClassTargets:
 
     def codes(self, y: Labels) -> NDArray[np.intp]:
         """Return which class each row has."""
-        known = np.asarray(y, dtype=self.labels.dtype)
-        return np.minimum(np.searchsorted(self.labels, known), len(self.labels) - 1)
+        values = np.asarray(y, dtype=self.labels.dtype)
+        return np.minimum(np.searchsorted(self.labels, values), len(self.labels) - 1)
 
     def values(self, y: Labels, first: int) -> FloatArray:
         """Return targets: one row for two classes, else one per class."""

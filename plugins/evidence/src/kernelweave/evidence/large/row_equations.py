@@ -144,10 +144,10 @@ class RowEquations:
         for _ in range(_STEPS):
             if clock.expired():
                 raise Stopped
-            bent = self._times(step)[:n] + noise * step
-            length = size / np.maximum(np.einsum("it,it->t", step, bent), 1e-300)
+            product = self._times(step)[:n] + noise * step
+            length = size / np.maximum(np.einsum("it,it->t", step, product), 1e-300)
             dual += length * step
-            rest -= length * bent
+            rest -= length * product
             if np.sqrt(np.max(np.einsum("it,it->t", rest, rest))) <= least:
                 return dual
             z = solved(factor, rest)

@@ -68,9 +68,9 @@ class RidgeJudge:
 
     def choose(self, ridges: Sequence[float]) -> Choice:
         """Walk from the best of some ridges to the least error, in steps of √10."""
-        tried = [self._least_that_solves(ridges[0]), *map(self, ridges[1:])]
-        enough = (1.0 + _LITTLE) * min(each.loss for each in tried)
-        first = max((each for each in tried if each.loss <= enough), key=lambda each: each.ridge)
+        choices = [self._least_that_solves(ridges[0]), *map(self, ridges[1:])]
+        enough = (1.0 + _LITTLE) * min(each.loss for each in choices)
+        first = max((each for each in choices if each.loss <= enough), key=lambda each: each.ridge)
         best = self._walk(first, 1.0 / _STEP)
         return self._walk(first, _STEP) if best is first else best
 
@@ -133,11 +133,11 @@ def _loss_of_known(rows: Rows, residuals: FloatArray, ratio: float) -> float:
     several = np.flatnonzero(counts[groups] > 1)
     if not len(several):
         return 1.0
-    own, mass = residuals[several], rows.mass[several]
+    raw, mass = residuals[several], rows.mass[several]
     among, total = groups[several], np.bincount(groups, weights=rows.mass)
     sums = np.column_stack([np.bincount(groups, weights=rows.mass * r) for r in residuals.T])
-    others = sums[among] - mass[:, None] * own
-    rest = own - others / (total[among] - mass + ratio)[:, None]
+    others = sums[among] - mass[:, None] * raw
+    rest = raw - others / (total[among] - mass + ratio)[:, None]
     return float(np.average(np.mean(rest**2, axis=1), weights=mass))
 
 
@@ -246,8 +246,8 @@ class LandmarkSolution:
         parts = []
         for which, without, places in judges:
             latent, variance, others = equations.left_out(ridge, dual, places)
-            own = np.isin(without, which)
-            parts.append(FoldLeftOut(which, latent[own], variance[own], others))
+            in_fold = np.isin(without, which)
+            parts.append(FoldLeftOut(which, latent[in_fold], variance[in_fold], others))
         return cls(trial.landmarks, ridge, trial.choice.width, dual, posterior, tuple(parts))
 
     @property
@@ -353,18 +353,18 @@ class LandmarksLeaveOut:
         """
         self.ask(rows)
         residuals = np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
-        own, ridge = self.rows.take(rows), self.solution.ridge
+        subset, ridge = self.rows.take(rows), self.solution.ridge
         if self.by_rows:
             inner, _ = self._equations(len(self.rows) + self.at[rows])
-            return residuals, np.maximum(1.0 / np.diag(inner) - ridge / own.mass, 0.0)
+            return residuals, np.maximum(1.0 / np.diag(inner) - ridge / subset.mass, 0.0)
         # 1 − h, h what a row weighs in its own prediction
         inner, _ = self._equations(rows)
-        open_ = 1.0 - own.mass * np.diag(inner)
+        open_ = 1.0 - subset.mass * np.diag(inner)
         landmarks, posterior = self.solution.landmarks, self.solution.posterior
-        halves = posterior.halves(landmarks.features(own.numeric, own.codes))
-        told = ridge * np.einsum("ij,ij->j", halves, halves, dtype=np.float64)
-        rest = latent_variance(landmarks, posterior, own.numeric, own.codes) - told
-        return residuals, rest + ridge / own.mass * (1.0 / open_ - 1.0)
+        halves = posterior.halves(landmarks.features(subset.numeric, subset.codes))
+        in_span = ridge * np.einsum("ij,ij->j", halves, halves, dtype=np.float64)
+        rest = latent_variance(landmarks, posterior, subset.numeric, subset.codes) - in_span
+        return residuals, rest + ridge / subset.mass * (1.0 / open_ - 1.0)
 
     def _equations(self, which: Index) -> tuple[FloatArray, FloatArray]:
         """Return the products of the columns of rows and landmarks, and their right sides."""
@@ -373,10 +373,10 @@ class LandmarksLeaveOut:
         at = self._among[which]
         inner = self._inner[np.ix_(at, at)]
         if self.levels is not None and self.rows.groups is not None:
-            own = np.flatnonzero(which < len(self.rows))
-            groups = self.rows.groups[which[own]]
+            places = np.flatnonzero(which < len(self.rows))
+            groups = self.rows.groups[which[places]]
             same = groups[:, None] == groups
-            inner[np.ix_(own, own)] += same * self._open(self.rows.take(which[own]))
+            inner[np.ix_(places, places)] += same * self._open(self.rows.take(which[places]))
         return inner, self._right[self._column[which]]
 
     def _multiply(self, which: Index) -> None:
@@ -420,25 +420,25 @@ class LandmarksLeaveOut:
         And targets that are all one, less their levels.
         """
         n, m = len(self.rows), len(self.dual)
-        own, units = self.rows.take(which[which < n]), which[which >= n] - n
+        subset, units = self.rows.take(which[which < n]), which[which >= n] - n
         landmarks = self.solution.landmarks
         features = np.zeros((len(which), m))
-        features[: len(own)] = landmarks.features(own.numeric, own.codes)
-        if self.levels is not None and self.rows.groups is not None and own.groups is not None:
-            groups, numbers = np.unique(own.groups, return_inverse=True)
+        features[: len(subset)] = landmarks.features(subset.numeric, subset.codes)
+        if self.levels is not None and self.rows.groups is not None and subset.groups is not None:
+            groups, numbers = np.unique(subset.groups, return_inverse=True)
             members = np.flatnonzero(np.isin(self.rows.groups, groups))
             places = np.searchsorted(groups, self.rows.groups[members])
             sums = group_features(landmarks, self.rows, members, places)
-            features[: len(own)] -= sums[numbers.ravel()] * self._open(own)[:, None]
-        features[len(own) + np.arange(len(units)), units] = 1.0
-        latent = landmarks.products(own.numeric, own.codes, self.dual)
+            features[: len(subset)] -= sums[numbers.ravel()] * self._open(subset)[:, None]
+        features[len(subset) + np.arange(len(units)), units] = 1.0
+        latent = landmarks.products(subset.numeric, subset.codes, self.dual)
         if self.levels is not None:
-            latent += self.levels.values(own.numeric, own.codes)
+            latent += self.levels.values(subset.numeric, subset.codes)
         rest, ones = self.values[which[which < n]] - latent, np.zeros(len(which))
-        ones[: len(own)] = 1.0 if self.levels is None else self.levels.ratio * self._open(own)
+        ones[: len(subset)] = 1.0 if self.levels is None else self.levels.ratio * self._open(subset)
         if self.levels is not None:
             # a row without a name has told its own level
-            names = self.levels.column.names(own.numeric, own.codes)
-            rest -= np.where(np.isnan(names), own.mass * self._open(own), 0.0)[:, None] * rest
+            names = self.levels.column.names(subset.numeric, subset.codes)
+            rest -= np.where(np.isnan(names), subset.mass * self._open(subset), 0.0)[:, None] * rest
         sides = np.vstack([rest, self.dual[units] * (1.0 if self.by_rows else -1.0)])
         return features, sides, ones

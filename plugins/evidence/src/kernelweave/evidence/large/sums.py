@@ -82,8 +82,8 @@ def block_sums(
     for piece in row_slices(len(rows), _PIECE):
         if stop():
             raise Stopped
-        own = landmarks.features(rows.numeric[piece], rows.codes[piece])
-        phi, y = own.astype(np.float64), values.T[piece]
+        features = landmarks.features(rows.numeric[piece], rows.codes[piece])
+        phi, y = features.astype(np.float64), values.T[piece]
         if groups is not None:
             mass = rows.mass[piece]
             groups.add(piece, mass, phi, mass[:, None] * y)
@@ -102,10 +102,10 @@ def block_sums(
 
 def _of_copies(rows: Rows, values: FloatArray, known: KnownRows) -> tuple[FloatArray, FloatArray]:
     """Return Σw and Σwy over the copies of known rows; `values` of shape (n_outputs, n)."""
-    found = known.find(rows.numeric, rows.codes)
-    seen = np.flatnonzero(found >= 0)
-    at, mass, n = found[seen], rows.mass[seen], len(known)
-    cross = [np.bincount(at, weights=mass * own[seen], minlength=n) for own in values]
+    places = known.find(rows.numeric, rows.codes)
+    seen = np.flatnonzero(places >= 0)
+    at, mass, n = places[seen], rows.mass[seen], len(known)
+    cross = [np.bincount(at, weights=mass * output[seen], minlength=n) for output in values]
     return np.bincount(at, weights=mass, minlength=n).astype(np.float64), np.column_stack(cross)
 
 
@@ -177,8 +177,8 @@ class NormalEquations:
         first = 0
         for k, block in enumerate(blocks[: max(1, len(sums))]):
             for piece in row_slices(len(block.mass), _SHARE):
-                own = landmarks.features(block.rows.numeric[piece], block.rows.codes[piece])
-                z = blas.dtrsm(1.0, self.root, own.T.astype(np.float64), lower=1)
+                features = landmarks.features(block.rows.numeric[piece], block.rows.codes[piece])
+                z = blas.dtrsm(1.0, self.root, features.T.astype(np.float64), lower=1)
                 at = slice(first + piece.start, first + piece.stop)
                 for each in sums[: k + 1]:
                     each.add(at, block.mass[piece], z.T, block.cross[piece])

@@ -66,11 +66,11 @@ class _Moments:
 
     def add(self, other: _Moments) -> None:
         mass, unit = self.mass + other.mass, np.maximum(self.unit, other.unit)
-        own, new = self.unit / unit, other.unit / unit
-        step = other.mean * new - self.mean * own
-        self.mean = self.mean * own + step * (other.mass / mass)
+        old, new = self.unit / unit, other.unit / unit
+        step = other.mean * new - self.mean * old
+        self.mean = self.mean * old + step * (other.mass / mass)
         between = step**2 * (self.mass * other.mass / mass)
-        self.squares = self.squares * own**2 + other.squares * new**2 + between
+        self.squares = self.squares * old**2 + other.squares * new**2 + between
         self.mass, self.unit = mass, unit
 
     @property
