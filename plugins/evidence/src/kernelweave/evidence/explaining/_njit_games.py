@@ -30,22 +30,22 @@ def _add_game(base, step, gain, nodes, masses, spare, out):
     first, second = nodes
     one, two = np.full(_WIDTH, masses[0]), np.full(_WIDTH, masses[1])
     for j in range(n_players):
-        own, slope, before, other = base[j], step[j], spare[0, j], spare[1, j]
+        start, slope, before, other = base[j], step[j], spare[0, j], spare[1, j]
         for z in range(_WIDTH):
             before[z] = one[z]
             other[z] = two[z]
-            one[z] *= own[z] + first * slope[z]
-            two[z] *= own[z] + second * slope[z]
+            one[z] *= start[z] + first * slope[z]
+            two[z] *= start[z] + second * slope[z]
     one[:] = 1.0
     two[:] = 1.0
     for i in range(n_players):
         j = n_players - 1 - i
-        own, slope, before, other = base[j], step[j], spare[0, j], spare[1, j]
+        start, slope, before, other = base[j], step[j], spare[0, j], spare[1, j]
         worth, into = gain[j], out[j]
         for z in range(_WIDTH):
             into[z] += worth[z] * (before[z] * one[z] + other[z] * two[z])
-            one[z] *= own[z] + first * slope[z]
-            two[z] *= own[z] + second * slope[z]
+            one[z] *= start[z] + first * slope[z]
+            two[z] *= start[z] + second * slope[z]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -65,9 +65,9 @@ def _enough(base, step, most, weight, least, rules, first):
         e = 0.25 * (rho + 1.0 / rho)
         product = np.ones(_WIDTH)
         for j in range(n_players):
-            own, slope = base[j], step[j]
+            start, slope = base[j], step[j]
             for z in range(_WIDTH):
-                product[z] *= abs(own[z] + 0.5 * slope[z]) + e * abs(slope[z])
+                product[z] *= abs(start[z] + 0.5 * slope[z]) + e * abs(slope[z])
         if 3.0 * weight * product.max() * rho ** (-2.0 * n) <= least * e:
             return rule
     return len(rules) - 1

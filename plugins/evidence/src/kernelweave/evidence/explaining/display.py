@@ -153,13 +153,13 @@ class EffectDisplay:
         if len(axes) < count:
             raise ValueError(f"ax must hold {count} axes, one a panel, got {len(axes)}")
         self.axes_, self.figure_ = axes[:count], axes[0].figure
-        for place, (effect, own) in enumerate(zip(self.effects, self.axes_, strict=False)):
-            _draw_column(effect, own)
+        for place, (effect, panel) in enumerate(zip(self.effects, self.axes_, strict=False)):
+            _draw_column(effect, panel)
             if place % _ACROSS == 0:
-                own.set_ylabel(f"change of the\nmean {self.response}", fontsize=8)
+                panel.set_ylabel(f"change of the\nmean {self.response}", fontsize=8)
         self._share_heights()
-        for pair, own in zip(self.pairs, self.axes_[len(self.effects) :], strict=True):
-            _draw_pair(pair, own)
+        for pair, panel in zip(self.pairs, self.axes_[len(self.effects) :], strict=True):
+            _draw_pair(pair, panel)
         return self
 
     def _share_heights(self) -> None:
@@ -169,8 +169,8 @@ class EffectDisplay:
             return
         low, high = min(each[0] for each in ends), max(each[1] for each in ends)
         room = 0.05 * (high - low) or 1.0
-        for own in self.axes_[: len(self.effects)]:
-            own.set_ylim(low - room, high + room)
+        for panel in self.axes_[: len(self.effects)]:
+            panel.set_ylim(low - room, high + room)
 
 
 def _finder(
@@ -214,14 +214,14 @@ def _strongest(
 def _requested(
     finder: EffectFinder, columns: Sequence[str | tuple[str, str]]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    known = [each.name for each in finder.dimensions]
+    choices = [each.name for each in finder.dimensions]
     singles, pairs = [], []
     for each in columns:
         names = (each,) if isinstance(each, str) else tuple(each)
         for name in names:
-            if name not in known:
-                raise ValueError(f"columns must be among {', '.join(known)}, got {name!r}")
-        places = [known.index(name) for name in names]
+            if name not in choices:
+                raise ValueError(f"columns must be among {', '.join(choices)}, got {name!r}")
+        places = [choices.index(name) for name in names]
         if len(places) == 1:
             singles.append(places[0])
         elif len(places) == 2 and places[0] != places[1]:

@@ -106,16 +106,16 @@ class EffectFinder:
     def column(self, j: int) -> ColumnEffect:
         """Return the effect of a dimension, with its band."""
         grid, centre = self._grid(j, _GRID), self._centre
-        own = self.expansion.points_of(self.rows.numeric, self.rows.codes)
-        mean_own = self.expansion.kernel(own).mean(axis=0)
-        within = self.expansion.kernel(own, own).mean()
+        background = self.expansion.points_of(self.rows.numeric, self.rows.codes)
+        mean_background = self.expansion.kernel(background).mean(axis=0)
+        within = self.expansion.kernel(background, background).mean()
         effect, functionals, prior, latent = [], [], [], []
         for value in grid:
             rows = self._with((j, value))
             points = self.expansion.points_of(rows.numeric, rows.codes)
             K = self.expansion.kernel(points)
-            functionals.append(K.mean(axis=0) - mean_own)
-            across = self.expansion.kernel(points, own).mean()
+            functionals.append(K.mean(axis=0) - mean_background)
+            across = self.expansion.kernel(points, background).mean()
             prior.append(self.expansion.kernel(points, points).mean() - 2.0 * across + within)
             if self.expansion.views.group is not None and self.expansion.views.group.place == j:
                 prior[-1] += self.expansion.level_variance(points).mean()

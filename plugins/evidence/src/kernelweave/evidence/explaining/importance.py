@@ -90,10 +90,10 @@ def shuffled_importance(
     before, units = losses(
         seen, np.vstack([predict(part.numeric, part.codes) for part, predict in parts])
     )
-    found: list[ColumnImportance] = []
+    importances: list[ColumnImportance] = []
     for name in columns:
         if clock.expired():
-            raise TimeoutError(f"time was up after {len(found)} of {len(columns)} columns")
+            raise TimeoutError(f"time was up after {len(importances)} of {len(columns)} columns")
         used = [j for j, each in enumerate(dimensions) if each.source == name]
         after = np.zeros_like(before)
         for order in orders if used else ():
@@ -103,17 +103,17 @@ def shuffled_importance(
             ]
             after += losses(seen, np.vstack(values))[0] / repeats
         lost = after - before if used else after
-        found.append(ColumnImportance(name, *ratio_with_error(lost, units, seen.mass)))
-    return found
+        importances.append(ColumnImportance(name, *ratio_with_error(lost, units, seen.mass)))
+    return importances
 
 
 def _shuffled(
     rows: Rows, dimensions: Sequence[int], order: NDArray[np.intp]
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return numbers and codes with the given dimensions in another order of the rows."""
-    n_numbers, own = rows.n_numbers, (range(rows.numeric.shape[1]), *rows.of_folds)
+    n_numbers, layouts = rows.n_numbers, (range(rows.numeric.shape[1]), *rows.of_folds)
     # a text's components in every fold
-    numbers = list({each[j] for each in own for j in dimensions if j < n_numbers})
+    numbers = list({each[j] for each in layouts for j in dimensions if j < n_numbers})
     categories = [j - n_numbers for j in dimensions if j >= n_numbers]
     numeric, codes = rows.numeric.copy(), rows.codes.copy()
     numeric[:, numbers] = rows.numeric[order][:, numbers]

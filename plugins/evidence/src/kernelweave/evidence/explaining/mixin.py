@@ -114,21 +114,21 @@ class Explained:
             If no fold held a row out, or ``rows`` are no integers.
         """
         check_is_fitted(self, "kernel_")
-        asked = np.atleast_1d(np.asarray(rows))
-        if asked.ndim > 1 or asked.dtype.kind not in "iu" or not len(asked):
+        places = np.atleast_1d(np.asarray(rows))
+        if places.ndim > 1 or places.dtype.kind not in "iu" or not len(places):
             raise ValueError(
                 "rows must be places of training rows, integers from 0; of a mask take "
-                f"np.flatnonzero(mask); got {asked.dtype} of shape {asked.shape}"
+                f"np.flatnonzero(mask); got {places.dtype} of shape {places.shape}"
             )
-        known = (asked >= 0) & (asked < len(self._owner))
-        known &= self.held_out_fold_[np.where(known, asked, 0)] >= 0
-        if not known.all():
-            raise ValueError(f"rows must be rows that a fold held out, got {asked[~known][0]}")
-        own, folds = self._predictor.rows.take(self._owner[asked]), self.held_out_fold_[asked]
-        cells, parts = cells_of_encoded(own, self.dimensions_, self.columns_), []
+        held_out = (places >= 0) & (places < len(self._owner))
+        held_out &= self.held_out_fold_[np.where(held_out, places, 0)] >= 0
+        if not held_out.all():
+            raise ValueError(f"rows must be rows that a fold held out, got {places[~held_out][0]}")
+        subset, folds = self._predictor.rows.take(self._owner[places]), self.held_out_fold_[places]
+        cells, parts = cells_of_encoded(subset, self.dimensions_, self.columns_), []
         for k in np.unique(folds):
             which = np.flatnonzero(folds == k)
-            encoded = Encoded(own.numeric[which], own.codes[which])
+            encoded = Encoded(subset.numeric[which], subset.codes[which])
             parts.append(self._explained(encoded, cells[which], int(k), scale, n_background))
         order = np.argsort(np.argsort(folds, kind="stable"), kind="stable")
         each: dict[str, Any] = {
@@ -150,18 +150,18 @@ class Explained:
         expansion = self._predictor.expansion(fold)
         names = [each.column for each in self.columns_]
         owners = [[j for j, d in enumerate(self.dimensions_) if d.source == n] for n in names]
-        used = np.array([k for k, own in enumerate(owners) if own])
+        used = np.array([k for k, dims in enumerate(owners) if dims])
         latent = shapley_values(
             expansion, [np.array(owners[k]) for k in used], expansion.points_of(*encoded),
             *background_of(expansion, self._predictor.learned_from(fold), n_background),
         )  # fmt: skip
         averaged = expansion.target.shares is not None
         classes, response = getattr(self, "classes_", None), averaged or scale == "response"
-        found, base, spread = on_scale(
+        contributions, base, spread = on_scale(
             latent, expansion, self._task.link, response=response, classes=classes is not None
         )
         values = np.zeros((2, len(cells), len(names), len(base)))
-        values[:, :, used] = found, spread
+        values[:, :, used] = contributions, spread
         described = _output_names(classes, len(base), response, bool(expansion.target.warps))
         kept = 0 if len(base) == 1 and self._task.flat else slice(None)
         bases = np.repeat(base[None], len(cells), axis=0)
@@ -181,7 +181,7 @@ class Explained:
         check_is_fitted(self, "kernel_")
         names = [each.column for each in self.columns_]
         if self._importance is None:
-            found = shuffled_importance(
+            importances = shuffled_importance(
                 self._predictor.rows,
                 self._predictor.fold_predictors(),
                 lambda rows, values: self._task.losses(rows, self._task.answers(values)),
@@ -189,7 +189,7 @@ class Explained:
                 self.dimensions_,
                 check_random_state(self.random_state),
             )
-            self._importance = np.array([each[1:] for each in found])
+            self._importance = np.array([each[1:] for each in importances])
         worth = self._importance.tolist()
         return [ColumnImportance(n, *each) for n, each in zip(names, worth, strict=True)]
 

@@ -51,16 +51,16 @@ def _columns(model: EvidenceModel) -> list[str]:
     """Return the columns of most importance, or of most relevance while that is not known."""
     if model._importance is not None:
         names = [each.column for each in model.columns_]
-        found = pd.DataFrame(model._importance, names, ["importance", "error"])
+        table = pd.DataFrame(model._importance, names, ["importance", "error"])
         usual = "accuracy" if is_classifier(model) else "R²"
-        said = f"Strongest columns: drop in {usual} when a column is shuffled (importance_)."
+        caption = f"Strongest columns: drop in {usual} when a column is shuffled (importance_)."
     else:
         sources = [each.source for each in model.dimensions_]
-        found = pd.DataFrame({"relevance": model.relevance_}, sources).groupby(level=0).max()
-        said = (
+        table = pd.DataFrame({"relevance": model.relevance_}, sources).groupby(level=0).max()
+        caption = (
             "Columns with the largest inverse length scales (relevance_). These are small for "
             "linear effects, however strong. Once importance_ has been read, the strongest columns "
             "are shown here instead."
         )
-    most = found[found.iloc[:, 0] > 0].nlargest(_COLUMNS, found.columns[0])
-    return [f"<p>{said}</p>", most.map("{:.3g}".format).to_html(border=0)] if len(most) else []
+    most = table[table.iloc[:, 0] > 0].nlargest(_COLUMNS, table.columns[0])
+    return [f"<p>{caption}</p>", most.map("{:.3g}".format).to_html(border=0)] if len(most) else []

@@ -79,9 +79,9 @@ class Players:
     def families(self) -> list[_Family]:
         """The products whose sum is the kernel but for its linear term, and their weights."""
         gaussian, laplacian, _, product, wide = self.scales.weights[:N_TERMS]
-        found = [_Family(gaussian, 0.5), _Family(wide, 1.0 / FLAT), _Family(product, None)]
-        found += [_Family(laplacian * share, rate) for rate, share in zip(*mixture(), strict=True)]
-        return [each for each in found if abs(each.weight) > self.least]
+        terms = [_Family(gaussian, 0.5), _Family(wide, 1.0 / FLAT), _Family(product, None)]
+        terms += [_Family(laplacian * share, rate) for rate, share in zip(*mixture(), strict=True)]
+        return [each for each in terms if abs(each.weight) > self.least]
 
     def parts(
         self, left: Points, right: Points, rows: slice
@@ -209,10 +209,10 @@ def background_of(
         drawn = np.random.RandomState(0).choice(len(rows), n_rows, p=share)
         share = np.bincount(drawn, minlength=len(rows)) / n_rows
     among = np.flatnonzero(share)
-    known = expansion.points_of(rows.numeric, rows.codes)
-    if all(map(np.array_equal, known, expansion.points)):
+    points = expansion.points_of(rows.numeric, rows.codes)
+    if all(map(np.array_equal, points, expansion.points)):
         return None, share
-    return _some(known, among), np.append(np.zeros(expansion.points.n_points), share[among])
+    return _some(points, among), np.append(np.zeros(expansion.points.n_points), share[among])
 
 
 def shapley_values(
@@ -228,12 +228,12 @@ def shapley_values(
     values columns have where they are not known; `share`: of the points of the expansion and then
     of these in the background; they add up to 1.
     """
-    known, dual = expansion.points, expansion.dual
-    points = known
+    centres, dual = expansion.points, expansion.dual
+    points = centres
     if background is not None:
-        pairs = zip(known, background, strict=True)
+        pairs = zip(centres, background, strict=True)
         points = Points(*(np.concatenate(pair, axis=1) for pair in pairs))
-    n, p, m = rows.n_points, len(dimensions), known.n_points
+    n, p, m = rows.n_points, len(dimensions), centres.n_points
     values, base = np.empty((n, p, dual.shape[1])), np.zeros(dual.shape[1])
     variances = np.empty((n, p))
     parts = []
@@ -243,8 +243,8 @@ def shapley_values(
         mean = _Background.of(players, points, share)
         parts.append((players, mean))
         base += mean.linear[:, :m].sum(axis=0) @ dual
-        for each, own in zip(players.families, mean.mean, strict=True):
-            base += each.weight * (own[:, :m].prod(axis=0) @ dual)
+        for each, factors in zip(players.families, mean.mean, strict=True):
+            base += each.weight * (factors[:, :m].prod(axis=0) @ dual)
     for block in row_slices(n, max(1, _MOST_CELLS // (p * points.n_points))):
         functional, prior = _functionals(parts, rows, block, points, m, share)
         values[block] = functional @ dual
@@ -259,7 +259,7 @@ def shapley_values(
             variances[:, player] += expansion.level_variance(rows)
     whole = np.empty((n, dual.shape[1]))
     for block in blocks(n, m):
-        K = mixed_kernel(rows, known, expansion.scales, expansion.views.match_weight, block)
+        K = mixed_kernel(rows, centres, expansion.scales, expansion.views.match_weight, block)
         whole[block] = K @ dual - base
     whole += expansion.level(rows)
     # what the sum of Gaussians leaves, in the ninth digit
@@ -299,9 +299,9 @@ def _functionals(
                 average[some] = factors @ share
                 known = np.ascontiguousarray(factors[:, :, :n_known])
                 games.add_games(known, known_mean, each.weight, *rules, players.least, out[some])
-            own = own_product if each.rate is None else np.ones_like(own_product)
+            diagonal = own_product if each.rate is None else np.ones_like(own_product)
             exact = rules.nodes[-1], rules.masses[-1]
-            games.add_variances(own, average.T.copy(), both, each.weight, *exact, prior)
+            games.add_variances(diagonal, average.T.copy(), both, each.weight, *exact, prior)
     return out, prior.T
 
 
@@ -347,10 +347,10 @@ def rules_for(n_players: int) -> Quadrature:
     Of very many players, t^n is a polynomial of degree √(23 n) to ten digits.
     """
     exact = max(1, min((n_players + 1) // 2, int(np.ceil(2.4 * np.sqrt(n_players))) + 1))
-    tried = [*(each for each in _FEW_NODES if each < exact), exact]
-    sizes = np.array([each + each % 2 for each in tried])
-    nodes, masses = np.zeros((2, len(tried), sizes[-1]))
-    for row, each in enumerate(tried):
+    orders = [*(each for each in _FEW_NODES if each < exact), exact]
+    sizes = np.array([each + each % 2 for each in orders])
+    nodes, masses = np.zeros((2, len(orders), sizes[-1]))
+    for row, each in enumerate(orders):
         x, w = np.polynomial.legendre.leggauss(each)
         nodes[row, :each], masses[row, :each] = 0.5 * (x + 1.0), 0.5 * w
     return Quadrature(sizes, nodes, masses)

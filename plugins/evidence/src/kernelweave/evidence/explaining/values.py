@@ -157,14 +157,14 @@ def cells_of_encoded(
 
     p, out = rows.n_numbers, np.full((len(rows), len(plans)), None, dtype=object)
     for k, plan in enumerate(plans):
-        own = [(j, each) for j, each in enumerate(dimensions) if each.source == plan.column]
-        for j, each in own:
+        dims = [(j, each) for j, each in enumerate(dimensions) if each.source == plan.column]
+        for j, each in dims:
             if each.kind == "category":
                 words = [None if word == MISSING else word for word in (*each.categories, MISSING)]
                 out[:, k] = np.array(words, dtype=object)[rows.codes[:, j - p]]
             elif each.kind == "number":
                 out[:, k] = rows.numeric[:, j]
-        parts = [(j, each.name.removeprefix(f"{plan.column} ")) for j, each in own
+        parts = [(j, each.name.removeprefix(f"{plan.column} ")) for j, each in dims
                  if each.kind == "date part"]  # fmt: skip
         days = [j for j, name in parts if name == "days since 1970"]
         if days:
@@ -175,7 +175,7 @@ def cells_of_encoded(
         elif parts:
             cells = [[f"{name} {row[j]:g}" for j, name in parts] for row in rows.numeric]
             out[:, k] = [", ".join(each) for each in cells]
-        for j, each in own:
+        for j, each in dims:
             if each.kind == "missing":
                 out[rows.numeric[:, j] != 0.0, k] = None
     return out
@@ -194,8 +194,8 @@ def shown_cell(cell: object) -> str:
 
 def shown_change(value: float) -> str:
     """Return three digits of a change, with its sign."""
-    said = np.format_float_positional(abs(float(f"{value:.3g}")), trim="-")
-    return f"{'−' if value < 0.0 else '+'}{said}"
+    digits = np.format_float_positional(abs(float(f"{value:.3g}")), trim="-")
+    return f"{'−' if value < 0.0 else '+'}{digits}"
 
 
 def on_scale(
