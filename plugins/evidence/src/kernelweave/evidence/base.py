@@ -117,24 +117,25 @@ class HeldOutScores(Estimator):
     def _fit_by(self, stages: Callable[..., Iterator[Stage]], *given: Any) -> Self:
         """Fit within the limits; after a Ctrl-C the last stage is what was found."""
         self._check_parameters()
-        found: dict[str, Any] = {}
-        doubts: list[Warning] = []
+        attributes: dict[str, Any] = {}
+        issued: list[Warning] = []
         stopped: SolveInterrupted | None = None
         with assigned_last(self) as draft:
             with config_context(memory_limit=self.memory_limit), clock.time_limit(self.max_time):
                 try:
                     with interrupts.defer_interrupt():
                         for stage in stages(draft, *given):
-                            found, doubts = stage
+                            attributes, issued = stage
                 except KeyboardInterrupt as stop:
-                    if not found:
+                    if not attributes:
                         raise
-                    found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
-                    stopped, doubts = SolveInterrupted(found["result_"]), []
+                    result = replace(attributes["result_"], status=Status.INTERRUPTED)
+                    attributes["result_"] = result
+                    stopped, issued = SolveInterrupted(result), []
                     stopped.__cause__ = stop
-            draft.__dict__.update(found)
-            for doubt in doubts:
-                warn(doubt)
+            draft.__dict__.update(attributes)
+            for warning in issued:
+                warn(warning)
         if stopped is not None and self.on_interrupt == "raise":
             raise stopped
         return self

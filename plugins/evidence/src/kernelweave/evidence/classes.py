@@ -73,9 +73,9 @@ class Calibration:
 
 def _smoothed_labels(codes: NDArray[np.intp], weight: FloatArray, n_classes: int) -> FloatArray:
     """Return the probabilities that labels stand for, shape (n, n_classes)."""
-    doubt = 1.0 / (weight.sum() + 2.0)
-    out = np.full((len(codes), n_classes), doubt / (n_classes - 1))
-    out[np.arange(len(codes)), codes] = 1.0 - doubt
+    p_other = 1.0 / (weight.sum() + 2.0)
+    out = np.full((len(codes), n_classes), p_other / (n_classes - 1))
+    out[np.arange(len(codes)), codes] = 1.0 - p_other
     return out
 
 
@@ -121,8 +121,8 @@ def random_folds(
     with warnings.catch_warnings():
         # a class of one or two rows is absent from a fold, which then gives it least
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        found = folds.split(np.zeros((n_rows, 1)), codes, groups)
-        return [(own, held_out) for own, held_out in found if len(held_out)]
+        splits = folds.split(np.zeros((n_rows, 1)), codes, groups)
+        return [(training, held_out) for training, held_out in splits if len(held_out)]
 
 
 def folds_of_copies(
@@ -178,7 +178,7 @@ def crossed_logits(held_out: FloatArray, targets: FloatArray, mass: FloatArray) 
     values = per_class(held_out)
     out, part = np.full(values.shape, np.nan), np.arange(len(seen)) % _PARTS
     for k in np.unique(part):
-        own, others = seen[part == k], seen[part != k]
+        rows, others = seen[part == k], seen[part != k]
         calibration = Calibration.of(values[others], codes[others], mass[others])
-        out[own] = calibration.logits(values[own])
+        out[rows] = calibration.logits(values[rows])
     return out

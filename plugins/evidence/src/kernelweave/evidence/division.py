@@ -82,8 +82,8 @@ class Division:
     @cached_property
     def pairs(self) -> list[Split]:
         """The places that a splitter gives."""
-        found = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
-        pairs = [(np.asarray(one), np.asarray(other)) for one, other in found]
+        splits = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
+        pairs = [(np.asarray(one), np.asarray(other)) for one, other in splits]
         last = max((each.max(initial=0) for pair in pairs for each in pair), default=0)
         if last >= len(self.y):
             raise ValueError(f"cv must give places of {len(self.y)} rows, from 0 on, got {last}")
@@ -117,7 +117,7 @@ class Division:
         """
         if not self.is_given:
             return task.splits(rows, n_folds, state) if len(rows) > 1 else []
-        found, seen = [], np.zeros(len(rows), dtype=np.bool_)
+        folds, seen = [], np.zeros(len(rows), dtype=np.bool_)
         for one, other in self.splits(n_folds, task.codes(self.y), state):
             training, held_out = (owner[each][owner[each] >= 0] for each in (one, other))
             if len(np.intersect1d(training, held_out)):
@@ -125,10 +125,10 @@ class Division:
             held_out = np.unique(held_out[~seen[held_out]])
             seen[held_out] = True
             if len(held_out):
-                found.append((np.unique(training), held_out))
-        if not found or min(len(one) for one, _ in found) < 1:
+                folds.append((np.unique(training), held_out))
+        if not folds or min(len(one) for one, _ in folds) < 1:
             raise ValueError("every fold of cv must have training rows and validation rows")
-        return _without_copies(found, rows.without_names().duplicate_ids)
+        return _without_copies(folds, rows.without_names().duplicate_ids)
 
 
 def _without_copies(folds: list[Split], copies: Index) -> list[Split]:
@@ -139,9 +139,9 @@ def _without_copies(folds: list[Split], copies: Index) -> list[Split]:
 
     `copies` of shape (n_rows,): rows of one number are copies.
     """
-    found = [(one[~np.isin(copies[one], copies[other])], other) for one, other in folds]
-    pairs = zip(found, folds, strict=True)
-    return folds if any(4 * len(few[0]) < len(all_[0]) for few, all_ in pairs) else found
+    without = [(one[~np.isin(copies[one], copies[other])], other) for one, other in folds]
+    pairs = zip(without, folds, strict=True)
+    return folds if any(4 * len(few[0]) < len(all_[0]) for few, all_ in pairs) else without
 
 
 def later_blocks(order: FloatArray, n_folds: int) -> list[Split]:
@@ -184,15 +184,15 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
     if groups is not None:
         name, values = _name_of(groups), column_of(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"
-        said = f"rows of a new {name!r}" if name else "rows of new groups"
-        kind = Kind(new, said, Message("{groups}={column!r}", column=name))
+        phrase = f"rows of a new {name!r}" if name else "rows of new groups"
+        kind = Kind(new, phrase, Message("{groups}={column!r}", column=name))
         return _as_cut(Division(_codes(values), None, custom, kind, targets, name))
     if order is not None:
         name, values = _name_of(order), column_of(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"
-        said = f"rows that are later by {name!r}" if name else "later rows"
+        phrase = f"rows that are later by {name!r}" if name else "later rows"
         argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
-        kind = Kind(new, said, argument)
+        kind = Kind(new, phrase, argument)
         return _as_cut(Division(None, _moments(values, name), custom, kind, targets))
     return Division(None, None, custom, USUAL if custom is None else BY_CV, targets)
 
@@ -234,20 +234,20 @@ def _moments(values: Labels, name: str) -> FloatArray:
     raw = read_values(values.astype(np.int8) if values.dtype.kind == "b" else values, name)
     column = f" of column {name!r}" if name else ""
     if raw.missing.any():
-        said = "a value of {order} is missing in {place}: say when it was, or leave the row out"
-        raise ValueError(Message(said, place=place_of(int(raw.missing.argmax())) + column))
+        text = "a value of {order} is missing in {place}: say when it was, or leave the row out"
+        raise ValueError(Message(text, place=place_of(int(raw.missing.argmax())) + column))
     if isinstance(raw, Numbers):
         return raw.values
-    found, _ = (read_dates(raw), "") if isinstance(raw, Dates) else first_reading(raw) or (None, "")
+    reading = read_dates(raw) if isinstance(raw, Dates) else (first_reading(raw) or (None, ""))[0]
     read = np.full(len(raw), np.nan)
-    if isinstance(found, DateParts):
-        read = found.transform(raw)[:, -1]
-    elif found is not None and isinstance(raw, Words):
-        read = found.values_of(raw)
+    if isinstance(reading, DateParts):
+        read = reading.transform(raw)[:, -1]
+    elif reading is not None and isinstance(raw, Words):
+        read = reading.values_of(raw)
     if (odd := np.isnan(read)).any():
-        said = "{order} must hold numbers or dates, got {cell!r} in {place}"
-        if found is None and isinstance(raw, Words) and date_as_written(raw.labels):
-            said += ": write all dates in one format, like 2024-05-31"
+        text = "{order} must hold numbers or dates, got {cell!r} in {place}"
+        if reading is None and isinstance(raw, Words) and date_as_written(raw.labels):
+            text += ": write all dates in one format, like 2024-05-31"
         at = int(odd.argmax())
-        raise ValueError(Message(said, cell=values[at], place=place_of(at) + column))
+        raise ValueError(Message(text, cell=values[at], place=place_of(at) + column))
     return read

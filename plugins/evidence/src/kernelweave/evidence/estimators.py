@@ -300,8 +300,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         encoded = self._encoded(X, folds=True)
         out = []
         for rows in blocks(len(encoded.numeric), EXACT_ROWS * len(self._predictor.rows.targets)):
-            found = self._distribution(encoded.numeric[rows], encoded.codes[rows])
-            out.append(np.stack([found.ppf(q) for q in quantiles], axis=1))
+            distribution = self._distribution(encoded.numeric[rows], encoded.codes[rows])
+            out.append(np.stack([distribution.ppf(q) for q in quantiles], axis=1))
         return np.concatenate(out)
 
 
@@ -368,8 +368,8 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         OPEN_SHARE.check("confidence", confidence)
         proba = self.predict_proba(X)
         seen = self.held_out_fold_ >= 0
-        own = class_codes(self._predictor.rows.targets)[self._owner[seen]]
-        given = self.held_out_prediction_[seen, own]
+        codes = class_codes(self._predictor.rows.targets)[self._owner[seen]]
+        given = self.held_out_prediction_[seen, codes]
         least = 1.0 - conformal(1.0 - given[:, None], confidence)[0]
         sets = np.asarray(proba >= least)
         sets[np.arange(len(sets)), proba.argmax(axis=1)] = True

@@ -147,26 +147,22 @@ def attributes_of(
     )
     classes = isinstance(task, Classification)
     of_classes = {"classes_": task.labels, "levels_": task.ordered} if classes else {}
-    found = (
-        attributes
-        | of_classes
-        | {
-            "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
-            "noise_": predictor.noise,
-            "relevance_": learned.weights @ np.array([fit.scales.ell for fit in learned.fits]),
-            "dimensions_": dimensions,
-            "columns_": _with_screening_remarks(encoder.report_, dimensions, away),
-            "encoder_": encoder,
-            "path_weights_": learned.weights,
-            "certificate_": certificate,
-            "result_": result,
-            "n_iter_": n_iter,
-            "_predictor": predictor,
-            "_owner": fitted.held_out.owner,
-            "_importance": None,
-        }
-    )
-    return found, late
+    attributes |= of_classes | {
+        "kernel_": EvidenceKernel(predictor.views, tuple(predictor.scales)),
+        "noise_": predictor.noise,
+        "relevance_": learned.weights @ np.array([fit.scales.ell for fit in learned.fits]),
+        "dimensions_": dimensions,
+        "columns_": _with_screening_remarks(encoder.report_, dimensions, away),
+        "encoder_": encoder,
+        "path_weights_": learned.weights,
+        "certificate_": certificate,
+        "result_": result,
+        "n_iter_": n_iter,
+        "_predictor": predictor,
+        "_owner": fitted.held_out.owner,
+        "_importance": None,
+    }
+    return attributes, late
 
 
 def held_out_attributes(
@@ -188,7 +184,7 @@ def held_out_attributes(
         late = "new groups and later rows"
     fold = np.full(len(owner), -1, dtype=np.intp)
     fold[kept] = held_out.fold[owner[kept]]
-    found = {
+    attributes = {
         "held_out_score_": usual.score,
         "held_out_error_": usual.error,
         "held_out_prediction_": task.in_the_table(held_out.rows, held_out.values, owner),
@@ -196,7 +192,7 @@ def held_out_attributes(
         "_new_rows": lines,
         "_task": task,
     }
-    return found, late
+    return attributes, late
 
 
 def _first_line(task: Task, division: Division, held_out: HeldOutRows) -> tuple[Task, Expectation]:
@@ -206,14 +202,14 @@ def _first_line(task: Task, division: Division, held_out: HeldOutRows) -> tuple[
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
     if not len(seen):
         return task, Expectation(USUAL, score, error, 0, 0)
-    own, n_groups = rows.take(seen), len(seen)
+    subset, n_groups = rows.take(seen), len(seen)
     if scoring is not None:
-        score, error = scoring.score(own, task.crossed(rows, values)[seen])
+        score, error = scoring.score(subset, task.crossed(rows, values)[seen])
     if not division.random:
-        parts = held_out.fold[seen] if own.groups is None else own.groups
+        parts = held_out.fold[seen] if subset.groups is None else subset.groups
         parts = np.unique(parts, return_inverse=True)[1]
         n_groups = int(parts.max()) + 1
-        error = score_of(task, own, task.answers(values[seen]), parts)[1]
+        error = score_of(task, subset, task.answers(values[seen]), parts)[1]
     return task, Expectation(division.kind, score, error, len(seen), n_groups)
 
 
@@ -262,8 +258,8 @@ def _status_of(learned: Learned | LearnedLarge) -> Status:
     if learned.missing:
         # nothing but the clock and who watches stops a fit
         return Status.MAX_TIME if clock.limited() else Status.STOPPED
-    found = {fit.status for fit in learned.fits}
-    limits = [each for each in (Status.MAX_ITER, Status.STALLED) if each in found]
+    statuses = {fit.status for fit in learned.fits}
+    limits = [each for each in (Status.MAX_ITER, Status.STALLED) if each in statuses]
     return limits[0] if limits else Status.STATIONARY
 
 
@@ -280,34 +276,34 @@ def fit_warnings(
     `found`, `late`: as `attributes_of` returns; `max_time`, `max_iter`: the limits of the fit.
     """
     task, status = found["_task"], found["result_"].status
-    doubts: list[Warning] = []
+    issued: list[Warning] = []
     if samples.division.order is not None and isinstance(task, Regression):
-        doubts += _later_intervals_warnings(fitted.predictor)
+        issued += _later_intervals_warnings(fitted.predictor)
     if status is Status.MAX_TIME:
-        undone = fitted.learned.missing + (f", {late} not judged" if late else "")
-        said = Message(
-            f"{{max_time}} of {max_time} s ended the fit early ({undone}): the "
+        omissions = fitted.learned.missing + (f", {late} not judged" if late else "")
+        message = Message(
+            f"{{max_time}} of {max_time} s ended the fit early ({omissions}): the "
             "best model so far is kept; raise {max_time}, or give fewer rows"
         )
-        doubts.append(ConvergenceWarning(said))
+        issued.append(ConvergenceWarning(message))
     elif status is Status.MAX_ITER:
         ends = found["certificate_"].ends
         n_open = ends.count(Status.MAX_ITER.label)
-        said = Message(
+        message = Message(
             f"{{max_iter}} of {max_iter} ended {n_open} of {len(ends)} searches of the scales "
             "before they were stationary: raise {max_iter} or {tol}"
         )
-        doubts.append(ConvergenceWarning(said))
+        issued.append(ConvergenceWarning(message))
     elif late and max_time is not None:
-        said = Message(
+        message = Message(
             f"{{max_time}} of {max_time} s left no time to judge {late}: {{held_out_}} lacks them"
         )
-        doubts.append(ConvergenceWarning(said))
+        issued.append(ConvergenceWarning(message))
     rows, values = fitted.held_out.rows, fitted.held_out.values
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
     finding = task.underfit(rows.take(seen), values[seen]) if len(seen) else None
-    doubts += [] if finding is None else [finding]
-    return doubts + new_rows_warnings(task, found["_new_rows"])
+    issued += [] if finding is None else [finding]
+    return issued + new_rows_warnings(task, found["_new_rows"])
 
 
 def _later_intervals_warnings(predictor: Predictor) -> list[Warning]:

@@ -80,11 +80,11 @@ def fit_table(
         )  # fmt: skip
         by = _by_landmarks if samples.are_many else _by_all_pairs
         fitted = by(samples, path, model, state)
-        found, late = attributes_of(samples, fitted, model.random_state)
-    yield found, []
+        attributes, late = attributes_of(samples, fitted, model.random_state)
+    yield attributes, []
     with one_blas_thread():
-        doubts = fit_warnings(samples, fitted, found, late, model.max_time, model.max_iter)
-    yield found, doubts
+        issued = fit_warnings(samples, fitted, attributes, late, model.max_time, model.max_iter)
+    yield attributes, issued
 
 
 def _by_all_pairs(
@@ -101,7 +101,7 @@ def _by_all_pairs(
     )
     kept = np.flatnonzero(samples.owner >= 0)
     first = kept[np.unique(samples.owner[kept], return_index=True)[1]]
-    texts = samples.encoder._learn_folds(samples.table, first, [own for own, _ in splits])
+    texts = samples.encoder._learn_folds(samples.table, first, [training for training, _ in splits])
     rows = rows.with_texts_of_folds(texts, len(splits))
     learning = partial(
         learn, splits=splits, plan=plan, powers=model.warp, n_jobs=model.n_jobs,
@@ -180,10 +180,10 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
     """Raise MemoryBudgetError where the matrices of a fit pass the memory limit."""
     n, n_dimensions = len(rows), rows.n_dimensions
     # of a wide table the other dimensions have views alone
-    own = min(n_dimensions, KEPT[-1])
+    n_kept = min(n_dimensions, KEPT[-1])
     require(
-        evidence_bytes(own, n, len(rows.targets), grouped=rows.group is not None)
-        + (8 * _VIEWS * n + _HEADS) * (n_dimensions - own),
+        evidence_bytes(n_kept, n, len(rows.targets), grouped=rows.group is not None)
+        + (8 * _VIEWS * n + _HEADS) * (n_dimensions - n_kept),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
         alternative="raise {memory_limit} or give fewer rows or columns",
     )

@@ -135,10 +135,10 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
     for j, each in enumerate(dimensions):
         if each.kind == "category":
             codes = rows.codes[:, j - n_numbers]
-            own = [
+            named = [
                 k for k, label in enumerate(each.categories) if label not in ("(rare)", "(missing)")
             ]
-            kinds += _new(each.source, np.where(np.isin(codes, own), codes, -1))
+            kinds += _new(each.source, np.where(np.isin(codes, named), codes, -1))
         elif each.name.endswith("days since 1970"):
             days = np.floor(rows.numeric[:, j])
             kinds += _new(each.source, np.unique(days, return_inverse=True)[1].ravel(), "day of ")
@@ -150,12 +150,12 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
             if _are_years(each.source, rows.numeric[:, j], first):
                 kinds.append(_later(each.source, rows.numeric[:, j]))
     kinds += _alike(rows, [each.groups for each in kinds if each.groups is not None])
-    known = [np.argsort(each.order, kind="stable") for each in kinds if each.order is not None]
-    in_the_file = any(np.array_equal(np.argsort(first), by) for by in known)
+    orders = [np.argsort(each.order, kind="stable") for each in kinds if each.order is not None]
+    in_the_file = any(np.array_equal(np.argsort(first), by) for by in orders)
     if not (in_the_file or _is_sorted(rows, first)):
-        said = "rows that come later in the table"
+        phrase = "rows that come later in the table"
         order = first.astype(np.float64)
-        kinds.append(Kind("later in the file", said, IN_THE_FILE, order=order))
+        kinds.append(Kind("later in the file", phrase, IN_THE_FILE, order=order))
     return kinds
 
 
@@ -165,15 +165,15 @@ def _new(column: str, groups: Index, what: str = "") -> list[Kind]:
     counts = counts[counts > 0]
     if len(counts) < _LEVELS or np.median(counts) < _ROWS:
         return []
-    said = f"rows of a new {what}{column!r}"
+    phrase = f"rows of a new {what}{column!r}"
     argument = Message("{groups}={column!r}", column=column)
-    return [Kind(f"new {what}{column}", said, argument, groups=groups)]
+    return [Kind(f"new {what}{column}", phrase, argument, groups=groups)]
 
 
 def _later(column: str, order: FloatArray) -> Kind:
-    said = f"rows that are later by {column!r}"
+    phrase = f"rows that are later by {column!r}"
     argument = Message("{order}={column!r}", column=column)
-    return Kind(f"later by {column}", said, argument, order=order)
+    return Kind(f"later by {column}", phrase, argument, order=order)
 
 
 def _are_years(column: str, values: FloatArray, first: Index) -> bool:
@@ -258,10 +258,10 @@ class Closed:
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
-        own = self.inverse[np.ix_(rows, rows)]
-        factor = cho_factor(own, lower=True, overwrite_a=True, check_finite=False)
-        found = cho_solve(factor, self.dual[rows], check_finite=False)
-        return centred_by_others(found, self.targets.values.T, self.rows.precision, rows)
+        inner = self.inverse[np.ix_(rows, rows)]
+        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+        residuals = cho_solve(factor, self.dual[rows], check_finite=False)
+        return centred_by_others(residuals, self.targets.values.T, self.rows.precision, rows)
 
 
 LeavesOut: TypeAlias = "Closed | LandmarksLeaveOut"
@@ -287,12 +287,12 @@ def leave_groups_out(
     rows = np.flatnonzero(groups >= 0)
     parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
     closed.ask(rows)
-    found = np.empty((1 + _DRAWS, len(rows), len(closed.targets.centre)))
+    residuals = np.empty((1 + _DRAWS, len(rows), len(closed.targets.centre)))
     for k in range(1 + _DRAWS):
         drawn = parts if k == 0 else random_state.permutation(parts)
         for members in _members(drawn):
-            found[k, members] = closed.residuals(rows[members])
-    return _Left(rows, parts, found[0], found[1:])
+            residuals[k, members] = closed.residuals(rows[members])
+    return _Left(rows, parts, residuals[0], residuals[1:])
 
 
 def leave_later_out(
@@ -310,17 +310,17 @@ def leave_later_out(
     cuts = _cuts(order[by], n - most if few and most is not None else 0)
     pool = random_state.permutation(by)[:most] if few else by
     closed.ask(np.union1d(by[cuts[0] :], pool))
-    found: list[tuple[Index, FloatArray, FloatArray]] = []
+    blocks: list[tuple[Index, FloatArray, FloatArray]] = []
     for low, high in pairwise(cuts):
-        own, usual = by[low:high], np.empty((1, high - low, len(closed.targets.centre)))
-        residuals = closed.residuals(by[low:])[: len(own)]
+        block, usual = by[low:high], np.empty((1, high - low, len(closed.targets.centre)))
+        residuals = closed.residuals(by[low:])[: len(block)]
         # neighbours of a block in time are what helps: parts of it are left out, with any others
-        for part in np.array_split(random_state.permutation(len(own)), min(_PARTS, len(own))):
-            others = random_state.permutation(np.setdiff1d(pool, own[part]))
-            together = np.concatenate([own[part], others[: len(by) - low - len(part)]])
+        for part in np.array_split(random_state.permutation(len(block)), min(_PARTS, len(block))):
+            others = random_state.permutation(np.setdiff1d(pool, block[part]))
+            together = np.concatenate([block[part], others[: len(by) - low - len(part)]])
             usual[0, part] = closed.residuals(together)[: len(part)]
-        found.append((own, residuals, usual))
-    rows, later, usuals = zip(*found, strict=True)
+        blocks.append((block, residuals, usual))
+    rows, later, usuals = zip(*blocks, strict=True)
     parts = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     both = np.concatenate(later), np.concatenate(usuals, axis=1)
     return _Left(np.concatenate(rows), parts, *both)
@@ -378,11 +378,11 @@ def expected(
         if clock.expired() and watch.seconds > clock.LATE_SECONDS:
             return lines, list(kinds[k:])
         if kind.groups is not None:
-            own = kind.groups
-            own = own if most is None else _some_groups(own, most, random_state)
-            if own.max(initial=-1) < 0:
+            groups = kind.groups
+            groups = groups if most is None else _some_groups(groups, most, random_state)
+            if groups.max(initial=-1) < 0:
                 continue
-            left = leave_groups_out(closed, own, random_state)
+            left = leave_groups_out(closed, groups, random_state)
         elif kind.order is not None and len(rows) >= _FEWEST:
             # blocks are few, and each is left out many times beside others
             fewer = None if most is None else most // 2
@@ -422,8 +422,8 @@ def _is_significantly_worse(left: _Left, mass: FloatArray, n_kinds: int) -> bool
     than all others. On 120 made panels of 5 to 60 groups the mean difference of squares found 36 %
     of what the ratios find in 78 %; of 120 where groups were drawn at random, either found one.
     """
-    own, usual = ((left.residuals**2).mean(axis=-1), (left.usual**2).mean(axis=(0, -1)))
-    sums = [np.bincount(left.parts, each * mass) for each in (own, usual)]
+    new, usual = ((left.residuals**2).mean(axis=-1), (left.usual**2).mean(axis=(0, -1)))
+    sums = [np.bincount(left.parts, each * mass) for each in (new, usual)]
     sizes = np.log(np.maximum(sums, np.finfo(np.float64).tiny))
     gains = np.clip(sizes[0] - sizes[1], -_MOST, _MOST)
     n = len(gains)

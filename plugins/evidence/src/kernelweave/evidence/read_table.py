@@ -140,27 +140,27 @@ def _counted(
         numeric, codes, targets, weight, coding=encoder.coding, groups=division.groups,
         times=division.order,
     )  # fmt: skip
-    own = every.take(kept)
-    group, names = _group_column(own, division, encoder), {division.column} - {""}
+    rows = every.take(kept)
+    group, names = _group_column(rows, division, encoder), {division.column} - {""}
     if group is not None:
         names.add(encoder.dimensions_[group.place].source)
     places = places_of(encoder.dimensions_, *names)
-    own = replace(own, group=group, names=places)
-    if n_rows > EXACT_ROWS or own.recurring:
+    rows = replace(rows, group=group, names=places)
+    if n_rows > EXACT_ROWS or rows.recurring:
         owner, place = np.full(n_rows, -1), np.arange(len(kept), dtype=np.intp)
-        if n_rows <= EXACT_ROWS and division.cv is None and own.given_once.max() + 1 < len(own):
-            place = own.given_once
+        if n_rows <= EXACT_ROWS and division.cv is None and rows.given_once.max() + 1 < len(rows):
+            place = rows.given_once
             first = np.unique(place, return_index=True)[1]
-            own = replace(own.take(first), weight=np.bincount(place, own.mass).astype(float))
+            rows = replace(rows.take(first), weight=np.bincount(place, rows.mass).astype(float))
         owner[kept] = place
-        return replace(own, weight=normalise_weights(own.weight)), owner
+        return replace(rows, weight=normalise_weights(rows.weight)), owner
     equal = Rows(numeric, codes, targets).with_equal_copies()
     # rows that are held out apart are not one
     merged = merge_samples(np.hstack([equal.numeric, codes, division.keys]), equal.targets, mass)
     first = np.unique(merged.owner[kept], return_index=True)[1]
     n_numbers, n_encoded = numeric.shape[1], numeric.shape[1] + codes.shape[1]
     rows = replace(
-        own.take(first),
+        rows.take(first),
         numeric=np.ascontiguousarray(merged.X[:, :n_numbers]),
         codes=np.ascontiguousarray(merged.X[:, n_numbers:n_encoded].astype(np.int64)),
         targets=merged.targets,

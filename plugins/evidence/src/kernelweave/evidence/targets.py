@@ -35,10 +35,10 @@ def check_numbers(
     counted = values if weight is None else values[:, weight > 0.0]
     for i, row in enumerate(counted):
         if (row == row[0]).all():
-            said = "{y}" if flat else "output {i} of {y}"
-            said += " is {value:.6g} in every row" + ("" if weight is None else " that counts")
-            said += ": there is nothing to learn"
-            raise ValueError(Message(said, i=i, value=row[0]))
+            text = "{y}" if flat else "output {i} of {y}"
+            text += " is {value:.6g} in every row" + ("" if weight is None else " that counts")
+            text += ": there is nothing to learn"
+            raise ValueError(Message(text, i=i, value=row[0]))
     _warn_if_few(counted.shape[1])
     return values, flat
 
@@ -64,15 +64,15 @@ def check_classes(
     counted = codes if weight is None else codes[weight > 0.0]
     present = np.unique(counted)
     if len(present) < 2:
-        said = (
+        text = (
             "{y} has one class only, {label}: at least two classes are needed, each with a "
             "positive weight"
         )
-        raise ValueError(Message(said, label=_shown(labels[present[0]])))
+        raise ValueError(Message(text, label=_shown(labels[present[0]])))
     if len(present) < len(labels):
         lost = labels[np.setdiff1d(np.arange(len(labels)), present)[0]]
-        said = "class {label} has no row of positive weight: drop it from {y}"
-        raise ValueError(Message(said, label=_shown(lost)))
+        text = "class {label} has no row of positive weight: drop it from {y}"
+        raise ValueError(Message(text, label=_shown(lost)))
     _warn_if_few(len(counted))
     return labels, codes
 
@@ -92,14 +92,14 @@ def ranks_of(labels: Labels, levels: Any, y: object = None) -> NDArray[np.intp] 
         return None
     if isinstance(levels, str) or np.ndim(levels) != 1:
         raise ValueError(f"levels must be a list of the classes, lowest first, got {levels!r}")
-    known: Any = pd.Index(levels)
-    if not known.is_unique:
-        raise ValueError(f"levels must be different from each other, got {known.tolist()}")
-    places = known.get_indexer(labels)
+    index: Any = pd.Index(levels)
+    if not index.is_unique:
+        raise ValueError(f"levels must be different from each other, got {index.tolist()}")
+    places = index.get_indexer(labels)
     if places.min() < 0:
         raise ValueError(
             f"levels must be all classes of y, lowest first: {_shown(labels[places.argmin()])} is "
-            f"not in {known.tolist()}"
+            f"not in {index.tolist()}"
         )
     return np.argsort(np.argsort(places))
 
@@ -188,9 +188,9 @@ def finite_numbers(column: Labels, name: str = "y", first: int = 0) -> FloatArra
         large = ~(np.abs(values) <= LARGEST)
     if large.any():
         row = int(np.argmax(large))
-        found = "infinite (infinity)" if np.isinf(values[row]) else f"{values[row]:.3g}, too large,"
+        text = "infinite (infinity)" if np.isinf(values[row]) else f"{values[row]:.3g}, too large,"
         raise ValueError(
-            f"{name} is {found} in {place_of(first + row)}: give finite numbers of at most "
+            f"{name} is {text} in {place_of(first + row)}: give finite numbers of at most "
             f"{LARGEST:g}"
         )
     return values

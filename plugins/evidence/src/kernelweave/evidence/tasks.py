@@ -119,8 +119,8 @@ class Scoring:
         names, blocks = np.unique(everything if parts is None else parts, return_inverse=True)
         value = self._score(rows, values, everything)
         left_out = blocks % _PARTS if parts is None else blocks
-        found = [self._score(rows, values, everything[left_out != k]) for k in np.unique(left_out)]
-        spread = float(np.sqrt((len(found) - 1) * np.var(found))) if len(found) > 1 else np.nan
+        scores = [self._score(rows, values, everything[left_out != k]) for k in np.unique(left_out)]
+        spread = float(np.sqrt((len(scores) - 1) * np.var(scores))) if len(scores) > 1 else np.nan
         if spread == 0.0:
             # a perfect score: what n rows never show is rarer than 3 / n, in 95 of 100 samples
             wrong = -values if self.labels is not None else np.mean(rows.targets.T, axis=0)

@@ -61,9 +61,9 @@ class Categories:
         ).astype(np.float64)
         n_missing, counts = mass[0], mass[1:]
         least = min_frequency * mass.sum() if isinstance(min_frequency, float) else min_frequency
-        own, rare = _split(words.labels, counts, least, max_categories - 1)
-        labels = [words.labels[i] for i in own]
-        shares = [counts[i] for i in own]
+        kept, rare = _split(words.labels, counts, least, max_categories - 1)
+        labels = [words.labels[i] for i in kept]
+        shares = [counts[i] for i in kept]
         lookup = {label: code for code, label in enumerate(labels)}
         if rare:
             lookup |= {words.labels[i]: len(labels) for i in rare}
@@ -72,7 +72,7 @@ class Categories:
             labels, shares = [*labels, MISSING], [*shares, n_missing]
         missing = len(labels) - (n_missing > 0.0)
         rows = np.bincount(words.codes + 1, minlength=len(words.labels) + 1)[1:]
-        several = [counts[i] for i in own if max(rows[i], counts[i]) > 1.0]
+        several = [counts[i] for i in kept if max(rows[i], counts[i]) > 1.0]
         frequencies, recurring = np.array(shares) / mass.sum(), float(sum(several) / mass.sum())
         return cls(tuple(labels), frequencies, lookup, int(missing), len(rare), recurring)
 
@@ -88,8 +88,8 @@ class Categories:
         )
         if truths.keys() == {True, False}:
             labels = tuple(truths.get(_TRUTHS.get(each.casefold()), each) for each in labels)
-        known = [lookup.get(label, self.rare) for label in labels]
-        return np.array([*known, self.missing], dtype=np.int64)[words.codes]
+        codes = [lookup.get(label, self.rare) for label in labels]
+        return np.array([*codes, self.missing], dtype=np.int64)[words.codes]
 
 
 def _split(

@@ -167,19 +167,20 @@ class Coding:
 
     def fills(self, numeric: NDArray[np.float64], share: NDArray[np.float64]) -> Fills:
         """Return what fills missing values: number, its indicator, median of training rows."""
-        found = []
+        fills = []
         for j, indicator in enumerate(self.indicator_of):
-            known = numeric[:, indicator] == 0.0
-            if indicator >= 0 and known.any():
-                found.append((j, int(indicator), weighted_median(numeric[known, j], share[known])))
-        return tuple(found)
+            present = numeric[:, indicator] == 0.0
+            if indicator >= 0 and present.any():
+                median = weighted_median(numeric[present, j], share[present])
+                fills.append((j, int(indicator), median))
+        return tuple(fills)
 
     def pools(
         self, codes: NDArray[np.int64], share: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], ...]:
         """Return for each column what each code becomes: rare and unseen ones are one."""
-        known = zip(codes.T, self.sizes, self.rare, self.missing, strict=True)
-        return tuple(self._pool(column, share, *each) for column, *each in known)
+        columns = zip(codes.T, self.sizes, self.rare, self.missing, strict=True)
+        return tuple(self._pool(column, share, *each) for column, *each in columns)
 
     def _pool(
         self,
@@ -194,9 +195,9 @@ class Coding:
             # of weighted rows, whichever counts more
             rows = np.bincount(column, minlength=size + 1)
             mass = np.maximum(rows, mass / mass.sum() * len(column))
-        own = np.setdiff1d(np.arange(size), [rare, missing])
-        few = own[(mass[own] > 0.0) & (mass[own] < self.least)]
-        absent = own[mass[own] == 0.0]
+        named = np.setdiff1d(np.arange(size), [rare, missing])
+        few = named[(mass[named] > 0.0) & (mass[named] < self.least)]
+        absent = named[mass[named] == 0.0]
         out = np.arange(size + 1)
         # as in training, a single rare category stays what it is
         if mass[rare] > 0.0 or len(few) > 1:
@@ -232,8 +233,8 @@ class GroupColumn:
     def names(self, numeric: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return a number for the group of each row, NaN where the column names none, (n,)."""
         if self.code >= 0:
-            own = codes[:, self.code]
-            return np.where(np.isin(own, self.shared), np.nan, own)
+            column = codes[:, self.code]
+            return np.where(np.isin(column, self.shared), np.nan, column)
         names = numeric[:, self.place]
         return names if self.indicator < 0 else np.where(numeric[:, self.indicator], np.nan, names)
 

@@ -182,12 +182,12 @@ class ColumnEncoder:
 
     def _components(self, table: RawTable, *, folds: bool) -> FloatArray:
         """Return the components of all columns of texts, side by side, fold by fold."""
-        found = [
+        components = [
             each.transform(as_words(table.columns[each.position]), folds=folds)
             for each in self._texts
         ]
         empty = np.empty((len(table), 0))
-        return np.concatenate(found, axis=2).reshape(len(table), -1) if found else empty
+        return np.concatenate(components, axis=2).reshape(len(table), -1) if components else empty
 
     def fit_transform(
         self,
@@ -223,11 +223,12 @@ class ColumnEncoder:
     @property
     def coding(self) -> Coding:
         """How a part of the encoded rows codes others by itself."""
-        known = [column.categories for column in self._categories]
-        n_others = len(self.dimensions_) - len(known) - len(self._block.kept)
+        categories = [column.categories for column in self._categories]
+        n_others = len(self.dimensions_) - len(categories) - len(self._block.kept)
         indicator_of = np.append(self._block.indicator_of, np.full(n_others, -1))
-        rare, missing = tuple(each.rare for each in known), tuple(each.missing for each in known)
-        sizes = tuple(len(each.labels) for each in known)
+        rare = tuple(each.rare for each in categories)
+        missing = tuple(each.missing for each in categories)
+        sizes = tuple(len(each.labels) for each in categories)
         return Coding(indicator_of, sizes, rare, missing, self.min_frequency)
 
     def _read(self, X: Rows, estimator: BaseEstimator, *, reset: bool) -> RawTable:
@@ -286,8 +287,8 @@ class ColumnEncoder:
         self.report_: list[ColumnPlan] = list(columns.plans.values())
         if not self.dimensions_:
             first = self.report_[0]
-            said = "no column can be used; {column!r}, for instance: {remark}"
-            raise NoColumnError(Message(said, column=first.column, remark=first.remark))
+            text = "no column can be used; {column!r}, for instance: {remark}"
+            raise NoColumnError(Message(text, column=first.column, remark=first.remark))
 
     def _warn_of_new_missing(self, values: FloatArray) -> None:
         unseen_missing = self._block.unseen_missing(values)
@@ -339,15 +340,15 @@ def stack(
     each row stands in the user's table, for messages; `comma`: as in `RawTable`. Raises ValueError
     if a number is infinite or too large, or a column is not what it was in training.
     """
-    found = [np.empty((len(rows), 0))]
+    blocks = [np.empty((len(rows), 0))]
     for column, raw in zip(columns, raws, strict=True):
         if isinstance(column.reading, DateParts):
-            found.append(dates_of(raw, column.reading, column.name, int(rows[0])))
+            blocks.append(dates_of(raw, column.reading, column.name, int(rows[0])))
         else:
             values = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
             _check_size(values, column.name, rows)
-            found.append(values[:, None])
-    return np.hstack(found)
+            blocks.append(values[:, None])
+    return np.hstack(blocks)
 
 
 def _check_size(values: FloatArray, name: str, rows: NDArray[np.intp]) -> None:

@@ -63,18 +63,18 @@ class TextColumn:
     @classmethod
     def fit(cls, position: int, name: str, words: Words) -> TextColumn:
         """Learn the components from training rows, equal texts counted once."""
-        basis, known = _components(words, _MOST_COMPONENTS)
-        return cls(position, name, known, basis[None])
+        basis, hashes = _components(words, _MOST_COMPONENTS)
+        return cls(position, name, hashes, basis[None])
 
     def with_folds(self, words: Words, parts: Sequence[Index]) -> TextColumn:
         """Return the column with the components of parts of the training rows too."""
         bases = np.zeros((1 + len(parts), *self.bases.shape[1:]), dtype=np.float32)
         bases[0] = self.bases[0]
-        for own, part in zip(bases[1:], parts, strict=True):
+        for out, part in zip(bases[1:], parts, strict=True):
             some = words.take(part)
             if some.labels:
-                basis, known = _components(some, len(own))
-                own[: len(basis), np.searchsorted(self.known, known)] = basis
+                basis, hashes = _components(some, len(out))
+                out[: len(basis), np.searchsorted(self.known, hashes)] = basis
         return replace(self, bases=bases)
 
     def transform(self, words: Words, *, folds: bool = False) -> FloatArray:
@@ -115,18 +115,18 @@ def _components(words: Words, most: int) -> tuple[NDArray[np.float32], Index]:
 
     # sorted, so that the order of rows changes nothing
     weights = _parts_of_words(sorted(words.labels))
-    known = np.unique(weights.indices).astype(np.intp)
-    weights = weights[:, known]
+    hashes = np.unique(weights.indices).astype(np.intp)
+    weights = weights[:, hashes]
     if min(weights.shape) == 1:
-        return weights[:1].toarray().astype(np.float32), known
+        return weights[:1].toarray().astype(np.float32), hashes
     n_components = min(most, min(weights.shape) - 1)
-    found = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(weights)
-    strong = found.singular_values_ > _NO_COMPONENT * found.singular_values_[0]
-    basis = found.components_[strong]
+    svd = TruncatedSVD(n_components, algorithm="arpack", random_state=0).fit(weights)
+    strong = svd.singular_values_ > _NO_COMPONENT * svd.singular_values_[0]
+    basis = svd.components_[strong]
     # letters of one word have entries of one size: the first is to be positive, not any by rounding
     largest = np.abs(basis) > (1.0 - _TIED) * np.abs(basis).max(axis=1, keepdims=True)
     signs = np.sign(np.take_along_axis(basis, largest.argmax(axis=1)[:, None], axis=1))
-    return (signs * basis).astype(np.float32), known
+    return (signs * basis).astype(np.float32), hashes
 
 
 Plans: TypeAlias = dict[str, ColumnPlan]
@@ -134,8 +134,8 @@ Plans: TypeAlias = dict[str, ColumnPlan]
 
 def remark(plans: Plans, name: str, sentence: str) -> None:
     """Add a sentence to the plan of a column; a single one stays the `Message` that it may be."""
-    said = plans[name].remark
-    plans[name] = plans[name]._replace(remark=" ".join((said, sentence)) if said else sentence)
+    before = plans[name].remark
+    plans[name] = plans[name]._replace(remark=" ".join((before, sentence)) if before else sentence)
 
 
 def leave_out(plans: Plans, name: str, sentence: str, advice: str = "") -> None:
@@ -196,7 +196,7 @@ class Sorted(NamedTuple):
 
 def sort_columns(table: RawTable, kinds: Mapping[str, str]) -> Sorted:
     """Return the columns of a training table by their kind; `kinds`: what the user says of them."""
-    found = plans, numbers, words, texts = Sorted({}, [], [], [])
+    columns = plans, numbers, words, texts = Sorted({}, [], [], [])
     seen: dict[tuple[tuple[str, ...], bytes], str] = {}
     for position, (name, raw) in enumerate(zip(table.names, table.columns, strict=True)):
         wanted = kinds.get(name)
@@ -222,7 +222,7 @@ def sort_columns(table: RawTable, kinds: Mapping[str, str]) -> Sorted:
                 remark(plans, name, f"Texts: the {n} strongest components of what they share.")
         elif isinstance(read, Words) and plan.used:
             words.append((position, name, read))
-    return found
+    return columns
 
 
 def fit_numbers(
@@ -308,9 +308,9 @@ def _leave_out(name: str, reason: tuple[str, str], plans: Plans) -> None:
     """Ignore a column and warn, as the user may want it used after all."""
     why, advice = reason
     leave_out(plans, name, why, advice)
-    said = "column {name!r} is ignored: {why} ({advice})"
-    said = Message(said, name=name, why=why, advice=advice)
-    warn(said, ColumnWarning)
+    text = "column {name!r} is ignored: {why} ({advice})"
+    text = Message(text, name=name, why=why, advice=advice)
+    warn(text, ColumnWarning)
 
 
 def _date_remark(column: NumberColumn, parts: DateParts, used: list[str]) -> str:
