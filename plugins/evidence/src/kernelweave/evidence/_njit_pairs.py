@@ -30,23 +30,23 @@ def _pair_row(left, right, a, width, metric, strength, d2, linear, product):
         product[b] = 1.0
     for i in range(p):
         x, u, h = X[i, a], U[i, a], H[i, a]
-        own, part, rest = metric[i], strength[0, i], strength[1, i]
+        ell2, part, rest = metric[i], strength[0, i], strength[1, i]
         xs, us, hs = XR[i], UR[i], HR[i]
         for b in range(width):
             step = x - xs[b]
-            d2[b] += own * step * step
-            linear[b] += own * x * xs[b]
+            d2[b] += ell2 * step * step
+            linear[b] += ell2 * x * xs[b]
             product[b] *= rest + part * (h + hs[b] - 3.0 * abs(u - us[b]))
     for j in range(C.shape[0]):
         i = p + j
         code, h = C[j, a], H[i, a]
-        own, part, rest, match_weight = metric[i], strength[0, i], strength[1, i], strength[2, i]
+        ell2, part, rest, match_weight = metric[i], strength[0, i], strength[1, i], strength[2, i]
         cs, hs = CR[j], HR[i]
-        half = own / (2.0 * match_weight)
+        half = ell2 / (2.0 * match_weight)
         for b in range(width):
             same = 1.0 if code == cs[b] else 0.0
             kappa = h + hs[b] + match_weight * same
-            d2[b] += own * (1.0 - same)
+            d2[b] += ell2 * (1.0 - same)
             linear[b] += half * kappa
             product[b] *= rest + part * kappa
 
@@ -86,10 +86,10 @@ def spread(change, a, probes, moved):
     """Add the product of row and column a of a symmetric matrix, ``change``, with the probes."""
     for k in range(probes.shape[0]):
         probe, out = probes[k], moved[k]
-        own = probe[a]
+        entry = probe[a]
         for b in range(a):
-            out[b] += change[b] * own
-        out[a] += summed(change, probe, a) + change[a] * own
+            out[b] += change[b] * entry
+        out[a] += summed(change, probe, a) + change[a] * entry
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -158,14 +158,14 @@ def packed_distances(points, first, n_rows, metric, d2):
         row = d2[start : start + a + 1]
         row[:] = 0.0
         for i in range(p):
-            x, own, xs = X[i, a], metric[i], X[i]
+            x, ell2, xs = X[i, a], metric[i], X[i]
             for b in range(a + 1):
                 step = x - xs[b]
-                row[b] += own * step * step
+                row[b] += ell2 * step * step
         for j in range(C.shape[0]):
-            code, own, cs = C[j, a], metric[p + j], C[j]
+            code, ell2, cs = C[j, a], metric[p + j], C[j]
             for b in range(a + 1):
-                row[b] += 0.0 if code == cs[b] else own
+                row[b] += 0.0 if code == cs[b] else ell2
         start += a + 1
 
 
@@ -215,9 +215,9 @@ def pack_slope(inverse, dual, scale, out):
     """
     start = 0
     for a in range(inverse.shape[0]):
-        own, row = inverse[a], out[start : start + a + 1]
+        inverse_row, row = inverse[a], out[start : start + a + 1]
         for b in range(a + 1):
-            row[b] = scale * own[b]
+            row[b] = scale * inverse_row[b]
         for t in range(dual.shape[0]):
             coefficients = dual[t]
             left = coefficients[a]

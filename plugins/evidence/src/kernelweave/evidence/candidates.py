@@ -69,13 +69,13 @@ def fit_gaussian(views: Views, rows: Rows, starts: Sequence[FloatArray] = ()) ->
     """
     points = views.points(rows.numeric, rows.codes)
     values, distances = Standardised.of(rows).values, _squared_distances(points)
-    tried = [
+    trials = [
         (*each, gamma, share)
         for gamma in _widths(views.n_dimensions, starts)
         for share, K in _with_groups(np.exp(-gamma * distances), points, starts)
         for each in leave_one_out_errors(K, values, rows.precision)
     ]
-    _, amplitude, ridge, gamma, share = min(tried)
+    _, amplitude, ridge, gamma, share = min(trials)
     return _one_term(views.n_dimensions, 0, 2.0 * gamma, amplitude, ridge, share)
 
 
@@ -91,12 +91,12 @@ def fit_linear(views: Views, rows: Rows) -> Fit:
     values = Standardised.of(rows).values
     alone = points._replace(G=points.G[:0])
     K = cross_kernel(alone, alone, scales, views.match_weight)
-    tried = [
+    trials = [
         (*each, share)
-        for share, own in _with_groups(K, points)
-        for each in leave_one_out_errors(own, values, rows.precision, _LINEAR_RIDGES)
+        for share, gram in _with_groups(K, points)
+        for each in leave_one_out_errors(gram, values, rows.precision, _LINEAR_RIDGES)
     ]
-    _, amplitude, ridge, share = min(tried)
+    _, amplitude, ridge, share = min(trials)
     return _one_term(n, _LINEAR, metric, amplitude, ridge, share)
 
 
@@ -124,9 +124,11 @@ def _with_groups(
     if not len(points.G):
         yield (), K
         return
-    known = {share for each in starts for share in _GROUP_SHARES if np.isclose(share, _share(each))}
+    shares = {
+        share for each in starts for share in _GROUP_SHARES if np.isclose(share, _share(each))
+    }
     same = points.same_group(points)
-    for share in sorted(known) or _GROUP_SHARES:
+    for share in sorted(shares) or _GROUP_SHARES:
         yield (share,), K + share * same
 
 
@@ -139,8 +141,8 @@ def _share(theta: FloatArray) -> float:
 def _widths(n_dimensions: int, starts: Sequence[FloatArray]) -> FloatArray:
     """Return γ to try, from wide to narrow."""
     widths = np.divide(WIDTHS, n_dimensions)
-    known = [np.abs(np.log(0.5 * np.exp(2.0 * each[0]) / widths)).argmin() for each in starts]
-    return widths[min(known) : max(known) + 2] if known else widths
+    places = [np.abs(np.log(0.5 * np.exp(2.0 * each[0]) / widths)).argmin() for each in starts]
+    return widths[min(places) : max(places) + 2] if places else widths
 
 
 def _squared_distances(points: Points) -> FloatArray:
@@ -162,15 +164,15 @@ def leave_one_out_errors(
     root, total = np.sqrt(mass), len(values) * mass.sum()
     spectrum, basis = eigh(root[:, None] * K * root, check_finite=False)
     spectrum = np.maximum(spectrum, 0.0)
-    turned = basis.T @ (root[:, None] * values.T)
+    components = basis.T @ (root[:, None] * values.T)
     out = []
     for ridge in ridges:
         inverse = 1.0 / (spectrum + ridge)
         # the dual and the diagonal of (K + r/w)⁻¹, both over root
-        dual, diagonal = basis @ (inverse[:, None] * turned), root * (basis**2 @ inverse)
+        dual, diagonal = basis @ (inverse[:, None] * components), root * (basis**2 @ inverse)
         residual = dual / diagonal[:, None]
         error = float(np.sum(mass[:, None] * residual**2) / total)
-        amplitude = float(np.sum(inverse[:, None] * turned**2) / total)
+        amplitude = float(np.sum(inverse[:, None] * components**2) / total)
         out.append((error, amplitude, ridge))
     return out
 
@@ -212,19 +214,19 @@ def fit_candidates(
     if screened:
         plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
         for k, kept in enumerate(screened):
-            own = slice(k * n_path, (k + 1) * n_path)
-            yield from fit_path(views, rows, plan, starts[own], kept=kept)
+            part = slice(k * n_path, (k + 1) * n_path)
+            yield from fit_path(views, rows, plan, starts[part], kept=kept)
     elif starts:
         yield from fit_path(views, rows, plan, starts[:n_path])
         alone = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
-        for known in starts[n_path : last - plan.linear]:
-            yield from fit_path(views, rows, alone, [known], GaussianTerm)
+        for thetas in starts[n_path : last - plan.linear]:
+            yield from fit_path(views, rows, alone, [thetas], GaussianTerm)
     elif _includes_smooth(plan, rows):
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
         smooth = list(fit_path(views, rows, chain, [[plain.theta], [], []], GaussianTerm))
         mixed = _with_all_terms(smooth[1].theta)
-        known = [start(views.n_dimensions, views.group is not None), mixed]
-        yield from fit_path(views, rows, plan, [known, *[[mixed]] * (n_path - 1)])
+        thetas = [start(views.n_dimensions, views.group is not None), mixed]
+        yield from fit_path(views, rows, plan, [thetas, *[[mixed]] * (n_path - 1)])
         yield smooth[-1]
     else:
         yield from fit_path(views, rows, plan)

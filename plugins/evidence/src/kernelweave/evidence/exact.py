@@ -136,9 +136,9 @@ class ExactPredictor:
 
         Ascending, shape (n_left_out, n, n_outputs).
         """
-        found = [(rows, values) for rows, (values,) in self._endpoints(numeric, codes, signed=True)]
-        out = np.empty((len(found[0][1]), len(numeric), len(self.rows.targets)))
-        for rows, values in found:
+        ends = [(rows, values) for rows, (values,) in self._endpoints(numeric, codes, signed=True)]
+        out = np.empty((len(ends[0][1]), len(numeric), len(self.rows.targets)))
+        for rows, values in ends:
             out[:, rows] = np.sort(values, axis=0)
         return out
 
@@ -152,11 +152,11 @@ class ExactPredictor:
             parts = self.left_out(groups) if len(places) else []
             for block in blocks(len(places), 4 * len(self.rows) * len(self.rows.targets)):
                 rows = places[block]
-                asked = numeric[rows], codes[rows]
+                inputs = numeric[rows], codes[rows]
                 noise = self.varying_noise
-                factors = None if noise is None else (noise.held_out, noise(*asked))
+                factors = None if noise is None else (noise.held_out, noise(*inputs))
                 endpoints = [
-                    jackknife_endpoints(part, *asked, factors, signed=signed) for part in parts
+                    jackknife_endpoints(part, *inputs, factors, signed=signed) for part in parts
                 ]
                 yield rows, np.concatenate(endpoints, axis=1)
 
@@ -180,16 +180,16 @@ class ExactPredictor:
 
     def _unseen_rows(self) -> list[UnseenRows]:
         """Return predictions of the rows that each fold held out."""
-        found = []
+        unseen = []
         for fold in self.folds:
-            own, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
+            held_out, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
             points, target = (
-                part.views.points(own.numeric, own.codes),
+                part.views.points(held_out.numeric, held_out.codes),
                 part.target.of_rows(self.rows),
             )
             latent, width = part.latent(points), _width(part, points)
-            found.append(UnseenRows(fold.held_out, target, latent, width))
-        return found
+            unseen.append(UnseenRows(fold.held_out, target, latent, width))
+        return unseen
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows that each fold held out, in their deviations."""
@@ -203,12 +203,12 @@ class ExactPredictor:
         In units of the targets: after a power, above all one below 0, deviations that vary as they
         should may end where hardly a target is. The factors have shape (n_rows, n_outputs).
         """
-        found, mass = [each for part in parts for each in part.unseen], self.rows.mass
+        unseen, mass = [each for part in parts for each in part.unseen], self.rows.mass
 
         def judge(factors: FloatArray) -> FloatArray:
             steps = conformal(np.abs(scores) / factors, _LEVEL) * factors
             losses = np.empty_like(scores)
-            for each in found:
+            for each in unseen:
                 losses[each.rows] = each.interval_scores(steps[each.rows], _LEVEL)
             return np.average(losses, axis=0, weights=mass)
 

@@ -101,15 +101,15 @@ class LeftOut:
             return []
         by = np.argsort(self.groups, kind="stable")
         parts = np.split(by, np.flatnonzero(np.diff(self.groups[by])) + 1)
-        precisions = [self._inverse[np.ix_(own, self.rows[own])] for own in parts]
-        return [(own, np.asarray(inv(each))) for own, each in zip(parts, precisions, strict=True)]
+        precisions = [self._inverse[np.ix_(group, self.rows[group])] for group in parts]
+        return [(group, np.asarray(inv(P))) for group, P in zip(parts, precisions, strict=True)]
 
     @cached_property
     def _spreads(self) -> FloatArray:
         """The variances as S has them, shape (n_left_out,)."""
         out = 1.0 / self._inverse[np.arange(len(self.rows)), self.rows]
-        for own, spread in self._together:
-            out[own] = spread.diagonal()
+        for group, spread in self._together:
+            out[group] = spread.diagonal()
         return np.asarray(out)
 
     @property
@@ -122,8 +122,8 @@ class LeftOut:
         """Standardised, shape (n_left_out, n_outputs)."""
         dual = self.mixture.dual[self.rows]
         out = dual * self._spreads[:, None]
-        for own, spread in self._together:
-            out[own] = spread @ dual[own]
+        for group, spread in self._together:
+            out[group] = spread @ dual[group]
         return np.asarray(out)
 
     @property
@@ -156,9 +156,9 @@ class LeftOut:
         latent, variance = self.mixture.latent(points), self.mixture.variance(points)
         mean = latent - pull[:, :, None] * self.residuals[:, None, :]
         gained = pull**2 * self._spreads[:, None]
-        for own, spread in self._together:
-            mean[own] = latent - pull[own].T @ self.residuals[own]
-            gained[own] = np.sum(pull[own] * (spread @ pull[own]), axis=0)
+        for group, spread in self._together:
+            mean[group] = latent - pull[group].T @ self.residuals[group]
+            gained[group] = np.sum(pull[group] * (spread @ pull[group]), axis=0)
         return mean, np.sqrt(variance + self.mixture.noise + gained)
 
 
@@ -209,8 +209,8 @@ def jackknife_endpoints(
     centre, width = part.predict(numeric, codes)
     steps = part.scores[:, None, :] * width[:, :, None]
     if factors is not None:
-        own, new = factors
-        steps = steps / own[part.rows][:, None, :] * new
+        held_out, new = factors
+        steps = steps / held_out[part.rows][:, None, :] * new
     size = np.abs(steps)
     both = np.array([centre + steps] if signed else [centre - size, centre + size])
     target = part.mixture.target

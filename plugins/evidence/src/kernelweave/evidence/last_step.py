@@ -130,11 +130,11 @@ class PoissonPredictor(_LikelihoodPredictor):
     def _part(self, fold: int | None = None) -> Mixture:
         """Return what predicts: two outputs on one kernel, averaged in the units of the target."""
         mixture, fit, warp = super()._part(fold), self._fit(fold), Warp(0.0, 0.0, 1.0, True)
-        own = mixture.target
-        unit, low, high = float(own.spread[0]), np.repeat(own.low, 2), np.repeat(own.high, 2)
+        old = mixture.target
+        unit, low, high = float(old.spread[0]), np.repeat(old.low, 2), np.repeat(old.high, 2)
         # the straight line through 0, unless there is a power
-        first = own.warps or (Warp(1.0, -unit, unit, True),)
-        centre, spread = (own.centre, own.spread) if own.warps else (own.centre / unit, np.ones(1))
+        first = old.warps or (Warp(1.0, -unit, unit, True),)
+        centre, spread = (old.centre, old.spread) if old.warps else (old.centre / unit, np.ones(1))
         target = Standardised(
             np.empty((2, 0)), np.append(centre, fit.offset), np.append(spread, 1.0), low, high,
             (*first, warp), np.array([1.0 - self.share, self.share]),
@@ -159,8 +159,8 @@ class PoissonPredictor(_LikelihoodPredictor):
         predicted = self.held_out[seen, 0]
         squares = (self.rows.targets[0, seen] - predicted) ** 2 / (predicted * unit)
         noise = fit.variance * float(np.average(squares, weights=self.rows.mass[seen]))
-        own = _mean_variance(part.factor, part.diagonal)
-        return np.array([1.0, noise * _mean_variance(factor, diagonal) / own])
+        variance = _mean_variance(part.factor, part.diagonal)
+        return np.array([1.0, noise * _mean_variance(factor, diagonal) / variance])
 
 
 def _mean_variance(factor: FloatArray, diagonal: FloatArray) -> float:
@@ -195,12 +195,12 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
         (last,) = fit_poisson(_gram(predictor.mixture), y, mass, [strength])
     except Stopped:
         return predictor, "the likelihood of counts"
-    own, judge, found = rows.take(seen), _squares if loss is None else loss, best.held_out
-    losses = np.array([judge(own, each[seen]) for each in (held_out, found)])
+    subset, judge, poisson = rows.take(seen), _squares if loss is None else loss, best.held_out
+    losses = np.array([judge(subset, each[seen]) for each in (held_out, poisson)])
     share = float(path_weights(losses)[1])
     if share == 0.0:
         return predictor, ""
-    both = held_out + share * (found - held_out)
+    both = held_out + share * (poisson - held_out)
     given = (predictor.mixture, folds, predictor.weights, rows, both)
     noise = predictor.varying_noise
     return PoissonPredictor(*given, last, tuple(best.fits), share, varying_noise=noise), ""
@@ -215,15 +215,15 @@ def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
     ]
 
     def judge(fits: Sequence[PosteriorMode]) -> _Judged:
-        found = folds.held_out(fits)
+        values = folds.held_out(fits)
         for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
-            mean = np.exp(np.minimum(found[fold.held_out], _LARGEST_LOG))
-            found[fold.held_out] = np.clip(mean, part.target.low, part.target.high)
-        predicted = np.maximum(found[seen, 0], np.finfo(np.float64).tiny)
+            mean = np.exp(np.minimum(values[fold.held_out], _LARGEST_LOG))
+            values[fold.held_out] = np.clip(mean, part.target.low, part.target.high)
+        predicted = np.maximum(values[seen, 0], np.finfo(np.float64).tiny)
         deviance = mean_poisson_deviance(
             rows.targets[0, seen], predicted, sample_weight=rows.mass[seen]
         )
-        return _Judged(fits, deviance, found)
+        return _Judged(fits, deviance, values)
 
     return _least(_LOG_STRENGTHS, paths, judge)
 
@@ -254,9 +254,9 @@ class _Folds:
     def of(cls, predictor: ExactPredictor) -> _Folds:
         parts, crosses = [], []
         for fold in predictor.folds:
-            part, own = fold.mixture(predictor.weights), predictor.rows.take(fold.held_out)
+            part, held_out = fold.mixture(predictor.weights), predictor.rows.take(fold.held_out)
             parts.append(part)
-            crosses.append(part.kernel(part.views.points(own.numeric, own.codes)))
+            crosses.append(part.kernel(part.views.points(held_out.numeric, held_out.codes)))
         return cls(predictor, parts, crosses)
 
     def held_out(self, fits: Sequence[PosteriorMode]) -> FloatArray:
@@ -275,10 +275,10 @@ def _least(
     """Return the strength whose fits of the folds lose least, as far as losses do not rise."""
     best: tuple[float, _Judged] | None = None
     for strength, *fits in zip(strengths, *paths, strict=True):
-        found = judge(fits)
-        if best is None or found.loss < best[1].loss:
-            best = strength, found
-        elif found.loss > _RISEN * best[1].loss:
+        judged = judge(fits)
+        if best is None or judged.loss < best[1].loss:
+            best = strength, judged
+        elif judged.loss > _RISEN * best[1].loss:
             break
     assert best is not None
     return best
@@ -288,10 +288,10 @@ def _calibrated(folds: _Folds, codes: Index, fits: Sequence[PosteriorMode]) -> _
     """Calibrate fits of the folds; their loss is the log loss of the rows held out."""
     values = folds.held_out(fits)
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
-    own, mass = codes[seen], folds.predictor.rows.mass[seen]
-    calibration = Calibration.of(values[seen], own, mass)
+    labels, mass = codes[seen], folds.predictor.rows.mass[seen]
+    calibration = Calibration.of(values[seen], labels, mass)
     log_p = log_softmax(calibration.logits(values[seen]), axis=1)
-    loss = -float(mass @ log_p[np.arange(len(seen)), own])
+    loss = -float(mass @ log_p[np.arange(len(seen)), labels])
     return _Judged(fits, loss, values, calibration)
 
 
@@ -299,8 +299,8 @@ def _likeliest(folds: _Folds, codes: Index, n_classes: int) -> tuple[float, _Jud
     """Return the strength that has the least log loss on the rows held out, and its fits."""
     paths = []
     for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
-        own = fold.training
-        targets = (class_codes(own.targets), n_classes, own.mass)
+        training = fold.training
+        targets = (class_codes(training.targets), n_classes, training.mass)
         paths.append(fit_softmax(_gram(part), *targets, STRENGTHS))
     return _least(STRENGTHS, paths, partial(_calibrated, folds, codes))
 
@@ -320,9 +320,9 @@ def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> Poste
     shares = softmax([-_SHARPNESS * each.loss for each in judged])
     calibrations = [each.calibration for each in judged if each.calibration is not None]
     dual, offset = np.zeros_like(fits[0].dual), np.zeros_like(fits[0].offset)
-    for share, own, fit in zip(shares, calibrations, fits, strict=True):
-        dual += share * own.slope * fit.dual
-        offset += share * own.logits(fit.offset)
+    for share, calibration, fit in zip(shares, calibrations, fits, strict=True):
+        dual += share * calibration.slope * fit.dual
+        offset += share * calibration.logits(fit.offset)
     if len(offset) == 2:
         dual, offset = 0.5 * (dual[:, 1:] - dual[:, :1]), 0.5 * (offset[1:] - offset[:1])
     return PosteriorMode(dual, offset, calibrations[-1].slope ** 2 * fits[-1].variance)

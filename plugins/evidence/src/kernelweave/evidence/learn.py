@@ -120,28 +120,28 @@ def fit_fold(
     """
     if clock.expired():
         return None
-    own, other, state = rows.take(training), rows.take(held_out), np.random.RandomState(seed)
-    views = own.views(apart=True)
+    train, test, state = rows.take(training), rows.take(held_out), np.random.RandomState(seed)
+    views = train.views(apart=True)
     starts: Starts = []
     fits: list[Fit] = []
     whole, share = True, min(seconds, clock.seconds_left()) / rounds
     with clock.time_limit(None if np.isinf(share) else share):
         try:
-            screened = screen(views, own, state)
-            starts = coarse_starts(own, plan, state, screened)
-            fits.extend(fit_candidates(views, own, plan, starts, screened))
+            screened = screen(views, train, state)
+            starts = coarse_starts(train, plan, state, screened)
+            fits.extend(fit_candidates(views, train, plan, starts, screened))
         except Stopped:
-            pad_fits(views, own, plan, starts, fits)
+            pad_fits(views, train, plan, starts, fits)
             whole = False
-    seen, points = (views.points(each.numeric, each.codes) for each in (own, other))
+    seen, points = (views.points(each.numeric, each.codes) for each in (train, test))
     # what time left undone has scales of another fit, which need not be worked out again
-    known = {fit.theta.tobytes(): fit.scales for fit in fits}
-    found = {
-        key: fit_mixture(views, own, (each,), points=seen).predict(points)
-        for key, each in known.items()
+    scales = {fit.theta.tobytes(): fit.scales for fit in fits}
+    values = {
+        key: fit_mixture(views, train, (each,), points=seen).predict(points)
+        for key, each in scales.items()
     }
-    predictions = np.array([found[fit.theta.tobytes()] for fit in fits])
-    return Fold(held_out, own, views, fits, predictions, whole)
+    predictions = np.array([values[fit.theta.tobytes()] for fit in fits])
+    return Fold(held_out, train, views, fits, predictions, whole)
 
 
 # by whether columns and targets are transformed
@@ -216,8 +216,8 @@ def cross_validate(
         held_out[:, fold.held_out] = fold.predictions
     seen = np.concatenate([fold.held_out for fold in folds])
     if plan.loss is not None:
-        own, loss = rows.take(seen), plan.loss
-        errors = np.array([loss(own, each[seen]) for each in held_out])
+        subset, loss = rows.take(seen), plan.loss
+        errors = np.array([loss(subset, each[seen]) for each in held_out])
     else:
         share, spread = rows.precision[seen] / rows.precision[seen].sum(), target_spread(rows)
         residual = (held_out[:, seen] - rows.targets.T[seen]) / spread
@@ -285,7 +285,7 @@ def powers_of_a_part(
     splits, seeds = [(one, other), (other, one)], twin.randint(2**31 - 1, size=2 + len(given))
     if given:
         both = [[np.flatnonzero(np.isin(chosen, each)) for each in split] for split in given]
-        splits = [(own, held) for own, held in both if len(own) and len(held)]
+        splits = [(training, held) for training, held in both if len(training) and len(held)]
     fit = partial(cross_validate, splits=splits, seeds=seeds, known=known)
     best = choose(part, True, fit, plan.rough)
     return replace(
@@ -396,9 +396,9 @@ def _strongest(n_fits: int) -> FloatArray:
 
 
 def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:
-    undone, cut = n_folds - len(folds), sum(not fold.whole for fold in folds)
-    parts = [f"{undone} of {n_folds} folds not reached"] if undone else []
-    parts += [f"{cut} of {n_folds} folds cut short"] if cut else []
+    n_missing, n_cut = n_folds - len(folds), sum(not fold.whole for fold in folds)
+    parts = [f"{n_missing} of {n_folds} folds not reached"] if n_missing else []
+    parts += [f"{n_cut} of {n_folds} folds cut short"] if n_cut else []
     parts += [] if polished else ["the search on all rows cut short"]
     return ", ".join(parts)
 

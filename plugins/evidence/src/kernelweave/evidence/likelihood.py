@@ -141,8 +141,8 @@ def _modes(
     for strength in strengths:
         scaled = np.sqrt(strength) * root
         at = _minimise(scaled, likelihood, at, curvature)
-        own, offset = np.split(at.reshape(n + 1, n_outputs), [n])
-        dual = solve_triangular(scaled, own, lower=True, trans="T", check_finite=False)
+        B, offset = np.split(at.reshape(n + 1, n_outputs), [n])
+        dual = solve_triangular(scaled, B, lower=True, trans="T", check_finite=False)
         yield PosteriorMode(dual * (strength / size), offset[0], strength / size)
 
 
@@ -163,10 +163,10 @@ def _minimise(
         if clock.expired():
             raise Stopped
         both = theta.reshape(n + 1, -1)
-        own, offset = both[:n], both[n]
-        value, excess = likelihood(root @ own + offset)
-        value += 0.5 * float(np.sum(own**2) + _FREE * offset @ offset)
-        slopes = np.vstack([root.T @ excess + own, excess.sum(axis=0) + _FREE * offset])
+        B, offset = both[:n], both[n]
+        value, excess = likelihood(root @ B + offset)
+        value += 0.5 * float(np.sum(B**2) + _FREE * offset @ offset)
+        slopes = np.vstack([root.T @ excess + B, excess.sum(axis=0) + _FREE * offset])
         return value, slopes.ravel()
 
     if curvature is None:
@@ -178,8 +178,8 @@ def _minimise(
     def product(theta: FloatArray, step: FloatArray) -> FloatArray:
         at, along = theta.reshape(n + 1, -1), step.reshape(n + 1, -1)
         slopes = bends(root @ at[:n] + at[n]) * (root @ along[:n] + along[n])
-        own = root.T @ slopes + along[:n]
-        return np.asarray(np.vstack([own, slopes.sum(axis=0) + _FREE * along[n]]).ravel())
+        top = root.T @ slopes + along[:n]
+        return np.asarray(np.vstack([top, slopes.sum(axis=0) + _FREE * along[n]]).ravel())
 
     options = {"gtol": _FLAT * n}
     done = minimize(objective, start, jac=True, hessp=product, method="trust-ncg", options=options)

@@ -104,8 +104,8 @@ class Mixture:
 
     def variance(self, points: Points) -> FloatArray:
         """Return the posterior variance of the function, standardised, shape (n,)."""
-        own = sum(own_kernel(points, each, self.views.match_weight) for each in self.scales)
-        out = np.array(own, dtype=np.float64)
+        prior = sum(own_kernel(points, each, self.views.match_weight) for each in self.scales)
+        out = np.array(prior, dtype=np.float64)
         for rows in blocks(points.n_points, self.points.n_points):
             out[rows] -= explained_by(self.factor, self.kernel(points, rows))
         return np.maximum(out, 0.0)

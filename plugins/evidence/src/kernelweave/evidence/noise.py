@@ -93,11 +93,11 @@ def learn_noise(
         return None, ""
     targets = np.log(squares / middle + _FLOOR)
     codes = _frequent(rows.codes)
-    own = replace(
+    noise_rows = replace(
         rows, codes=codes, targets=np.ascontiguousarray(targets.T), transform_targets=False,
         group=None, trust=None,
     )  # fmt: skip
-    learned = learn(own, splits, _PLAN, random_state, n_jobs=n_jobs, report=report)
+    learned = learn(noise_rows, splits, _PLAN, random_state, n_jobs=n_jobs, report=report)
     v, share = learned.held_out, rows.mass[:, None] / rows.mass.sum()
     if learned.missing:
         return None, f"noise that varies: {learned.missing}"
@@ -105,8 +105,8 @@ def learn_noise(
     if not (slope > 0.0).any():
         return None, ""
     least = np.finfo(np.float64).tiny
-    sure = slope - 2.0 * error**2 / np.maximum(slope, least)
-    slope = np.clip(sure, np.clip(slope, 0.0, _UNSURE), 1.0)
+    shrunk = slope - 2.0 * error**2 / np.maximum(slope, least)
+    slope = np.clip(shrunk, np.clip(slope, 0.0, _UNSURE), 1.0)
     if judge is not None:
         logs = 0.5 * slope * _log_variance(v)
         losses = np.array([judge(np.exp(each * logs)) for each in _SHARES])
@@ -152,12 +152,12 @@ def of_landmarks_with_varying_noise(
     """
     rows = predictor.rows
     chosen = np.sort(random_state.permutation(len(rows))[:_JUDGING])
-    own = rows.take(chosen)
-    keys = own.duplicate_ids if own.groups is None else own.groups
+    subset = rows.take(chosen)
+    keys = subset.duplicate_ids if subset.groups is None else subset.groups
     if len(np.unique(keys)) < _FOLDS:
         return predictor, ""
-    splits = random_folds(len(own), _FOLDS, random_state, groups=keys)
-    noise, missing = learn_noise(own, splits, predictor.scores[chosen], random_state)
+    splits = random_folds(len(subset), _FOLDS, random_state, groups=keys)
+    noise, missing = learn_noise(subset, splits, predictor.scores[chosen], random_state)
     if noise is None:
         return predictor, missing
     factors = noise(rows.numeric, rows.codes)
@@ -199,7 +199,7 @@ def _slope(
     slope = np.sum(share * rest * other, axis=0) / size
     influence = share * rest * (other - slope * rest) / size
     # groups of a table in parts are keys, not counted from 0
-    own = np.arange(len(rows)) if rows.groups is None else rows.groups
-    groups = np.unique(own, return_inverse=True)[1]
+    keys = np.arange(len(rows)) if rows.groups is None else rows.groups
+    groups = np.unique(keys, return_inverse=True)[1]
     sums = np.array([np.bincount(groups, weights=each) for each in influence.T])
     return slope, np.sqrt(np.sum(sums**2, axis=1))

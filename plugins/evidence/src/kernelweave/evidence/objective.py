@@ -133,8 +133,8 @@ class Evidence:
             return slope, LowRankCurvature.of(len(self.match_weight), self.precision, halves)
         curvature = prior_curvature(len(self.match_weight), self.precision, len(slope))
         for k in range(len(probes)):
-            own = np.asfortranarray(moved[:, k].T)
-            curvature += 0.5 * own.T @ blas.dsymm(1.0, inverse, own, lower=0)
+            columns = np.asfortranarray(moved[:, k].T)
+            curvature += 0.5 * columns.T @ blas.dsymm(1.0, inverse, columns, lower=0)
         return slope, curvature
 
 
@@ -196,9 +196,9 @@ class LowRankCurvature:
     def solve(self, moving: NDArray[np.bool_], damping: float, right: FloatArray) -> FloatArray:
         """Return (C + damping)⁻¹ times a vector in what may move, by the Woodbury identity."""
         diagonal = self.diagonal[moving] + damping
-        own = self.vectors[:, moving]
-        scaled = own / diagonal
-        inner = scaled @ own.T
+        vectors = self.vectors[:, moving]
+        scaled = vectors / diagonal
+        inner = scaled @ vectors.T
         inner[np.diag_indices_from(inner)] += self.signs
         return np.asarray(right / diagonal - np.linalg.solve(inner, scaled @ right) @ scaled)
 

@@ -59,20 +59,20 @@ class HeavyTails:
         root = np.sqrt(mass @ residuals**2 / total)
         if root == 0.0:
             return cls(np.inf, 1.0, 0.0)
-        z, found = residuals / root, []
+        z, fits = residuals / root, []
         for degrees in _DEGREES:
             scale = 1.0
             for _ in range(_STEPS):
                 trust = (degrees + 1.0) / (degrees + (z / scale) ** 2)
                 scale = max(np.sqrt(mass @ (trust * z**2) / total), _LEAST_SCALE)
-            found.append((float(mass @ t.logpdf(z, degrees, scale=scale)), degrees, scale))
-        best, degrees, scale = max(found)
+            fits.append((float(mass @ t.logpdf(z, degrees, scale=scale)), degrees, scale))
+        best, degrees, scale = max(fits)
         return cls(degrees, float(scale * root), best - float(mass @ norm.logpdf(z)))
 
     def trust(self, residuals: FloatArray, mass: FloatArray) -> FloatArray:
         """Return what residuals say of the precision of each target, with mean one."""
-        found = 1.0 / (1.0 + (residuals / self.scale) ** 2 / self.degrees)
-        return np.asarray(found / np.average(found, weights=mass))
+        precision = 1.0 / (1.0 + (residuals / self.scale) ** 2 / self.degrees)
+        return np.asarray(precision / np.average(precision, weights=mass))
 
 
 def learn_with_outliers(
@@ -98,17 +98,17 @@ def learn_with_outliers(
     if rows.mass @ replace(rows, trust=trust[None]).outliers > _FEW * rows.mass.sum():
         return learned
     trusts = np.vstack([trust, np.ones((len(splits), len(rows)))])
-    for own, (training, _), fold in zip(trusts[1:], splits, learned.folds, strict=True):
-        own[training] = _trust(fold.training, fold.mixture(learned.weights))[1]
-    found = learn_again(replace(rows, trust=trusts))
-    if found.missing:
+    for out, (training, _), fold in zip(trusts[1:], splits, learned.folds, strict=True):
+        out[training] = _trust(fold.training, fold.mixture(learned.weights))[1]
+    robust = learn_again(replace(rows, trust=trusts))
+    if robust.missing:
         return replace(learned, missing="less weight for outliers")
-    seen = np.flatnonzero(~np.isnan(found.held_out[:, 0]))
-    before, after = ((rows.targets.T - each.held_out)[seen, 0] for each in (learned, found))
+    seen = np.flatnonzero(~np.isnan(robust.held_out[:, 0]))
+    before, after = ((rows.targets.T - each.held_out)[seen, 0] for each in (learned, robust))
     drift, width = mean_with_error(after, rows.mass[seen])
     gain, error = mean_with_error(before**2 - after**2, (rows.mass * trust)[seen])
     is_better = gain > _BETTER * error and abs(drift) < _DRIFT * width
-    return found if is_better else learned
+    return robust if is_better else learned
 
 
 def _trust(rows: Rows, mixture: Mixture) -> tuple[HeavyTails, FloatArray]:

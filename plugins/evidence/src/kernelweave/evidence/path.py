@@ -153,15 +153,15 @@ def corrected(curvature: FloatArray, step: FloatArray, change: FloatArray) -> Fl
 
     Positive semidefinite curvature stays so.
     """
-    bent = curvature @ step
-    size, seen = float(step @ bent), float(step @ change)
+    product = curvature @ step
+    size, seen = float(step @ product), float(step @ change)
     if size <= 0.0:
         return curvature
     if seen < 0.2 * size:
         share = 0.8 * size / (size - seen)
-        change = share * change + (1.0 - share) * bent
+        change = share * change + (1.0 - share) * product
         seen = float(step @ change)
-    rise, fall = np.outer(change, change) / seen, np.outer(bent, bent) / size
+    rise, fall = np.outer(change, change) / seen, np.outer(product, product) / size
     return np.asarray(curvature + rise - fall)
 
 
@@ -253,15 +253,15 @@ def fit_path(
     for i, precision in enumerate(plan.precisions):
         evidence = Evidence(points, match_weight, targets, precision, rows.precision, terms)
         given = starts[i] if starts else []
-        own = given if kept is None else [restricted(each, kept) for each in given]
-        known = [*before, *own] or [start(len(match_weight), views.group is not None)]
+        kept_starts = given if kept is None else [restricted(each, kept) for each in given]
+        thetas = [*before, *kept_starts] or [start(len(match_weight), views.group is not None)]
         # the best is seldom far behind, and costs nothing where it was evaluated last
-        theta = min(reversed(known), key=evidence.value) if len(known) > 1 else known[0]
-        found = EvidenceDescent(evidence, theta).run(plan.max_iter, plan.tol)
-        yield _of_all(found, kept, n)
-        if found.status is Status.MAX_TIME:
+        theta = min(reversed(thetas), key=evidence.value) if len(thetas) > 1 else thetas[0]
+        fit = EvidenceDescent(evidence, theta).run(plan.max_iter, plan.tol)
+        yield _of_all(fit, kept, n)
+        if fit.status is Status.MAX_TIME:
             raise Stopped
-        before = [found.theta]
+        before = [fit.theta]
 
 
 def _of_all(fit: Fit, kept: Index | None, n_dimensions: int) -> Fit:

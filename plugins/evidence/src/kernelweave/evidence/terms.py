@@ -98,8 +98,8 @@ def restricted(theta: FloatArray, kept: Index) -> FloatArray:
     n = n_dimensions_of(theta)
     scales = theta[: 2 * n].reshape(2, n)
     means = [[each[np.isfinite(each)].mean()] for each in scales]
-    own = np.where(np.isfinite(scales), scales, means)[:, kept]
-    return np.concatenate([own.ravel(), theta[2 * n :]])
+    filled = np.where(np.isfinite(scales), scales, means)[:, kept]
+    return np.concatenate([filled.ravel(), theta[2 * n :]])
 
 
 def n_dimensions_of(theta: FloatArray) -> int:
@@ -131,10 +131,10 @@ class PairTerms:
         d2, linear, product, gauss, laplace, wide, near, out = self._store
         self.strength = scales.shape(self.match_weight)
         metric = scales.ell**2
-        for first, n_rows, own in _row_blocks(self.n_points, len(metric)):
+        for first, n_rows, block in _row_blocks(self.n_points, len(metric)):
             passes.fill_pairs(
                 self.points[:4], self.points[:4], first, n_rows, True, metric, self.strength,
-                d2[own], linear[own], product[own],
+                d2[block], linear[block], product[block],
             )  # fmt: skip
         self.values = (gauss, laplace, linear, product, wide, *self._of_groups)
         for part in row_slices(len(d2), _PIECE):
@@ -169,10 +169,10 @@ class PairTerms:
         n_scales = 2 * p + len(weights)
         slopes, moved = np.zeros(n_scales), np.zeros((n_scales, *probes.shape))
         metric, kappa = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
-        for first, n_rows, own in _row_blocks(self.n_points, _SLOWER * p):
+        for first, n_rows, block in _row_blocks(self.n_points, _SLOWER * p):
             passes.packed_changes(
-                self.points[:4], first, n_rows, self.strength, far[own], weights[2], shape[own],
-                slope[own], probes, metric, kappa,
+                self.points[:4], first, n_rows, self.strength, far[block], weights[2], shape[block],
+                slope[block], probes, metric, kappa,
             )  # fmt: skip
         for k, value in enumerate(self.values):
             slopes[2 * p + k] = value @ slope
@@ -208,8 +208,8 @@ class GaussianTerm:
         """Compute the term at some scales; return the kernel, packed."""
         d2, gauss, out = self._store
         metric = scales.ell**2
-        for first, n_rows, own in _row_blocks(self.points.n_points, len(metric)):
-            passes.packed_distances(self.points[:4], first, n_rows, metric, d2[own])
+        for first, n_rows, block in _row_blocks(self.points.n_points, len(metric)):
+            passes.packed_distances(self.points[:4], first, n_rows, metric, d2[block])
         np.exp(np.multiply(d2, -0.5, out=gauss), out=gauss)
         np.multiply(gauss, scales.weights[0], out=out)
         for weight, same in zip(scales.weights[N_TERMS:], self._of_groups, strict=True):
@@ -225,10 +225,11 @@ class GaussianTerm:
         np.multiply(gauss, -0.5 * weights[0], out=far)
         n_scales = 2 * p + len(weights)
         slopes, moved = np.zeros(n_scales), np.zeros((n_scales, *probes.shape))
-        for first, n_rows, own in _row_blocks(self.points.n_points, _SLOWER * p):
+        for first, n_rows, block in _row_blocks(self.points.n_points, _SLOWER * p):
             passes.packed_distance_changes(
-                self.points[:4], first, n_rows, far[own], slope[own], probes, slopes[:p], moved[:p]
-            )
+                self.points[:4], first, n_rows, far[block], slope[block], probes, slopes[:p],
+                moved[:p],
+            )  # fmt: skip
         for k, value in ((0, gauss), *enumerate(self._of_groups, start=N_TERMS)):
             slopes[2 * p + k] = weights[k] * (value @ slope)
             for j, probe in enumerate(probes):

@@ -76,9 +76,9 @@ class Warp:
             return 0.5 * float(np.log(share @ (z - share @ z) ** 2)) - (power - 1.0) * slope
 
         with np.errstate(all="ignore"):
-            found = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-6})
+            best = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-6})
         # with few values the likelihood may have no maximum
-        return float(found.x) if np.isfinite(found.fun) else 1.0
+        return float(best.x) if np.isfinite(best.fun) else 1.0
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Return transformed values."""
@@ -146,10 +146,10 @@ class Points(NamedTuple):
 
         A row without a name for its group is its only member.
         """
-        own = np.arange(self.n_points)[rows]
-        same: NDArray[np.bool_] = self.G[0, own, None] == other.G[0]
+        places = np.arange(self.n_points)[rows]
+        same: NDArray[np.bool_] = self.G[0, places, None] == other.G[0]
         if self is other:
-            same[np.arange(len(own)), own] = True
+            same[np.arange(len(places)), places] = True
         return same
 
 
@@ -294,9 +294,9 @@ class Views:
         for j, (share, match_weight) in enumerate(
             zip(self.shares, self.match_weight[len(X) :], strict=True)
         ):
-            known = np.append(share, 0.0)
+            padded = np.append(share, 0.0)
             code = np.minimum(codes[:, j], len(share))
-            H[len(X) + j] = match_weight * (0.5 * np.sum(share**2) - known[code])
+            H[len(X) + j] = match_weight * (0.5 * np.sum(share**2) - padded[code])
         return Points(X, U, H, np.ascontiguousarray(codes.T), G)
 
 
@@ -327,7 +327,7 @@ def _recoded(
             numeric[numeric[:, indicator] != 0.0, j] = median
     if pools:
         columns = zip(codes.T, pools, strict=True)
-        codes = np.column_stack([pool[np.minimum(own, len(pool) - 1)] for own, pool in columns])
+        codes = np.column_stack([pool[np.minimum(each, len(pool) - 1)] for each, pool in columns])
     return numeric, codes
 
 
@@ -337,9 +337,9 @@ def _transformed(numeric: FloatArray, warps: Sequence[Warp | None], knots: Ragge
         return numeric
     out = np.array(numeric)
     with np.errstate(all="ignore"):
-        for i, (warp, known) in enumerate(zip(warps, knots, strict=True)):
+        for i, (warp, column_knots) in enumerate(zip(warps, knots, strict=True)):
             if warp is not None:
-                low, high = warp.forward(known[[0, -1]])
+                low, high = warp.forward(column_knots[[0, -1]])
                 out[:, i] = clip_far(warp.forward(numeric[:, i]), low, high)
     return out
 
@@ -347,5 +347,5 @@ def _transformed(numeric: FloatArray, warps: Sequence[Warp | None], knots: Ragge
 def _mid_ranks(column: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distinct values and the share below each plus half of its own."""
     knots, inverse = np.unique(column, return_inverse=True)
-    own = np.bincount(inverse, weights=share)
-    return knots, np.cumsum(own) - 0.5 * own
+    weights = np.bincount(inverse, weights=share)
+    return knots, np.cumsum(weights) - 0.5 * weights

@@ -133,8 +133,8 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         if self.kernels is None:
             scaling = Scaling(*mean_and_spread(np.asarray(samples.X), samples.weight))
             X = np.asarray(samples.scaled(scaling).X)
-            own = default_kernels(X, samples.weight)
-            stored = KernelDictionary(own, normalize=self.normalize).fit_grams(X)
+            kernels = default_kernels(X, samples.weight)
+            stored = KernelDictionary(kernels, normalize=self.normalize).fit_grams(X)
         else:
             stored = fit_kernels(self, samples)
         return Formula(
@@ -167,24 +167,24 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         X = samples.scaled(formula.scaling).X
         problem = Problem(*parts, X, target.values, samples.weight)
         result, descent = self._search(problem, verbose=self.verbose)
-        found = attributes_of(samples, formula, problem, result)
+        attributes = attributes_of(samples, formula, problem, result)
         size = float(mass.sum()) * len(spread)
-        several, rule = len(spread) > 1, found["_predictor"]
+        several, rule = len(spread) > 1, attributes["_predictor"]
         # in the units of the targets
-        found |= {
+        attributes |= {
             "descent_": np.array(descent),
             "log_evidence_": float(-descent[-1] - 0.5 * size * np.log(2.0 * np.pi)),
             "n_iter_": len(descent) - 1,
-            "dual_coef_": found["dual_coef_"] * (spread[:, None] if several else spread[0]),
+            "dual_coef_": attributes["dual_coef_"] * (spread[:, None] if several else spread[0]),
             "intercept_": centre if several else float(centre[0]),
             "_predictor": replace(rule, coef=rule.coef * spread[:, None], offset=centre),
             "_training": (samples.X, 1.0 / mass, spread),
         }
         stored = problem.family.stored
         S = np.array(stored.gram(X, result.parameters[:-1]), dtype=np.float64)
-        S[np.diag_indices_from(S)] += found["noise_"] / mass
+        S[np.diag_indices_from(S)] += attributes["noise_"] / mass
         inverse = cho_solve((cholesky(S, lower=True), True), np.eye(n), check_finite=False)
-        return found, stored.grams, Closed(inverse, target, rows, first)
+        return attributes, stored.grams, Closed(inverse, target, rows, first)
 
     @property
     def _search(self) -> Any:
@@ -241,29 +241,29 @@ def fit_weights(
     # an unknown scorer is refused here, before there is work
     attributes, _ = judge()
     with blas_threads(len(rows)):
-        found, grams, closed = model._on_all_rows(samples, rows, first)
-    yield found | attributes, []
-    result, noise = found["result_"], found["noise_"]
+        estimates, grams, closed = model._on_all_rows(samples, rows, first)
+    yield estimates | attributes, []
+    result, noise = estimates["result_"], estimates["noise_"]
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     with blas_threads(len(rows)):
-        for k, (own, others) in enumerate(splits):
+        for k, (training, others) in enumerate(splits):
             if clock.expired():
                 break
-            values[others] = model._predict_held_out(grams, rows, own, others)
+            values[others] = model._predict_held_out(grams, rows, training, others)
             fold[others] = k
         attributes, late = judge()
     n_missing = len(splits) - len(np.unique(fold[fold >= 0]))
-    undone = [f"{n_missing} of {len(splits)} folds"] * bool(n_missing) + [late] * bool(late)
+    omissions = [f"{n_missing} of {len(splits)} folds"] * bool(n_missing) + [late] * bool(late)
     text = "" if result.status.success else result.message
-    if undone:
-        rest = Message("{undone} were not reached: raise {max_time}", undone=", ".join(undone))
+    if omissions:
+        rest = Message("{undone} were not reached: raise {max_time}", undone=", ".join(omissions))
         text = Message("{text}; {rest}", text=text, rest=rest) if text else rest
     issued += [ConvergenceWarning(text)] if text else []
     issued += new_rows_warnings(attributes["_task"], attributes["_new_rows"], "the score is")
     learned = closed.targets.values.T - noise / rows.mass[:, None] * closed.dual[:, :-1]
     underfit = attributes["_task"].underfit(rows, closed.targets.restore(learned), LEARNED)
-    yield found | attributes, issued if underfit is None else [*issued, underfit]
+    yield estimates | attributes, issued if underfit is None else [*issued, underfit]
 
 
 def _columns(X: Table | None, n_rows: int) -> tuple[Sequence[Dimension], Encoded, list[Warning]]:

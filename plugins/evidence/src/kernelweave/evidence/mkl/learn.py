@@ -191,14 +191,14 @@ def _climb(
         if clock.expired():
             raise Stopped
         at = np.exp(theta) / size
-        found = evidence(at[:-1], at[-1])
-        if not np.isfinite(found.value):
+        result = evidence(at[:-1], at[-1])
+        if not np.isfinite(result.value):
             return _WORST, np.zeros_like(theta)
-        if found.value < best[1]:
+        if result.value < best[1]:
             full = np.zeros(len(parameters))
             full[free], full[-1] = at[:-1], max(at[-1] - FLOOR, 0.0)
-            best = full, found.value
-        return found.value, at * found.slopes
+            best = full, result.value
+        return result.value, at * result.slopes
 
     first = np.append(np.log(parameters[free] * size[:-1]), np.log(FLOOR + parameters[-1]))
     box = [_LOG_BOX] * len(free) + [(np.log(FLOOR), _LOG_NOISE)]

@@ -167,10 +167,10 @@ class EvidenceStepSearch:
             if w != 0.0:
                 K += w * each
         size = np.sqrt(weights @ (self.kappa[:, None] * self.reach**2)) * (1.0 + gamma(q + 64))
-        found = self.learner.solve_with_error(
+        solution = self.learner.solve_with_error(
             BoundedGram(K, size, 1.0, q + 4), self.targets, self.noise
         )
-        u = found.dual_coef
+        u = solution.dual_coef
         columns = np.ascontiguousarray(u.T)
         images = np.array([blocked_product(each, columns).T for each in self.grams])
         terms = (images * u).reshape(q, -1)
@@ -180,10 +180,10 @@ class EvidenceStepSearch:
         error = (error + 4.0 * UNIT * np.abs(terms).sum(axis=1)) * (1.0 + 1e-12)
         top = np.maximum(forms + error, 0.0) * (1.0 + 4.0 * UNIT)
         cost = self.constraint.penalty(weights)
-        value = float(found.details.objective) + cost
-        lower = found.scaled(0.0, longest=self.constraint.longest(top))
-        upper = (found.upper_bound + cost) * (1.0 + gamma(q + 8))
-        return _Point(weights, value, lower, upper, forms, images, found)
+        value = float(solution.details.objective) + cost
+        lower = solution.scaled(0.0, longest=self.constraint.longest(top))
+        upper = (solution.upper_bound + cost) * (1.0 + gamma(q + 8))
+        return _Point(weights, value, lower, upper, forms, images, solution)
 
     def step(self) -> None:
         """Go to a better point, or find that there is none near."""
