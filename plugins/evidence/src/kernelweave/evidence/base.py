@@ -115,7 +115,7 @@ class HeldOutScores(Estimator):
         _new_rows: list[Expectation] = fitted("", "")
 
     def _fit_by(self, stages: Callable[..., Iterator[Stage]], *given: Any) -> Self:
-        """Fit within the limits; after a Ctrl-C the last stage is what was found."""
+        """Fit within the limits; a Ctrl-C leaves the attributes of the last finished stage."""
         self._check_parameters()
         attributes: dict[str, Any] = {}
         issued: list[Warning] = []

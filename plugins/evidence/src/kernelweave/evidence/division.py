@@ -81,7 +81,7 @@ class Division:
 
     @cached_property
     def pairs(self) -> list[Split]:
-        """The places that a splitter gives."""
+        """Training and held-out places of each fold, as the splitter gives them."""
         splits = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
         pairs = [(np.asarray(one), np.asarray(other)) for one, other in splits]
         last = max((each.max(initial=0) for pair in pairs for each in pair), default=0)
@@ -198,7 +198,7 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
 
 
 def _as_cut(division: Division) -> Division:
-    """Return it with the rows that its splitter holds out, if any: it may cut groups or time."""
+    """Return the division, of kind `BY_CV` if its splitter cuts through groups or the order."""
     keys = division.groups if division.order is None else division.order
     for one, other in [] if division.cv is None else division.pairs:
         learned, met = np.asarray(keys)[one], np.asarray(keys)[other]

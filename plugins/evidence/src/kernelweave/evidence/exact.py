@@ -198,7 +198,7 @@ class ExactPredictor:
     def judge_factors(
         self, parts: Sequence[LeftOut | FoldResiduals], scores: FloatArray
     ) -> Callable[[FloatArray], FloatArray]:
-        """Return what gives the mean interval score of each output by factors of deviations.
+        """Return a function from factors of deviations to the mean interval score of each output.
 
         In units of the targets: after a power, above all one below 0, deviations that vary as they
         should may end where hardly a target is. The factors have shape (n_rows, n_outputs).

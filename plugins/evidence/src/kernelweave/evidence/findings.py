@@ -1,4 +1,4 @@
-"""What a fit found, and what is to be said of it: scores by kinds of new rows, proofs, doubts."""
+"""What a fit reports: its attributes, scores by kinds of new rows, certificate and warnings."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class HeldOutRows:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What either way of fitting leaves."""
+    """A finished fit, by all pairs of rows or by landmarks."""
 
     predictor: Predictor
     learned: Learned | LearnedLarge
@@ -271,7 +271,7 @@ def fit_warnings(
     max_time: float | None,
     max_iter: int,
 ) -> list[Warning]:
-    """Return what the user is to be warned of.
+    """Return warnings: limits that ended the fit, poor scores, intervals that hold too little.
 
     `found`, `late`: as `attributes_of` returns; `max_time`, `max_iter`: the limits of the fit.
     """

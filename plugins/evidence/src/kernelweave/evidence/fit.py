@@ -58,7 +58,7 @@ def fit_table(
     model: EvidenceModel, X: Table | Batches, y: object, weight: object, groups: object,
     order: object,
 ) -> Iterator[Stage]:  # fmt: skip
-    """Read a table and fit it; yield what was found, and then the doubts."""
+    """Read a table and fit it; yield the fitted attributes alone, then with the warnings."""
     state = check_random_state(model.random_state)
     encoder = ColumnEncoder(model.max_categories, model.min_frequency, model.kinds)
 

@@ -154,7 +154,7 @@ def _factor(
 
 
 def _left_out(factor: FloatArray, mass: FloatArray, doubt: FloatArray) -> float:
-    """Return the root mean variance of a row given all others: 1/(S⁻¹)ᵢᵢ, but for its doubt."""
+    """Return the root mean of 1/(S⁻¹)ᵢᵢ − `doubt`: variances of rows given all others."""
     inverse, _ = lapack.dpotri(factor.copy(order="F"), lower=1, overwrite_c=1)
     variances = 1.0 / inverse.diagonal() - doubt
     return float(np.sqrt(mass @ variances / mass.sum()))

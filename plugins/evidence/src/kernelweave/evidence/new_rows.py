@@ -189,7 +189,7 @@ def _are_years(column: str, values: FloatArray, first: Index) -> bool:
 
 
 def _alike(rows: Rows, named: Sequence[Index]) -> list[Kind]:
-    """Return near copies, but not where they are the groups that a column names."""
+    """Return `WITHOUT_ALIKE` with the groups of near copies; none where a column names these."""
     if len(rows) > _PAIRS or rows.recurring:
         return []
     alike = alike_groups(rows.numbers, rows.codes)
@@ -254,10 +254,10 @@ class Closed:
         return cls(inverse, mixture.target, rows, places, mixture.width)
 
     def ask(self, rows: Index) -> None:
-        """Do nothing: what leaving rows out takes is known of all."""
+        """Do nothing: the inverse serves whatever rows are left out."""
 
     def residuals(self, rows: Index) -> FloatArray:
-        """Return those of rows predicted from all others, shape (n_rows, n_outputs)."""
+        """Return residuals of rows predicted from all others, shape (n_rows, n_outputs)."""
         inner = self.inverse[np.ix_(rows, rows)]
         factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
         residuals = cho_solve(factor, self.dual[rows], check_finite=False)

@@ -70,7 +70,7 @@ def learn_noise(
     judge: Callable[[FloatArray], FloatArray] | None = None,
     report: Report | None = None,
 ) -> tuple[VaryingNoise | None, str]:
-    """Fit the logarithms of squared scores as `learn` fits targets.
+    """Return noise that varies with the columns, by `learn` from logarithms of squared scores.
 
     The target is log(s² + 0.3), squares in units of their median: a bare logarithm has its variance
     from scores that are 0 by chance. Intervals follow by the slope of held-out targets on what was

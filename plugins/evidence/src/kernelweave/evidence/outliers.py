@@ -42,7 +42,7 @@ class HeavyTails:
 
     @classmethod
     def of(cls, residuals: FloatArray, mass: FloatArray) -> HeavyTails:
-        """Find the likeliest; `residuals`, `mass` of shape (n,).
+        """Return the likeliest tails of residuals; `residuals`, `mass` of shape (n,).
 
         Examples
         --------
@@ -70,7 +70,7 @@ class HeavyTails:
         return cls(degrees, float(scale * root), best - float(mass @ norm.logpdf(z)))
 
     def trust(self, residuals: FloatArray, mass: FloatArray) -> FloatArray:
-        """Return what residuals say of the precision of each target, with mean one."""
+        """Return the precision of each target, by its residual and with mean one."""
         precision = 1.0 / (1.0 + (residuals / self.scale) ** 2 / self.degrees)
         return np.asarray(precision / np.average(precision, weights=mass))
 

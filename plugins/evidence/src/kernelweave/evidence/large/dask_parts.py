@@ -86,7 +86,7 @@ class DaskParts:
     def fold(
         self, read: Read[P], *, partly: bool = False, report: Callable[[int], None] | None = None
     ) -> tuple[P | None, bool]:
-        """Return the sum, added up in a tree; it is of all rows whatever the time."""
+        """Return the sum over all parts, and True, as no part is left out; or raise Stopped."""
         shared = delayed(self.encode), delayed(read), partly
         places = zip(self.parts, self.firsts, self._begins, strict=False)
         tasks = [delayed(_read)(*part, int(n), int(begin), *shared) for part, n, begin in places]

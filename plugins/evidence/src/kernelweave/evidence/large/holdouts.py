@@ -147,7 +147,7 @@ class BySplits:
         return cls(fold, out)
 
     def __call__(self, rows: Rows, places: Index) -> tuple[Index, NDArray[np.bool_]]:
-        """Return the fold of each place, and what no training part of a fold has."""
+        """Return the fold of each place, and which rows each fold does not learn from."""
         return self.fold[places], self.out[:, places]
 
 

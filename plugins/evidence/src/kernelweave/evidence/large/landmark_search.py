@@ -141,7 +141,7 @@ class LandmarkSearch:
         return np.array([error(scales) for scales in path])
 
     def first_trial(self, scales: Sequence[Scales]) -> Trial:
-        """Return what few landmarks achieve; never cut short: a stopped fit returns it."""
+        """Return the trial of few landmarks; never cut short, as a stopped fit returns it."""
         size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
         landmarks, rows = self._landmarks(scales, size), self._others(self.plan.first_rows)
         noise = sum(each.noise for each in scales)
@@ -198,7 +198,7 @@ class LandmarkSearch:
         return gain > error
 
     def _summed(self, scales: Sequence[Scales], size: int) -> Trial:
-        """Return what some landmarks achieve by sums over the drawn rows."""
+        """Return the trial of ``size`` landmarks, solved by sums over the drawn rows."""
         others, landmarks = self._others(), self._landmarks(scales, size)
         cut = whole_groups if self._grouped else blocks_of
         source = BlockSource(partial(cut, others), self.n_jobs)
@@ -226,7 +226,7 @@ class LandmarkSearch:
             self.scales, self.weights = before
 
     def _all_rows(self, scales: Sequence[Scales]) -> tuple[Trial, RowEquations]:
-        """Return what all rows as landmarks achieve."""
+        """Return the trial with all rows of the sample as landmarks, and their equations."""
         landmarks, equations = self._equations(scales)
         n_others = self.roles.n_others
         n_choosing = len(self.choosing)

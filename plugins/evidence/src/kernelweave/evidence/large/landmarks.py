@@ -197,7 +197,7 @@ class LandmarkPredictor:
         return np.isin(self.views.group.names(numeric, codes), names)
 
     def knowing(self, left_out: LandmarksLeaveOut) -> LandmarkPredictor:
-        """Return the predictor with the scores of rows whose groups others are of."""
+        """Return the predictor with scores for new rows of known groups, from rows left out."""
         rows = left_out.rows
         assert rows.groups is not None
         others = np.flatnonzero(np.bincount(rows.groups)[rows.groups] > 1)

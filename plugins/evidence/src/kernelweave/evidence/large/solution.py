@@ -328,11 +328,11 @@ class LandmarksLeaveOut:
         self._multiply(which if self.by_rows else np.concatenate([rows, which]))
 
     def residuals(self, rows: Index) -> FloatArray:
-        """Return those of rows predicted from all others."""
+        """Return residuals of rows predicted from all others, shape (n_rows, n_outputs)."""
         return centred_by_others(self._residuals(rows), self.values, self.rows.mass, rows)
 
     def _residuals(self, rows: Index) -> FloatArray:
-        """Return those of targets in the units of the fit and of targets that are all one."""
+        """Return residuals of the standardised targets and, last, of targets that are all one."""
         if self.by_rows:
             inner, right = self._equations(len(self.rows) + self.at[rows])
             factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
@@ -346,7 +346,7 @@ class LandmarksLeaveOut:
         return np.asarray(-moved / mass[:, None])
 
     def alone(self, rows: Index) -> tuple[FloatArray, FloatArray]:
-        """Return what is left of rows each predicted from all others.
+        """Return residuals and variances of rows, each predicted from all others.
 
         Returns: residuals of shape (n_rows, n_outputs), and of shape (n_rows,) the variances that
         the function had where all but the row were learned from.

@@ -27,7 +27,7 @@ Source: TypeAlias = "BlockSource | DaskParts"
 
 
 class Summand(Protocol):
-    """What some rows tell."""
+    """What is read of some rows, to be added up block by block."""
 
     def add(self, other: Self) -> None:
         """Add what later rows tell."""
