@@ -136,14 +136,14 @@ def _newton(
         elif step[a] > 0.0:
             reach = min(reach, (1.0 - x[i]) / step[a])
     linear = 0.0
-    bent = 0.0
+    curvature = 0.0
     for a in range(n):
         i = free[a]
         linear += s[i] * step[a]
         for b in range(n):
-            bent += step[a] * H[i, free[b]] * step[b]
+            curvature += step[a] * H[i, free[b]] * step[b]
     for _ in range(_HALVINGS):
-        change = reach * linear + 0.5 * reach * reach * bent
+        change = reach * linear + 0.5 * reach * reach * curvature
         for a in range(n):
             i = free[a]
             trial[a] = max(0.0, x[i] + reach * step[a])

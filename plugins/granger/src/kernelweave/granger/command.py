@@ -124,7 +124,7 @@ def granger_command(
     """
     _check_outputs([edges, picture, report, graph], data, force)
     _check_endings(picture, graph)
-    links, asked = [_link(each) for each in forbid or []], _lags(lags)
+    links, lag_spec = [_link(each) for each in forbid or []], _lags(lags)
     from kernelweave.kernels_core.checks import COUNT
 
     COUNT.check("top", top)
@@ -137,13 +137,13 @@ def granger_command(
 
     table = read_series(data, replicate, list(drop or []), allow_missing=missing == "skip")
     data = "standard input" if data in _STDIN else data
-    needed = (1 if asked == "cv" else max(lag_list(asked))) + (2 if lam is not None else 5)
+    needed = (1 if lag_spec == "cv" else max(lag_list(lag_spec))) + (2 if lam is not None else 5)
     if len(table.frame) < needed:
         raise ValueError(
             f"{data} has {len(table.frame)} rows: --lags {lags} needs at least {needed}"
         )
     model = GrangerGraph(
-        asked,
+        lag_spec,
         **_strength(lam, lams),
         replicates=table.replicates,
         exogenous=exogenous,
@@ -226,9 +226,9 @@ def _check_endings(picture: Path | None, graph: Path | None) -> None:
     if picture is not None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        known = FigureCanvasAgg.get_supported_filetypes()
-        if picture.suffix[1:].lower() not in known:
-            raise ValueError(f"{picture} must end in one of {', '.join(sorted(known))}")
+        endings = FigureCanvasAgg.get_supported_filetypes()
+        if picture.suffix[1:].lower() not in endings:
+            raise ValueError(f"{picture} must end in one of {', '.join(sorted(endings))}")
 
 
 def _facts(model: GrangerGraph) -> _Said:
@@ -250,8 +250,8 @@ def _facts(model: GrangerGraph) -> _Said:
 
 
 def _print_json(model: GrangerGraph, rows: list[_Said]) -> None:
-    found = {**_facts(model), "edges": rows}
-    sys.stdout.write(json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    facts = {**_facts(model), "edges": rows}
+    sys.stdout.write(json_module.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
 
 def _print_text(model: GrangerGraph, rows: list[_Said], top: int, data: str) -> None:
@@ -317,8 +317,8 @@ def _draw(model: GrangerGraph, path: Path) -> None:
         plot_weights(model, right)
 
     side = min(11.0, max(6.0, 3.6 + 0.09 * len(model.group_names_)))
-    found, complete = picture_bytes(both, (2.0 * side, side), path.suffix[1:].lower())
-    path.write_bytes(found)
+    content, complete = picture_bytes(both, (2.0 * side, side), path.suffix[1:].lower())
+    path.write_bytes(content)
     if not complete:
-        said = "the font lacks letters of some names, drawn as squares: --report FILE, or a "
-        warnings.warn(KernelWeaveWarning(f"{path}: {said}picture in .svg, has them"), stacklevel=2)
+        text = "the font lacks letters of some names, drawn as squares: --report FILE, or a "
+        warnings.warn(KernelWeaveWarning(f"{path}: {text}picture in .svg, has them"), stacklevel=2)

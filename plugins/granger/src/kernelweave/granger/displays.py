@@ -310,8 +310,8 @@ class CausalGraphDisplay:
             shown.append(line(RIM, self._width(1.0), f"weight {heaviest:.2g}"))
             shown.append(line(RIM, self._width(0.5), f"weight {heaviest / 2:.2g}"))
             lags = sorted(set(drawn["lag"]))
-            said = "number: lag" if self._labels_shown else f"lags {', '.join(map(str, lags))}"
-            shown.append(line("none", 0.0, said if len(lags) > 1 else f"lag {lags[0]}"))
+            text = "number: lag" if self._labels_shown else f"lags {', '.join(map(str, lags))}"
+            shown.append(line("none", 0.0, text if len(lags) > 1 else f"lag {lags[0]}"))
         if len(self.below_):
             shown.append(line(FAINT, 1.0, "below the gap"))
         if self.self_weights is not None:

@@ -92,14 +92,14 @@ class Reduction:
 
         def images_of(C: RealArray, problems: Index) -> RealArray:
             W = moving[problems]
-            found = np.zeros((len(C), n_kernels, moving.shape[1]), dtype=C.dtype)
-            found[:, self.rest, :n] = images(grams, np.ascontiguousarray(C[:, :n]))
+            products = np.zeros((len(C), n_kernels, moving.shape[1]), dtype=C.dtype)
+            products[:, self.rest, :n] = images(grams, np.ascontiguousarray(C[:, :n]))
             inside = np.matmul(_t(W), C[:, :, None])[:, :, 0]
-            found[:, self.still] = np.matmul(images(own, inside), _t(W))
+            products[:, self.still] = np.matmul(images(own, inside), _t(W))
             for j, Z in zip(self.mixed, features, strict=True):
                 each = Z[problems]
-                found[:, j] = np.matmul(each, np.matmul(_t(each), C[:, :, None]))[:, :, 0]
-            return found
+                products[:, j] = np.matmul(each, np.matmul(_t(each), C[:, :, None]))[:, :, 0]
+            return products
 
         sizes = n_kernels, moving.shape[1], moving.dtype, grams.nbytes
         return SharedKernels(*sizes, combine, images_of)
@@ -184,13 +184,13 @@ def _together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
     for first in (0, *range(_FIRST, len(orders), _AT_ONCE)):
         some = slice(first, first + _AT_ONCE if first else _FIRST)
         kernels, targets, ridge = problems.of_draws(np.argsort(orders[some], axis=1))
-        found = fit_together(
+        fits = fit_together(
             *(kernels, targets, np.full(len(targets), ridge), task.penalty),
             start if start is None else np.tile(start, (len(targets), 1)),
             tol=task.tol,
             max_iter=task.max_iter,
         )
-        weights[some] = found.weights
+        weights[some] = fits.weights
         # by chance most weights are small, the same ones large
         start = weights[: first + len(targets)].mean(axis=0)
     return weights
@@ -216,10 +216,10 @@ class _Problems:
         self.still, self.grams = still, grams
         if self.reduced is not None:
             shared = self.reduced.basis.shape[1]
-            own = self.reduced.moving.shape[1] + widths + 1
+            n_moving = self.reduced.moving.shape[1] + widths + 1
             memory.require(
-                8 * _AT_ONCE * own * (2 * len(Y) + shared + 2 * (shared + own)),
-                f"{_AT_ONCE} draws in {shared + own} coordinates of {len(Y)} samples",
+                8 * _AT_ONCE * n_moving * (2 * len(Y) + shared + 2 * (shared + n_moving)),
+                f"{_AT_ONCE} draws in {shared + n_moving} coordinates of {len(Y)} samples",
                 alternative="give fewer kernels or lags, or raise {memory_limit}",
             )
         else:
@@ -257,6 +257,6 @@ def _one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
         for j, (own, other) in mixed.items():
             Z = pair_features(own[back], other)
             now[j] = Z @ Z.T
-        found = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
-        weights[draw] = start = found.weights
+        fit = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
+        weights[draw] = start = fit.weights
     return weights

@@ -91,8 +91,8 @@ def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
                     f"{plan.column!r} leaves the column out"
                 )
             if plan.remark:
-                said = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
-                warnings.warn(said, KernelWeaveWarning, stacklevel=3)
+                text = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
+                warnings.warn(text, KernelWeaveWarning, stacklevel=3)
             return moments
     return None
 
@@ -103,14 +103,14 @@ def _numbers(table: Table, name: str, *, allow_missing: bool) -> npt.NDArray[np.
     try:
         if not allow_missing:
             return table.numbers(name)
-        known = ~gaps_of(table.frame[name])
-        numbers = table.take(np.flatnonzero(known)).numbers(name)
+        present = ~gaps_of(table.frame[name])
+        numbers = table.take(np.flatnonzero(present)).numbers(name)
     except TableError as error:
         missing = "the value is missing" in str(error)
         remedy = f"--missing skip leaves such rows out, {rest}" if missing else rest
         raise TableError(f"{str(error).partition(': fill it in')[0]}; {remedy}") from error
     values = np.full(len(table.frame), np.nan)
-    values[known] = numbers
+    values[present] = numbers
     return values
 
 
@@ -146,10 +146,10 @@ def _warn_of_a_time(frame: pd.DataFrame, labels: pd.Series[str] | None) -> None:
     again = (steps == steps.max(axis=0, initial=0.0)) | (frame[1:][together] == frame.min())
     # single events between zeros rise in half of the rows at most
     again = again.all(axis=0).to_numpy() & ((steps > 0).mean(axis=0) > 0.5) & (labels is None)
-    found = rises if rises.any() else again
-    if not found.any():
+    timelike = rises if rises.any() else again
+    if not timelike.any():
         return
-    name = frame.columns[int(np.argmax(found))]
+    name = frame.columns[int(np.argmax(timelike))]
     counts, remedy = ("rises in every row, as a time does,", "")
     if not rises.any():
         counts = "counts in equal steps and begins again, as the time of several runs does,"

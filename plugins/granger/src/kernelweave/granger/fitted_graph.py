@@ -159,11 +159,11 @@ class FittedGraph(GraphParameters):
         )
         paths = paths * self._scale + self._mean
         ends = np.quantile(paths, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
-        found = [paths.mean(axis=0), *ends]
+        forecasts = [paths.mean(axis=0), *ends]
         if is_frame(X):
             index = extend_index(X.index, int(steps))
-            found = [as_frame(each, X, index) for each in found]
-        return Forecast(found[0], found[1], found[2], float(level))
+            forecasts = [as_frame(each, X, index) for each in forecasts]
+        return Forecast(forecasts[0], forecasts[1], forecasts[2], float(level))
 
     def score(self, X: Rows, y: ArrayLike | None = None) -> float:
         """Return the mean R² of one-step predictions of the nodes that have a model.
@@ -193,10 +193,10 @@ class FittedGraph(GraphParameters):
                 f"first {far} of a stretch are history"
             )
         columns = self._roles.driven_columns
-        found = np.vstack([self._predict(each)[:-1, columns] for each in stretches])
-        known = np.vstack([each[far:, columns] for each in stretches])
-        whole = ~(np.isnan(found) | np.isnan(known)).any(axis=1)
-        return float(r2_score(known[whole], found[whole]))
+        predicted = np.vstack([self._predict(each)[:-1, columns] for each in stretches])
+        observed = np.vstack([each[far:, columns] for each in stretches])
+        whole = ~(np.isnan(predicted) | np.isnan(observed)).any(axis=1)
+        return float(r2_score(observed[whole], predicted[whole]))
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the graph for networkx, which writes GraphML and other formats.

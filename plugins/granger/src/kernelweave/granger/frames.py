@@ -86,8 +86,8 @@ def extend_index(index: Any, steps: int) -> Any:
     import pandas as pd
 
     if hasattr(index, "asi8") and len(index) > 1:
-        known = index.freq or (pd.infer_freq(index) if len(index) > 2 else None)
-        step = index[-1] - index[-2] if known is None else pd.tseries.frequencies.to_offset(known)
+        freq = index.freq or (pd.infer_freq(index) if len(index) > 2 else None)
+        step = index[-1] - index[-2] if freq is None else pd.tseries.frequencies.to_offset(freq)
         return type(index)([index[-1] + (k + 1) * step for k in range(steps)], name=index.name)
     if pd.api.types.is_integer_dtype(index.dtype) and len(index) > 1:
         step = index[-1] - index[-2]

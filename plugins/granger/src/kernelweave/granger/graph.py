@@ -230,12 +230,12 @@ class GrangerGraph(FittedGraph):
         self.lam_ = np.full(n_targets, lams[0])
         if self.cv is None:
             return
-        errors_of, own = self._errors_of(grams, samples), (self._columns, self.shared_lam)
+        errors_of, grouping = self._errors_of(grams, samples), (self._columns, self.shared_lam)
         if self.scoring is None:
-            selection = search(lams, lambda some: errors_of(some)[0], *own)
+            selection = search(lams, lambda some: errors_of(some)[0], *grouping)
         else:
             errors, losses = errors_of(lams)
-            selection = choose(errors, lams, *own, losses)
+            selection = choose(errors, lams, *grouping, losses)
         self.selection_, self.lam_ = selection, lams[selection.chosen]
         errors = selection.at_chosen(selection.errors, self._columns)
         self.rmse_ = np.sqrt(errors) * self._scale
@@ -257,12 +257,12 @@ class GrangerGraph(FittedGraph):
         def errors_of(lams: Vector) -> RealArray:
             pairs = zip(work, starts, strict=True)
             given = zip(*((*each, lams, start, self.scoring) for each, start in pairs), strict=True)
-            found, starts[:] = zip(*self._in_parallel(held_out_errors, *given), strict=True)
+            held_out, starts[:] = zip(*self._in_parallel(held_out_errors, *given), strict=True)
             errors = np.full((2, len(lams), samples.targets.shape[1]), np.nan)
             # squared errors of all samples count alike, and so do scores of the folds
             parts = [n_held_out, n_held_out if self.scoring is None else len(folds)]
             for k, (columns, _, _) in enumerate(models):
-                each = np.sum(found[k * len(folds) : (k + 1) * len(folds)], axis=0)
+                each = np.sum(held_out[k * len(folds) : (k + 1) * len(folds)], axis=0)
                 errors[:, :, columns] = each / np.reshape(parts, (2, 1, 1))
             return errors
 
@@ -320,14 +320,14 @@ class GrangerGraph(FittedGraph):
             which = [k for k, each in enumerate(self._columns) if each[0] in columns]
             Y = samples.targets[:, columns]
             error = LOST * self.tol * float(self.lam_[which].min()) * len(Y)
-            found = fit_together(
+            fits = fit_together(
                 factored(grams, seen, np.arange(len(Y)), self._unit[seen], error, grams.dtype),
                 np.ascontiguousarray((Y - Y.mean(axis=0)).T),
                 *(self.lam_[which], self._task().penalty, None),
                 tol=0.5 * self.tol,
                 max_iter=self.max_iter,
             )
-            starts.update(zip(which, found.weights, strict=True))
+            starts.update(zip(which, fits.weights, strict=True))
         return [starts.get(k) for k in range(len(self._columns))]
 
     def _find_p_values(self, grams: RealArray, samples: LaggedSamples) -> None:
@@ -345,23 +345,23 @@ class GrangerGraph(FittedGraph):
         stays = [self._roles.never_permuted(i, self.owner_) for i in self._roles.driven]
         whose, replicate = [self._share] * n_targets, [samples.replicate] * n_targets
         mixed = [self._mixed(i, samples) for i in self._roles.driven]
-        found = self._in_parallel(null_weights, *work, stays, whose, *rest, replicate, seeds, mixed)
-        self.n_draws_ = len(found[0])
+        drawn = self._in_parallel(null_weights, *work, stays, whose, *rest, replicate, seeds, mixed)
+        self.n_draws_ = len(drawn[0])
         null = np.full((n, self.n_draws_, n * self._slots), np.nan)
-        null[self._roles.driven] = np.array(found)[:, :, : n * self._slots]
+        null[self._roles.driven] = np.array(drawn)[:, :, : n * self._slots]
         self._use_null(null)
 
     def _mixed(self, target: int, samples: LaggedSamples) -> Mixed:
         """Return the pairs of a target's own history with others, by their kernel."""
         views = self._roles.nodes.columns(len(self.lags_))
         first = len(self._roles.sources)
-        found: Mixed = {}
+        pairs: Mixed = {}
         for k, (a, b) in enumerate(self._pairs):
             if target in (a, b):
                 other = b if target == a else a
                 kernel = int(np.flatnonzero(self.owner_ == first + k)[0])
-                found[kernel] = samples.history[:, views[target]], samples.history[:, views[other]]
-        return found
+                pairs[kernel] = samples.history[:, views[target]], samples.history[:, views[other]]
+        return pairs
 
     def _use_null(self, null: npt.NDArray[np.float64]) -> None:
         """Turn weights by chance into p-values, of nodes and of their lags."""

@@ -119,8 +119,8 @@ def lasso_var(
         mean = Y[train].mean(axis=0)
         for i in range(n_nodes):
             coef = _path(H[train], Y[train, i] - mean[i])
-            found = H[test] @ coef + mean[i]
-            errors[:, i] += ((found - Y[test, i, None]) ** 2).sum(axis=0)
+            predicted = H[test] @ coef + mean[i]
+            errors[:, i] += ((predicted - Y[test, i, None]) ** 2).sum(axis=0)
     graphs = np.empty((len(_ALPHAS), n_nodes, n_nodes))
     for i in range(n_nodes):
         coef = np.abs(_path(H, Y[:, i])).reshape(n_nodes, lags, -1)

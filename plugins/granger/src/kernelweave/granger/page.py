@@ -202,8 +202,8 @@ def verdict(model: GrangerGraph) -> str:
 
 def _svg(draw: Callable[[Axes], object], width: float, height: float) -> str:
     """Return what is drawn into Axes as an address that holds it."""
-    found, _ = picture_bytes(lambda figure: draw(figure.subplots()), (width, height), "svg")
-    return f"data:image/svg+xml;base64,{base64.b64encode(found).decode('ascii')}"
+    content, _ = picture_bytes(lambda figure: draw(figure.subplots()), (width, height), "svg")
+    return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def picture_bytes(
@@ -231,6 +231,6 @@ def picture_bytes(
     try:
         return saved("path", "error"), True
     except UserWarning:
-        found = saved("none", "ignore")
+        content = saved("none", "ignore")
     # an escape in a name would end the document
-    return printable(found.decode()).encode() if ending == "svg" else found, ending == "svg"
+    return printable(content.decode()).encode() if ending == "svg" else content, ending == "svg"

@@ -55,11 +55,11 @@ def choose_pairs(history: Matrix, targets: Matrix, nodes: Groups, n_lags: int) -
     ridge = len(history) * np.eye(design.shape[1])
     rest = targets - design @ np.linalg.solve(design.T @ design + 0.01 * ridge, design.T @ targets)
     rest = rest / np.maximum(np.sqrt((rest**2).sum(axis=0)), 1e-300)
-    found = np.empty(len(pairs))
+    scores = np.empty(len(pairs))
     for k, (a, b) in enumerate(pairs):
         Z = pair_features(history[:, views[a]], history[:, views[b]])
-        found[k] = ((Z.T @ rest) ** 2).sum(axis=0).max() / len(history)
-    return [pairs[k] for k in np.sort(np.argsort(-found, kind="stable")[:_MOST])]
+        scores[k] = ((Z.T @ rest) ** 2).sum(axis=0).max() / len(history)
+    return [pairs[k] for k in np.sort(np.argsort(-scores, kind="stable")[:_MOST])]
 
 
 def _varies(first: Matrix, second: Matrix) -> bool:
@@ -178,8 +178,8 @@ def _places(parameter: str, wanted: Names, names: list[str], *, keep_order: bool
     """Return where names stand."""
     if wanted is None:
         return np.array([], dtype=np.intp)
-    asked = [str(wanted)] if isinstance(wanted, str | int) else [str(each) for each in wanted]
-    unknown = [each for each in asked if each not in names]
+    series = [str(wanted)] if isinstance(wanted, str | int) else [str(each) for each in wanted]
+    unknown = [each for each in series if each not in names]
     if unknown:
         raise ValueError(
             Message(
@@ -188,5 +188,5 @@ def _places(parameter: str, wanted: Names, names: list[str], *, keep_order: bool
                 names=", ".join(names[:12]),
             )
         )
-    found = np.array([names.index(each) for each in asked], dtype=np.intp)
-    return found if keep_order else np.unique(found)
+    places = np.array([names.index(each) for each in series], dtype=np.intp)
+    return places if keep_order else np.unique(places)

@@ -177,14 +177,14 @@ def _predictions_apart(
     weights = np.zeros((len(Y), grams.n_kernels)) if start is None else start
     flat = cross.reshape(len(cross), -1)
     for lam in lams:
-        found = fit_together(
+        fits = fit_together(
             *(grams, Y, np.full(len(Y), lam), task.penalty, weights),
             tol=task.tol,
             max_iter=task.max_iter,
         )
-        weights = found.weights
+        weights = fits.weights
         K = (weights.astype(cross.dtype) @ flat).reshape(len(Y), *cross.shape[1:])
-        values = np.matmul(K, found.coef.astype(cross.dtype)[:, :, None])[:, :, 0].T
+        values = np.matmul(K, fits.coef.astype(cross.dtype)[:, :, None])[:, :, 0].T
         yield values + mean, weights
 
 
@@ -218,13 +218,13 @@ def search(
     """
     parts = np.split(lams, [-2, -1]) if len(lams) > 4 else [lams]
     errors = errors_of(parts[0])
-    found = choose(errors, parts[0], groups, shared)
+    selection = choose(errors, parts[0], groups, shared)
     for part in parts[1:]:
-        if found.is_past:
+        if selection.is_past:
             break
         errors = np.concatenate([errors, errors_of(part)])
-        found = choose(errors, lams[: len(errors)], groups, shared)
-    return found
+        selection = choose(errors, lams[: len(errors)], groups, shared)
+    return selection
 
 
 def choose(

@@ -111,8 +111,8 @@ def moved(
         rest[:, still] = 0.0
         rest[:, mixed] = 0.0
         whole = combined(grams, rest)
-        own = combined(grams[still], weights[:, still])
-        for K, each, order in zip(whole, own, back[problems], strict=True):
+        still_part = combined(grams[still], weights[:, still])
+        for K, each, order in zip(whole, still_part, back[problems], strict=True):
             _add_moved(K, each, order)
         for K, w, problem in zip(whole, weights[:, mixed], problems, strict=True):
             used = [np.sqrt(v) * Z for v, Z in zip(w, features[problem], strict=True) if v > 0]
@@ -122,14 +122,14 @@ def moved(
         return whole
 
     def images_of(C: RealArray, problems: Index) -> RealArray:
-        found, orders, placed = images(grams, C), back[problems], np.empty_like(C)
+        products, orders, placed = images(grams, C), back[problems], np.empty_like(C)
         np.put_along_axis(placed, orders, C, axis=1)
-        own = images(grams[still], placed)
-        found[:, still] = np.take_along_axis(own, orders[:, None, :], axis=2)
-        for rows, c, problem in zip(found, C, problems, strict=True):
+        still_part = images(grams[still], placed)
+        products[:, still] = np.take_along_axis(still_part, orders[:, None, :], axis=2)
+        for rows, c, problem in zip(products, C, problems, strict=True):
             for j, Z in zip(mixed, features[problem], strict=True):
                 rows[j] = Z @ (Z.T @ c)
-        return found
+        return products
 
     return replace(shared(grams), combine=combine, images=images_of)
 
@@ -150,22 +150,22 @@ def combined(grams: RealArray, weights: Matrix) -> RealArray:
     """Return sums of (m, l, l) matrices for each row of weights, shape (n, l, l)."""
     m, l, _ = grams.shape
     cast, flat = weights.astype(grams.dtype, copy=False), grams.reshape(m, l * l)
-    found: RealArray
+    sums: RealArray
     if np.count_nonzero(weights) * _SPARSE > weights.size:
-        found = cast @ flat
+        sums = cast @ flat
     else:
-        found = np.zeros((len(weights), l * l), dtype=grams.dtype)
+        sums = np.zeros((len(weights), l * l), dtype=grams.dtype)
         add = get_blas_funcs("axpy", dtype=grams.dtype)
         for k, j in zip(*np.nonzero(weights), strict=True):
-            add(flat[j], found[k], a=cast[k, j])
-    return found.reshape(len(weights), l, l)
+            add(flat[j], sums[k], a=cast[k, j])
+    return sums.reshape(len(weights), l, l)
 
 
 def images(grams: RealArray, C: RealArray) -> RealArray:
     """Return products of (m, l, l) symmetric matrices with each row of C, shape (n, m, l)."""
     m, l, _ = grams.shape
-    found: RealArray = C @ grams.reshape(m * l, l).T
-    return found.reshape(len(C), m, l)
+    products: RealArray = C @ grams.reshape(m * l, l).T
+    return products.reshape(len(C), m, l)
 
 
 def factored(
@@ -199,10 +199,10 @@ def factored(
         parts.append((which, one[0].astype(dtype), one[1].astype(dtype)))
 
     def images_of(C: RealArray, _: Index) -> RealArray:
-        found = np.empty((len(C), m, l), dtype=C.dtype)
+        products = np.empty((len(C), m, l), dtype=C.dtype)
         for which, Q, M in parts:
-            found[:, which] = images(M, C @ Q) @ Q.T
-        return found
+            products[:, which] = images(M, C @ Q) @ Q.T
+        return products
 
     return replace(shared(whole), images=images_of)
 
@@ -214,7 +214,7 @@ def blocks(
 
     Rows first: they are contiguous, and both together as indices take three times as long.
     """
-    found = np.empty((len(which), len(rows), len(columns)), dtype=dtype)
-    for one, j in zip(found, which, strict=True):
+    submatrices = np.empty((len(which), len(rows), len(columns)), dtype=dtype)
+    for one, j in zip(submatrices, which, strict=True):
         one[:] = grams[j].take(rows, axis=0).take(columns, axis=1)
-    return found
+    return submatrices

@@ -85,23 +85,23 @@ def fit_together(
         some = np.arange(first, min(first + size, len(Y)))
         search = _Search(grams, Y[some], lam[some], penalty, start[some], some, tol)
         parts.append(search.run(max_iter))
-    found = Together(
+    fits = Together(
         np.concatenate([each.weights for each in parts]),
         np.concatenate([each.coef for each in parts]),
         np.concatenate([each.gaps for each in parts]),
     )
-    open_ = found.gaps > tol
+    open_ = fits.gaps > tol
     if open_.any():
         warnings.warn(
             Message(
                 f"{int(open_.sum())} of {len(Y)} fits ended with relative gaps of up to "
-                f"{found.gaps.max():.2e} ({{tol}}={tol:g}) after at most {{max_iter}}={max_iter} "
+                f"{fits.gaps.max():.2e} ({{tol}}={tol:g}) after at most {{max_iter}}={max_iter} "
                 "steps: raise {max_iter} or {tol}"
             ),
             convergence_warning(),
             stacklevel=3,
         )
-    return found
+    return fits
 
 
 def at_once(grams: SharedKernels) -> int:
@@ -218,15 +218,15 @@ class _Search:
             kept[k, :n], there[k, :n] = place, True
         x0 = np.where(there, np.take_along_axis(x, kept, axis=1), 0.0)
         g = np.where(there, -np.take_along_axis(w, kept, axis=1), 0.0)
-        found = np.zeros_like(x0)
+        minimiser = np.zeros_like(x0)
         sizes = np.array([len(each) for each in places])
-        minimise_models(H, g, x0, sizes, *self.model, found)
+        minimise_models(H, g, x0, sizes, *self.model, minimiser)
         direction = np.zeros_like(x)
         rows = np.nonzero(there)[0]
-        direction[rows, kept[there]] = (found - x0)[there]
+        direction[rows, kept[there]] = (minimiser - x0)[there]
         self.direction[who], self.X[who], self.step[who] = direction, x + direction, 1.0
         shift = self.penalty.values(x + direction) - self.penalty.values(x)
-        self.slope[who] = lam * ((g * (found - x0)).sum(axis=1) + shift)
+        self.slope[who] = lam * ((g * (minimiser - x0)).sum(axis=1) + shift)
 
     def _candidates(self, x: Matrix, w: Matrix) -> list[Index]:
         """Return kernels that may get or have weight at a step; the others stay at 0."""
