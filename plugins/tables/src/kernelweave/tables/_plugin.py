@@ -32,6 +32,6 @@ def kernelweave_register_datasets(register: Callable[[DatasetSpec], None]) -> No
     for task, summaries in _DATASETS.items():
         for name, summary in summaries.items():
             loader = name.replace("-", "_")
-            own = f"kernelweave.tables.bundled:{loader}"
-            target = own if name in _OWN else f"sklearn.datasets:load_{loader}"
+            bundled = f"kernelweave.tables.bundled:{loader}"
+            target = bundled if name in _OWN else f"sklearn.datasets:load_{loader}"
             register(DatasetSpec(name=name, target=target, task=task, summary=summary))

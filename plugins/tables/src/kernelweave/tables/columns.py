@@ -146,12 +146,12 @@ def are_codes(labels: Iterable[str]) -> bool:
 
     True where all are digits, and a zero leads one that is as long as another, or the only one.
     """
-    known = list(labels)
-    if not all(map(_DIGITS.fullmatch, known)):
+    cells = list(labels)
+    if not all(map(_DIGITS.fullmatch, cells)):
         return False
-    lengths = Counter(map(len, known))
-    led = [len(cell) for cell in known if cell[0] == "0" and len(cell) > 1]
-    return any(len(known) == 1 or lengths[length] > 1 for length in led)
+    lengths = Counter(map(len, cells))
+    led = [len(cell) for cell in cells if cell[0] == "0" and len(cell) > 1]
+    return any(len(cells) == 1 or lengths[length] > 1 for length in led)
 
 
 def as_words(raw: Raw) -> Words:
@@ -218,8 +218,8 @@ def read_labels(codes: Labels, values: Iterable[object], seen: str) -> Words:
 
     names = [label(each) for each in values]
     nothing = _MISSING if seen == "text" else {""}
-    known = [None if each.casefold() in nothing else each for each in names]
-    owner, distinct = pd.factorize(np.array(known, dtype=object))
+    categories = [None if each.casefold() in nothing else each for each in names]
+    owner, distinct = pd.factorize(np.array(categories, dtype=object))
     owner = np.append(owner, -1)
     return Words(owner[codes].astype(np.int64), tuple(map(str, distinct)), seen)
 

@@ -45,23 +45,23 @@ def check_data(
         return []
     read = read_columns(X)
     raws = list(zip(read.names, read.columns, strict=True))
-    found: list[str] = []
+    notes: list[str] = []
     for name, raw in raws:
         if isinstance(raw, Numbers):
             values = raw.values[~raw.missing]
-            found += _codes_of_missing(name, values)
-            found += [] if name in table.kinds else _days_as_numbers(name, np.unique(values))
+            notes += _codes_of_missing(name, values)
+            notes += [] if name in table.kinds else _days_as_numbers(name, np.unique(values))
         elif isinstance(raw, Words):
-            found += _units(name, raw)
-    found += [*_copies(X, y, target.task), *_repeated(X, y)]
+            notes += _units(name, raw)
+    notes += [*_copies(X, y, target.task), *_repeated(X, y)]
     some = np.arange(0, len(X), -(-len(X) // _LOOKED_AT))
     for name, raw in [] if later else raws:
         if not isinstance(raw, Numbers) and (order := _order(raw.take(some))):
-            found.append(
+            notes.append(
                 f"the rows are sorted by {name!r}, and validation rows lie between training rows: "
                 f"for later times, use --order={name!r} or pass the {order} rows as --test"
             )
-    return [*found, *(_few_rows(table, y) if target.task == "regression" else ())]
+    return [*notes, *(_few_rows(table, y) if target.task == "regression" else ())]
 
 
 def _units(name: str, words: Words) -> Iterator[str]:
@@ -122,10 +122,10 @@ def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:
 def _is_multiple(column: pd.Series, y: Labels) -> bool:
     """Whether a column is the target, but for its unit and its zero."""
     x = as_numbers(column)
-    known = np.isfinite(x)
-    if 2 * known.sum() < len(x):
+    present = np.isfinite(x)
+    if 2 * present.sum() < len(x):
         return False
-    x, y = _standard(x[known]), _standard(y[known].astype(np.float64))
+    x, y = _standard(x[present]), _standard(y[present].astype(np.float64))
     slope = float(x @ y)
     if abs(slope) < 1.0 - 1e-12:
         return False
@@ -164,16 +164,16 @@ def _repeated(X: pd.DataFrame, y: Labels) -> Iterator[str]:
 def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]:
     """Return a sentence where rows of a test are among those learned from."""
     names = [name for name in columns if name in table.columns and name in other.columns]
-    known, asked = _fingerprints(table.frame[names]), _fingerprints(other.frame[names])
-    n_shared = int(np.isin(asked, known).sum())
+    training, test = _fingerprints(table.frame[names]), _fingerprints(other.frame[names])
+    n_shared = int(np.isin(test, training).sum())
     if (
         not n_shared
-        or n_shared < _REPEATED * len(asked)
+        or n_shared < _REPEATED * len(test)
         or not _differ_by_chance(table.frame[names])
     ):
         return []
     return [
-        f"{n_shared} of the {len(asked)} rows of {other.source} are training rows, so the test "
+        f"{n_shared} of the {len(test)} rows of {other.source} are training rows, so the test "
         "score is too good"
     ]
 

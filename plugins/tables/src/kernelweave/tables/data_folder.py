@@ -15,11 +15,11 @@ def folder_files() -> dict[str, Path]:
 
     Empty where the variable is not set or names no folder.
     """
-    folder, found = data_folder(), dict[str, Path]()
+    folder, files = data_folder(), dict[str, Path]()
     for ending in ENDINGS:
         for path in sorted(folder.glob(f"*{ending}")) if folder is not None else ():
-            found.setdefault(path.name.removesuffix(ending), path)
-    return found
+            files.setdefault(path.name.removesuffix(ending), path)
+    return files
 
 
 def data_folder() -> Path | None:

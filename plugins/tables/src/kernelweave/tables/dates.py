@@ -67,10 +67,10 @@ class DateParts:
             moments.dt.day_of_week + 1 if name == "weekday" else getattr(moments.dt, name)
             for name in self.names[:-1]
         ]
-        found = np.column_stack([*parts, _days(moments)]).astype(np.float64)
+        values = np.column_stack([*parts, _days(moments)]).astype(np.float64)
         if isinstance(column, Words):
-            found = np.vstack([found, np.full(found.shape[1], np.nan)])[column.codes]
-        return found
+            values = np.vstack([values, np.full(values.shape[1], np.nan)])[column.codes]
+        return values
 
     def moments(self, column: Dates | Words) -> pd.Series[pd.Timestamp]:
         """Return the moment of each row, NaT for missing values and words that are no dates."""
@@ -96,8 +96,8 @@ class DateParts:
         else:
             moments = column.values
         if self.zone:
-            known = moments if moments.dt.tz else moments.dt.tz_localize("UTC")
-            local: pd.Series[pd.Timestamp] = known.dt.tz_convert(self.zone)
+            zoned = moments if moments.dt.tz else moments.dt.tz_localize("UTC")
+            local: pd.Series[pd.Timestamp] = zoned.dt.tz_convert(self.zone)
             return local
         return _plain(moments)
 
@@ -114,10 +114,10 @@ def read_dates(column: Dates | Words) -> DateParts | None:
         labels = _unless_odd(column, np.asarray(like_dates, dtype=np.bool_))
         if not labels:
             return None
-        found = _read_all(pd.Series(labels, dtype="str"))
-        if found is None and (labels := _of_one_format(column)):
-            found = _read_all(pd.Series(labels, dtype="str"))
-        return found
+        parts = _read_all(pd.Series(labels, dtype="str"))
+        if parts is None and (labels := _of_one_format(column)):
+            parts = _read_all(pd.Series(labels, dtype="str"))
+        return parts
     return _read_all(column.values)
 
 
@@ -152,14 +152,14 @@ def day_first(form: str, words: Sequence[str]) -> pd.DatetimeIndex | None:
         return None
     between = month[1]
     other = form.replace(f"%m{between}%d", f"%d{between}%m")
-    found = pd.DatetimeIndex(pd.to_datetime(pd.Series(words), format=other, errors="coerce"))
-    return None if found.isna().any() else found
+    dates = pd.DatetimeIndex(pd.to_datetime(pd.Series(words), format=other, errors="coerce"))
+    return None if dates.isna().any() else dates
 
 
 def date_as_written(labels: tuple[str, ...]) -> str:
     """Return the first word of a column if nearly all are dates in some way to write them."""
-    found = [each for each in labels if _DATE_AS_WRITTEN.fullmatch(each.strip())]
-    return found[0] if found and len(found) >= 0.9 * len(labels) else ""
+    dates = [each for each in labels if _DATE_AS_WRITTEN.fullmatch(each.strip())]
+    return dates[0] if dates and len(dates) >= 0.9 * len(labels) else ""
 
 
 def _read_otherwise(words: pd.Series[str]) -> DateParts | None:
@@ -197,8 +197,8 @@ def _of_one_format(words: Words) -> list[str]:
     for form in dict.fromkeys([*filter(None, guesses), *_FORMATS]):
         ways: Any = {"format": form, "errors": "coerce", "utc": "%z" in form}
         if pd.to_datetime(labels[:_PROBED], **ways).isna().sum() <= MOST_ODD:
-            known = pd.to_datetime(labels, **ways).notna().to_numpy()
-            best = max(best, _unless_odd(words, known), key=len)
+            readable = pd.to_datetime(labels, **ways).notna().to_numpy()
+            best = max(best, _unless_odd(words, readable), key=len)
     return best
 
 

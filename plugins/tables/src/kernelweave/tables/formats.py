@@ -134,11 +134,11 @@ def _unnested(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame in which a column of objects is one of each of their entries, ``user.age``."""
     parts: list[pd.DataFrame | pd.Series] = []
     for name, column in frame.items():
-        known = column.notna()
-        if not known.any() or not all(isinstance(cell, dict) for cell in column[known]):
+        present = column.notna()
+        if not present.any() or not all(isinstance(cell, dict) for cell in column[present]):
             parts.append(column)
             continue
-        inside = pd.DataFrame(column[known].tolist(), index=column.index[known])
+        inside = pd.DataFrame(column[present].tolist(), index=column.index[present])
         parts.append(_unnested(inside.reindex(column.index)).add_prefix(f"{name}."))
     return pd.concat(parts, axis=1) if parts else frame
 

@@ -77,8 +77,8 @@ class ColumnPlan(NamedTuple):
         """
         if self.reading is None:
             return {}
-        found = dataclasses.asdict(self.reading)
-        return {name: value for name, value in found.items() if value}
+        learned = dataclasses.asdict(self.reading)
+        return {name: value for name, value in learned.items() if value}
 
     @property
     def unit(self) -> str:
@@ -107,10 +107,10 @@ def read_as_numbers(words: Words, comma: str) -> tuple[WrittenNumbers, str]:
 
     Codes such as 01067 are no numbers.
     """
-    found = None
+    reading = None
     if words.labels and not are_codes(words.labels):
-        found = WrittenNumbers.fit(words.labels, words.counts.tolist(), comma=comma)
-    return found if found is not None else _reject("numbers")
+        reading = WrittenNumbers.fit(words.labels, words.counts.tolist(), comma=comma)
+    return reading if reading is not None else _reject("numbers")
 
 
 def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
@@ -120,10 +120,10 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
     if parts is None:
         return _reject("dates")
     moments = parts.read(words)
-    known = moments.notna().to_numpy()
-    labels = [each for each, is_date in zip(words.labels, known, strict=True) if is_date]
+    readable = moments.notna().to_numpy()
+    labels = [each for each, is_date in zip(words.labels, readable, strict=True) if is_date]
     swapped = day_first(parts.format, labels)
-    if swapped is None or (differ := swapped != moments[known]).sum() == 0:
+    if swapped is None or (differ := swapped != moments[readable]).sum() == 0:
         return parts, ""
     shown = labels[int(np.argmax(differ))]
     return parts, (
@@ -180,9 +180,9 @@ def plan_column(
         # of days such as 20240531
         raw = as_words(raw)
     if isinstance(raw, Words) and (raw.seen == "text" or kind):
-        found = first_reading(raw, comma, kind)
-        if found is not None:
-            return _planned(name, raw, *found)
+        reading = first_reading(raw, comma, kind)
+        if reading is not None:
+            return _planned(name, raw, *reading)
     if kind is not None:
         words = as_words(raw)
         why = f"it contains {next(iter(words.labels), 'missing values')!r}"
@@ -199,8 +199,8 @@ def plan_column(
 
 def are_texts(words: Words) -> bool:
     """Whether a column holds texts: mostly different, and of three words or more in the median."""
-    known = int(words.counts.sum())
-    if known < FEWEST_ROWS or 2 * len(words.labels) < known or words.seen != "text":
+    n_present = int(words.counts.sum())
+    if n_present < FEWEST_ROWS or 2 * len(words.labels) < n_present or words.seen != "text":
         return False
     return bool(np.median([len(label.split()) for label in words.labels]) >= _WORDS_OF_TEXTS)
 
@@ -227,15 +227,15 @@ def _planned(
     if isinstance(reading, DateParts):
         odd = np.isnan(reading.transform(words)[:, -1]) & ~words.missing
         if odd.any():
-            said = f"Dates, but {_warn_of_texts(name, 'dates', words, odd)}."
-            remark = " ".join(filter(None, (said, remark)))
+            text = f"Dates, but {_warn_of_texts(name, 'dates', words, odd)}."
+            remark = " ".join(filter(None, (text, remark)))
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = reading.values_of(words)
-    said = _how_written(reading, words)
+    text = _how_written(reading, words)
     if (odd := np.isnan(values) & ~words.missing).any():
-        said = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
+        text = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
     whole = not words.missing.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
-    plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (said, remark))))
+    plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (text, remark))))
     return plan, Numbers(values, whole, unit=reading.unit)
 
 
@@ -307,8 +307,8 @@ def numbers_of(
         bare = [code for code, unit in enumerate(units_behind(raw.labels)) if unit == ""]
         rows = int((np.isin(raw.codes, bare) & np.isfinite(values)).sum())
         if rows:
-            said = f"column {name!r}: {rows} of {len(raw)} rows {have_no_unit(rows, reading.unit)}"
-            warn(said)
+            text = f"column {name!r}: {rows} of {len(raw)} rows {have_no_unit(rows, reading.unit)}"
+            warn(text)
     if odd.any():
         _warn_of_texts(name, "numbers", raw, odd, first)
     return values
@@ -326,12 +326,12 @@ def check_unit(name: str, now: str, then: str, source: str = "") -> None:
         raise TableError(
             f"{what} is in {now}, and was in {then} in the training data: convert it to {then}"
         )
-    said = f"is in {now}, and had no unit in the training data: check that it is in the same"
+    text = f"is in {now}, and had no unit in the training data: check that it is in the same"
     if then:
-        said = (
+        text = (
             f"has no unit, and was in {then} in the training data: its numbers are taken as {then}"
         )
-    warn(f"{what} {said}")
+    warn(f"{what} {text}")
 
 
 def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArray:
@@ -385,8 +385,8 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
         reading = plan.reading if isinstance(plan.reading, WrittenNumbers) else WrittenNumbers()
         raw = Numbers(reading.values_of(raw, comma))
     if isinstance(raw, Numbers) and plan.kind != "category":
-        known = raw.values[~raw.missing]
-        span = f"{known.min():g} to {known.max():g} {plan.unit}".rstrip() if len(known) else "0: "
+        cells = raw.values[~raw.missing]
+        span = f"{cells.min():g} to {cells.max():g} {plan.unit}".rstrip() if len(cells) else "0: "
         return {"range": span, "missing": int(raw.missing.sum())}
     words = as_words(raw)
     most = np.argsort(-words.counts, kind="stable")[:3]
@@ -402,12 +402,12 @@ def _warn_of_texts(
     `odd` of shape (n_rows,): which rows hold one; `first`: as in `numbers_of`.
     """
     row, n_odd = int(np.argmax(odd)), int(odd.sum())
-    said = (
+    text = (
         f"{n_odd} of {len(words)} rows {'holds' if n_odd == 1 else 'hold'} text, such as "
         f"{words.labels[words.codes[row]]!r} in {place_of(first + row)}, read as missing values"
     )
-    warn(f"column {name!r} holds {what}, but {said}", ColumnWarning)
-    return said
+    warn(f"column {name!r} holds {what}, but {text}", ColumnWarning)
+    return text
 
 
 def _remark_on_codes(words: Words) -> str:

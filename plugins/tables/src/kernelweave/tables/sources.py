@@ -120,11 +120,11 @@ def _read_named_source(source: str, ways: dict[str, Any]) -> Table:
     if path.is_dir():
         raise TableError(f"{source} is a folder, not a file: name a file in it")
     if not path.exists():
-        known, files = datasets(), folder_files()
-        if source in known:
-            return read_named(known[source])
+        specs, files = datasets(), folder_files()
+        if source in specs:
+            return read_named(specs[source])
         if source not in files:
-            raise TableError(_not_found(source, [*known, *files]))
+            raise TableError(_not_found(source, [*specs, *files]))
         path = files[source]
     if path.suffix.lower() in STATISTICS:
         return read_statistics(path, source)
@@ -240,15 +240,15 @@ def read_openml(source: str) -> Table:
     """
     from sklearn.datasets import fetch_openml, get_data_home
 
-    found = _OPENML_NAME.fullmatch(source.removeprefix(_OPENML))
-    if found is None:
+    match = _OPENML_NAME.fullmatch(source.removeprefix(_OPENML))
+    if match is None:
         raise TableError(
             f"{source} names no version: say openml:NAME@VERSION, e.g. openml:iris@1, or "
             f"openml:ID, so that the data stay the same"
         )
-    which: dict[str, object] = {"data_id": int(found["id"])} if found["id"] else {}
+    which: dict[str, object] = {"data_id": int(match["id"])} if match["id"] else {}
     if not which:
-        which = {"name": found["name"], "version": int(found["version"])}
+        which = {"name": match["name"], "version": int(match["version"])}
     try:
         with warnings.catch_warnings():
             # each retry would be a warning of its own

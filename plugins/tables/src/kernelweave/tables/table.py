@@ -174,8 +174,8 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
         if not isinstance(reading, WrittenNumbers):
             continue
         if remark:
-            said = f"{source}: column {name!r}: {remark}"
-            warn(said)
+            text = f"{source}: column {name!r}: {remark}"
+            warn(text)
         if reading.unit:
             units[name] = reading.unit
         values = reading.values_of(raw, comma)
@@ -195,8 +195,8 @@ def hold_codes(cells: pd.Series) -> bool:
     """Whether the cells of a column are codes such as 01067, and no numbers."""
     if not _may_hold_texts(cells):
         return False
-    known = [cell for cell in cells.dropna().unique() if not is_missing(cell)]
-    return all(isinstance(cell, str) for cell in known) and are_codes(known)
+    values = [cell for cell in cells.dropna().unique() if not is_missing(cell)]
+    return all(isinstance(cell, str) for cell in values) and are_codes(values)
 
 
 def name_columns(first: list[str], source: str) -> list[str]:
@@ -227,14 +227,14 @@ def without_row_numbers(table: Table) -> Table:
     left_out = len(values) > 0 and not (
         "index" in table.units or hold_codes(cells) or np.isnan(values).any()
     )
-    said = "is called 'index'"
+    text = "is called 'index'"
     if left_out:
-        said = (
+        text = (
             "holds numbers, as those of rows that pandas and R save: it is left out; name it to "
             "use it"
         )
-    said = f"{table.source}: column 1 has no name and {said}"
-    warn(said)
+    text = f"{table.source}: column 1 has no name and {text}"
+    warn(text)
     if not left_out:
         return table
     without = [each.drop(columns="index") for each in (table.cells, table.frame)]
@@ -264,12 +264,12 @@ def without_total(table: Table) -> Table:
     named = (each for each in frame if _is_total(frame[each].iloc[-1]))
     name = next((each for each in named if not any(map(_is_total, frame[each].iloc[:-1]))), None)
     values = [as_numbers(frame[each]) for each in frame] if name is not None else []
-    known = [
+    are_sums = [
         _is_sum(each[:-1], each[-1])
         for each in values
         if np.isfinite(each).sum() > 1 and not np.isnan(each[-1])
     ]
-    if not known or not all(known):
+    if not are_sums or not all(are_sums):
         return table
     warn(
         f"{table.source}: {table.where(len(frame) - 1)} says {frame[name].iloc[-1]!r} in column "

@@ -185,8 +185,8 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         )
     is_open = task == "auto" and table.task is None
     if is_open:
-        told = "true or false" if series.dtype.kind == "b" else "text" if text else ""
-        task, reason = _decide(numbers, told or ("ordered" if levels else ""), n_distinct)
+        kind = "true or false" if series.dtype.kind == "b" else "text" if text else ""
+        task, reason = _decide(numbers, kind or ("ordered" if levels else ""), n_distinct)
     else:
         says = "as the data set says" if task == "auto" else "as asked"
         reason = f"{says}, {n_distinct} distinct values"

@@ -85,14 +85,14 @@ def read_csv(
     if header:
         counted = names, [str(j + 1) for j in range(len(first))]
         if all(map(is_number, first)) and first not in counted:
-            said = Message(
+            message = Message(
                 "{source} begins with numbers ({first}, ...) where column names should be: add a "
                 "line of names{or_no_header}",
                 source=source,
                 first=", ".join(first[:3]),
                 or_no_header=", or read it with header=False",
             )
-            raise TableError(said)
+            raise TableError(message)
         names = name_columns(first, source)
     text = _without_footer(text, source, separator, len(names))
     cells = _parse(text, source, separator, names, header)
@@ -114,29 +114,29 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> tuple[st
     `content`: the file; `source`: what messages call it; `encoding`: its name where it is known.
     Raises TableError if it is none of these.
     """
-    found = encoding or utf_16_of(content) or _UTF_8
+    codec = encoding or utf_16_of(content) or _UTF_8
     try:
-        return content.decode(found).removeprefix("\ufeff"), found
+        return content.decode(codec).removeprefix("\ufeff"), codec
     except LookupError as error:
         raise TableError(
             f"there is no encoding {encoding!r}: utf-8, cp1252 and shift_jis are some"
         ) from error
     except UnicodeDecodeError as error:
-        if encoding is None and found != _UTF_8:
+        if encoding is None and codec != _UTF_8:
             raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
         likeliest = None if encoding else _likeliest_encoding(content)
         line = error.object.count(b"\n", 0, error.start) + 1
         if likeliest is None:
-            said = "{source} is not {name} text (line {line})"
-            said += "" if encoding else ": save it as UTF-8, or give its {encoding}"
-            said = Message(said, source=source, name=encoding or "UTF-8", line=line)
-            raise TableError(said) from error
-    said = (
+            message = "{source} is not {name} text (line {line})"
+            message += "" if encoding else ": save it as UTF-8, or give its {encoding}"
+            message = Message(message, source=source, name=encoding or "UTF-8", line=line)
+            raise TableError(message) from error
+    message = (
         "{source} is not UTF-8 text (line {line}) and is read as {name}: check its accents and "
         "letters, or give its {encoding}"
     )
     name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(likeliest, likeliest)
-    warn(Message(said, source=source, line=line, name=name))
+    warn(Message(message, source=source, line=line, name=name))
     return content.decode(likeliest), likeliest
 
 
@@ -167,9 +167,9 @@ def _likeliest_encoding(content: bytes) -> str | None:
     # of a table of numbers with an accent somewhere, only that line tells
     telling = b"\n".join(line for line in content.splitlines() if not line.isascii())[:_SAMPLE]
     few = sum(byte > 127 for byte in telling) < _FEWEST_LETTERS
-    found = list(from_bytes(telling, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
-    names = [each.encoding for each in found]
-    equals = [each for each in found if each.chaos == found[0].chaos]
+    matches = list(from_bytes(telling, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
+    names = [each.encoding for each in matches]
+    equals = [each for each in matches if each.chaos == matches[0].chaos]
     if any("cp1252" in each.could_be_from_charset for each in equals):
         names = ["cp1252"]
     for name in names:
@@ -190,10 +190,10 @@ def utf_16_of(content: bytes) -> str | None:
     zeros = even.count(0), odd.count(0)
     if max(zeros) < 0.2 * len(odd) or min(zeros) > 0:
         return None
-    found = "utf-16-le" if zeros[1] else "utf-16-be"
+    codec = "utf-16-le" if zeros[1] else "utf-16-be"
     # a pair may be cut in two at the end
-    letters = content[:4096].decode(found, errors="replace")[:-1]
-    return None if _NO_LETTERS.search(letters) else found
+    letters = content[:4096].decode(codec, errors="replace")[:-1]
+    return None if _NO_LETTERS.search(letters) else codec
 
 
 def separator_of(text: str) -> str:
@@ -208,11 +208,11 @@ def separator_of(text: str) -> str:
     ';'
     """
     head = "".join(islice(io.StringIO(text), _LOOKED_AT))
-    found = max(_SEPARATORS, key=lambda each: _evenness(head, each))
-    evenness = _evenness(head, found)
-    decimal = found == "," and evenness < 1.0 and not _NOT_DECIMAL.search(head)
+    best = max(_SEPARATORS, key=lambda each: _evenness(head, each))
+    evenness = _evenness(head, best)
+    decimal = best == "," and evenness < 1.0 and not _NOT_DECIMAL.search(head)
     if evenness and not decimal:
-        return found
+        return best
     head = _TRAILING_BLANKS.sub("", head)
     return " " if _evenness(head, " ") == 1.0 and _has_numbers(head) else ","
 
@@ -249,11 +249,11 @@ def _without_empty_rows(text: str, source: str, separator: str) -> str:
         return text
     # a quoted cell keeps its lines
     pattern = re.compile(rf'"[^"]*"|{blanks}', re.MULTILINE)
-    found = pattern.sub(lambda each: each[0] if each[0].startswith('"') else "", text)
-    if found != text:
+    cleaned = pattern.sub(lambda each: each[0] if each[0].startswith('"') else "", text)
+    if cleaned != text:
         line = text.count("\n", 0, empty.start()) + 1
         warn(f"{source}: all cells of line {line} are empty: such lines are passed over")
-    return found
+    return cleaned
 
 
 def _without_title(text: str, source: str, separator: str) -> str:

@@ -77,23 +77,23 @@ class WrittenNumbers:
         if sum(_read(cell) is None for cell in cells[:_PROBED]) > MOST_ODD:
             return None
         unit, mass = unit_of_most(cells, rows), np.asarray(rows)
-        own = {i: each for i, each in enumerate(_read_all(tuple(cells))) if _is_of(each, unit)}
-        n_odd = len(cells) - len(own)
-        if not own or n_odd > MOST_ODD or len(cells) < WORDS_AN_ODD * n_odd:
+        numbers = {i: each for i, each in enumerate(_read_all(tuple(cells))) if _is_of(each, unit)}
+        n_odd = len(cells) - len(numbers)
+        if not numbers or n_odd > MOST_ODD or len(cells) < WORDS_AN_ODD * n_odd:
             return None
-        if 2 * mass[list(own)].sum() < mass.sum():
+        if 2 * mass[list(numbers)].sum() < mass.sum():
             return None
-        texts = [each.digits for each in own.values() if each.value is None]
-        decimal, doubt = _decimal_of(texts, unit, comma, len(own))
+        texts = [each.digits for each in numbers.values() if each.value is None]
+        decimal, ambiguous = _decimal_of(texts, unit, comma, len(numbers))
         if decimal == "both":
             return None
-        said = []
-        if doubt:
-            cell = next(cells[i] for i, each in own.items() if each.digits == doubt)
-            said.append(_doubt(cell, _value(doubt, decimal), decimal))
-        if n_bare := int(sum(mass[i] for i, each in own.items() if each.unit != unit)):
-            said.append(f"{n_bare} of {int(mass.sum())} rows {have_no_unit(n_bare, unit)}")
-        return cls(unit, decimal if texts else ""), "; ".join(said)
+        remarks = []
+        if ambiguous:
+            cell = next(cells[i] for i, each in numbers.items() if each.digits == ambiguous)
+            remarks.append(_doubt(cell, _value(ambiguous, decimal), decimal))
+        if n_bare := int(sum(mass[i] for i, each in numbers.items() if each.unit != unit)):
+            remarks.append(f"{n_bare} of {int(mass.sum())} rows {have_no_unit(n_bare, unit)}")
+        return cls(unit, decimal if texts else ""), "; ".join(remarks)
 
     def read(self, cells: Sequence[str], *, comma: str = "") -> FloatArray:
         """Return the number of each cell, NaN where it is none in this unit.
