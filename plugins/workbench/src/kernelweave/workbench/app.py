@@ -115,9 +115,9 @@ def _converted(kind: Any, tokens: Sequence[cyclopts.Token]) -> object:
 
 def _in_words(kind: Any) -> str:
     """Return what values of a type are called, each type of a union and each choice by itself."""
-    known = {int: "a whole number", float: "a number", bool: "true or false"}
+    names = {int: "a whole number", float: "a number", bool: "true or false"}
     parts = [_in_words(part) for part in get_args(kind) if part is not type(None)]
-    words = " or ".join(parts) if parts else known.get(kind, str(kind))
+    words = " or ".join(parts) if parts else names.get(kind, str(kind))
     return words.replace(" or ", ", ", words.count(" or ") - 1) if parts else words
 
 

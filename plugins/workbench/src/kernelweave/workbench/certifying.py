@@ -41,10 +41,10 @@ _SLACK = 1e-9
 
 def certifier(name: str) -> str:
     """Return the installed algorithm that proves most about the problems of another, or it."""
-    known = algorithms()
+    installed = algorithms()
     for _, _, constraint in accepted_triples(get_algorithm(name)):
         best = _BEST.get(constraint)
-        if best in known:
+        if best in installed:
             return str(best)
     return name
 
@@ -114,8 +114,8 @@ def _refuse_other_data(model: Model, X: pd.DataFrame, y: Labels) -> None:
             f"the model was fitted on {model.header.n_samples} rows, and this table has {len(X)}: "
             "pass the table it was fitted on"
         )
-    known = model.held_out
-    if known is not None and not np.array_equal(known.truth, y[known.rows]):
+    held_out = model.held_out
+    if held_out is not None and not np.array_equal(held_out.truth, y[held_out.rows]):
         raise CommandError(
             f"the model was fitted on other values of the target {model.header.target!r}: pass the "
             "table it was fitted on"

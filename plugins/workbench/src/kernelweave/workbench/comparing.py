@@ -113,11 +113,11 @@ def _chosen(
         for name in models_for_task(target.task)
     ]
     seconds = None if max_time is None else n_folds * max_time
-    known = {each.name: each for each in [*ours, *other_models(every=True, seconds=seconds)]}
+    models = {each.name: each for each in [*ours, *other_models(every=True, seconds=seconds)]}
     for name in names or ():
-        if name not in known:
-            raise CommandError(f"--models {name}: {did_you_mean(name, known, what='models')}")
-    return [known[name] for name in names or known]
+        if name not in models:
+            raise CommandError(f"--models {name}: {did_you_mean(name, models, what='models')}")
+    return [models[name] for name in names or models]
 
 
 def _maker(
@@ -162,8 +162,8 @@ def _described(
 
 def _verdict(done: Sequence[CrossValidatedModel], task: str, judge: Metric) -> str:
     """Compare the evidence kernel, or the best of ours, with all others."""
-    own = [each for each in done if each.model.name in models_for_task(task)]
-    mine = next((each for each in own if each.model.name == "evidence"), next(iter(own), None))
+    ours = [each for each in done if each.model.name in models_for_task(task)]
+    mine = next((each for each in ours if each.model.name == "evidence"), next(iter(ours), None))
     if mine is None:
         return ""
     others = [Row.of(each, mine.held_out, judge) for each in done if each is not mine]

@@ -96,13 +96,13 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
     Such as ``{"max_time": "--max-time"}``; names that the command gives to parameters of estimators
     are among the keys, and advice that only some commands can follow.
     """
-    known = inspect.signature(spec.load()).parameters.values()
+    parameters = inspect.signature(spec.load()).parameters.values()
     options = {
         each.name: f"--{each.name.replace('_', '-')}"
-        for each in known
+        for each in parameters
         if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in _OF_COMMANDS
     }
-    options |= {name: options[own] for name, own in spec.parameters.items()}
+    options |= {name: options[key] for name, key in spec.parameters.items()}
     header = f", or use {options['no_header']}" if "no_header" in options else ""
     lines = {"by_the_lines": f"{options['cv']} time"} if {"cv", "order"} <= options.keys() else {}
     if "numeric" in options:
@@ -114,8 +114,8 @@ def options_of(spec: CommandSpec) -> dict[str, str]:
 
 def message_text(message: object) -> str:
     """Return what an error, a warning or a text says, on one line, of options for parameters."""
-    said = message.args[0] if isinstance(message, BaseException) and message.args else message
-    text = said.naming(_options.get()) if isinstance(said, Message) else str(message)
+    content = message.args[0] if isinstance(message, BaseException) and message.args else message
+    text = content.naming(_options.get()) if isinstance(content, Message) else str(message)
     empty = type(message).__name__ if isinstance(message, BaseException) else ""
     return " ".join(text.split()) or empty
 
@@ -128,11 +128,11 @@ def print_message(kind: str, message: object) -> None:
 
 def warnings_as_lines() -> None:
     """Show every warning as one line, once, and none that speaks to programmers only."""
-    said: set[str] = set()
+    printed: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        if str(message) not in said:
-            said.add(str(message))
+        if str(message) not in printed:
+            printed.add(str(message))
             print_message("warning", message)
 
     warnings.showwarning = show

@@ -87,8 +87,8 @@ class Demonstration:
         if label == OURS:
             self.model = model
         predicted, weight = np.asarray(model.predict(self.X_test)), np.ones(len(self.y_test))
-        found = score(np.asarray(self.y_test), predicted, weight, self.target.task)
-        return {"score": found.value, "error": found.error, "seconds": seconds}
+        test_score = score(np.asarray(self.y_test), predicted, weight, self.target.task)
+        return {"score": test_score.value, "error": test_score.error, "seconds": seconds}
 
     def _made(self, label: str) -> BaseEstimator:
         if label != OURS:
@@ -106,7 +106,7 @@ class Demonstration:
             self.model, self.X_test, self.y_test, n_repeats=_REPEATS, random_state=SEED
         )["importances_mean"]
         order = np.argsort(-drop)
-        said = {
+        figures = {
             "held_out_score": self.model.held_out_score_,
             "held_out_error": self.model.held_out_error_,
             "importance": {str(self.X.columns[j]): float(drop[j]) for j in order},
@@ -118,8 +118,8 @@ class Demonstration:
             low, high = self.model.predict_interval(self.X_test, CONFIDENCE)
             inside = (low <= self.y_test) & (self.y_test <= high)
         predicted = self.model.predict(self.X_test)
-        said["coverage"] = asdict(Coverage.of(CONFIDENCE, inside, predicted, self.X_test))
-        return said
+        figures["coverage"] = asdict(Coverage.of(CONFIDENCE, inside, predicted, self.X_test))
+        return figures
 
     @property
     def target_sentence(self) -> str:

@@ -31,19 +31,19 @@ THIRD_PARTY = (
 
 def versions() -> dict[str, str]:
     """Return versions by name: Python, every KernelWeave package, then what they build on."""
-    found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
-    own = {
+    by_name = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    packages = {
         str(dist.metadata["Name"]): dist.version
         for dist in importlib.metadata.distributions()
         if str(dist.metadata["Name"]).startswith("kernelweave-")
     }
-    found.update(sorted(own.items()))
+    by_name.update(sorted(packages.items()))
     for name in THIRD_PARTY:
         try:
-            found[name] = importlib.metadata.version(name)
+            by_name[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            by_name[name] = "not installed"
+    return by_name
 
 
 VARIABLES = (
@@ -84,9 +84,9 @@ def numba_cache() -> dict[str, object]:
     sources = _cache_of("kernelweave.qp_smo")
     if sources is not None and _writable(sources):
         return {"folder": str(sources), "writable": True, "why": "next to the sources"}
-    own = Path(platformdirs.user_cache_dir("numba", appauthor=False))
+    user_folder = Path(platformdirs.user_cache_dir("numba", appauthor=False))
     why = "of the user, since the sources are read-only"
-    return {"folder": str(own), "writable": _writable(own), "why": why}
+    return {"folder": str(user_folder), "writable": _writable(user_folder), "why": why}
 
 
 def is_compiled() -> bool:

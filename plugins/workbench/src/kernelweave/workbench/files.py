@@ -38,12 +38,12 @@ def check_output(
     if any(each is not None and path.resolve() == each.resolve() for each in written):
         raise CommandError(f"{path} is written twice: give each output a name of its own")
     with suppress(OSError):
-        known = [each for each in read if each and Path(each).exists()]
-        if path.exists() and any(map(path.samefile, known)):
+        sources = [each for each in read if each and Path(each).exists()]
+        if path.exists() and any(map(path.samefile, sources)):
             raise CommandError(f"{path} is read from, and would be lost: choose another name")
     if path.exists() and not force:
-        said = "{path} exists: add {force} to overwrite it, or choose another name"
-        raise CommandError(Message(said, path=path, force="force=True"))
+        text = "{path} exists: add {force} to overwrite it, or choose another name"
+        raise CommandError(Message(text, path=path, force="force=True"))
     # of permissions alone, a name that is too long or a folder of the system tells nothing
     handle, name = _temporary(path, path)
     os.close(handle)

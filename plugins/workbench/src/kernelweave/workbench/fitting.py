@@ -409,13 +409,13 @@ def read_division(
         raise CommandError(f"--groups and {other} exclude each other: give one of them")
     if cv == "group" and groups is None:
         raise CommandError("--cv group needs --groups COLUMN, the column that names the groups")
-    found: dict[str, Any] = {"order": np.arange(len(table.frame))} if cv == "time" else {}
+    division: dict[str, Any] = {"order": np.arange(len(table.frame))} if cv == "time" else {}
     for option, column in (("groups", groups), ("order", order)):
         if column is None:
             continue
         if column not in table.columns:
             if option == "groups" and column == ALIKE:
-                found[option] = column
+                division[option] = column
                 continue
             hint = did_you_mean(column, table.columns, what="columns")
             raise CommandError(f"--{option}: {table.source} has no column {column!r}; {hint}")
@@ -424,8 +424,8 @@ def read_division(
             raise CommandError(
                 f"--groups {column!r} is {values[0]!r} in every row: at least two groups are needed"
             )
-        found[option] = column if column in columns else values
-    return found
+        division[option] = column if column in columns else values
+    return division
 
 
 def fit_division(name: str, division: dict[str, Any], folds: Folds) -> dict[str, Any]:
@@ -453,17 +453,17 @@ def feature_columns(
     """
     if target in table.kinds:
         raise CommandError(f"{target!r} is the target: use --task to say what it is")
-    aside = [("--drop", name) for name in drop]
-    aside += [("--weights", weights)] if weights is not None else []
-    for option, name in aside:
+    left_out = [("--drop", name) for name in drop]
+    left_out += [("--weights", weights)] if weights is not None else []
+    for option, name in left_out:
         if name == target:
             raise CommandError(f"{option} {name!r} is the target")
         if name not in table.columns:
             hint = did_you_mean(name, table.columns, what="columns")
             raise CommandError(f"{option}: {table.source} has no column {name!r}; {hint}")
-    unused = {target, *(name for _, name in aside)}
+    unused = {target, *(name for _, name in left_out)}
     columns = [name for name in table.columns if name not in unused]
     if not columns:
-        rest = f" without those of {' and '.join(dict(aside))}" if aside else ""
+        rest = f" without those of {' and '.join(dict(left_out))}" if left_out else ""
         raise CommandError(f"{table.source} has no column but the target {target!r}{rest}")
     return columns

@@ -38,9 +38,9 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return rows as numbers, shape (n_rows, n_dimensions), without missing values."""
         numeric, codes = self.encoder_.transform(X, estimator=self)
-        known = [each.categories for each in self.encoder_.dimensions_ if each.kind == "category"]
+        labels = [each.categories for each in self.encoder_.dimensions_ if each.kind == "category"]
         parts = [
-            _indicators(column, len(each)) for column, each in zip(codes.T, known, strict=True)
+            _indicators(column, len(each)) for column, each in zip(codes.T, labels, strict=True)
         ]
         matrix: npt.NDArray[np.float64] = np.hstack([numeric, *parts])
         return matrix

@@ -118,21 +118,21 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
     task, or has no such setting.
     """
     kind = _class(name, task)
-    known = inspect.signature(kind).parameters
+    parameters = inspect.signature(kind).parameters
     views = settings.get("views")
     if views is not None:
-        if "kernels" not in known:
+        if "kernels" not in parameters:
             raise CommandError(_unknown_setting(name, task, "views", "kernels"))
         settings = settings | {"kernels": dictionary_of(views)}
         del settings["views"]
-    own = {"random_state": seed, "on_interrupt": "return"}
+    fixed = {"random_state": seed, "on_interrupt": "return"}
     for each in settings:
-        if each in own:
+        if each in fixed:
             raise CommandError(f"--set {each} is not for the command: {_OF_THE_COMMAND[each]}")
-        if each not in known:
+        if each not in parameters:
             raise CommandError(_unknown_setting(name, task, each))
     _check_settings(name, task, settings)
-    machine = kind(**{key: value for key, value in own.items() if key in known}, **settings)
+    machine = kind(**{key: value for key, value in fixed.items() if key in parameters}, **settings)
     if name == "evidence":
         return machine
     from sklearn.compose import TransformedTargetRegressor

@@ -95,8 +95,8 @@ class Course:
 
         Infinite where nobody knows: at the start, and after the last part.
         """
-        known = 0.0 < self.done < 1.0
-        return self._seconds() * (1.0 - self.done) / self.done if known else math.inf
+        under_way = 0.0 < self.done < 1.0
+        return self._seconds() * (1.0 - self.done) / self.done if under_way else math.inf
 
     def end_fit(self) -> None:
         """Take in that one of the fits has ended."""

@@ -68,11 +68,11 @@ def _columns(
     rows: Sequence[Mapping[str, Any]], measure: str, rare: bool, named: bool
 ) -> dict[str, list[str]]:
     """Return the cells of each column, in the order that they are shown."""
-    found = dict.fromkeys(name for row in rows for name in row.get("also", {}))
+    metrics = dict.fromkeys(name for row in rows for name in row.get("also", {}))
     # one that is asked for stands once, and first
-    known = [name for name in found if not measure.startswith(SHORT[name])]
+    extra = [name for name in metrics if not measure.startswith(SHORT[name])]
     rare = rare and measure.endswith("accuracy")
-    also = {name: [shown(name, row.get("also", {}).get(name)) for row in rows] for name in known}
+    also = {name: [shown(name, row.get("also", {}).get(name)) for row in rows] for name in extra}
     scores = {measure: [Score(row["score"], row["error"]).formatted(3) for row in rows]}
     titles = [row["title"] + ("" if row.get("learned", True) else " †") for row in rows]
     columns = {"": titles} | (also | scores if rare else scores | also)

@@ -147,8 +147,8 @@ def _kernels(model: Model) -> dict[str, float]:
     weights, names = learned_weights(model.machine) or ((), None)
     if names is None:
         return {}
-    found = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
-    return dict(sorted(found.items(), key=lambda at: -at[1]))
+    kept = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
+    return dict(sorted(kept.items(), key=lambda at: -at[1]))
 
 
 def views_of(model: Model) -> list[dict[str, object]]:
@@ -193,13 +193,13 @@ def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
 
     With what bounds are of, where that is not the problem itself.
     """
-    asked = "" if found["tol"] is None else f" (asked for {found['tol']:g})"
+    tolerance = "" if found["tol"] is None else f" (asked for {found['tol']:g})"
     premise = found.get("premise")
     return {
         "iterations": f"{found['n_iter']}",
         "lower bound": f"{found['lower_bound']:.8g}",
         "upper bound": f"{found['upper_bound']:.8g}",
-        "relative gap": f"{found['gap']:.2e}{asked}",
+        "relative gap": f"{found['gap']:.2e}{tolerance}",
         "status": found["message"],
         **({"premise": premise} if premise else {}),
     }
@@ -232,8 +232,8 @@ def _known(found: Mapping[str, Any]) -> str:
         if ranking := scored["rare_ranking"]:
             return "" if compared else ranking
         word = "not significantly" if scored["score"] > baseline else "no"
-        known = f"{_expected(found, scored)}, {word} better than {answer} ({baseline:z.3f})"
-        return f"{known}." if compared else f"{known}: {why}."
+        text = f"{_expected(found, scored)}, {word} better than {answer} ({baseline:z.3f})"
+        return f"{text}." if compared else f"{text}: {why}."
     return f"{_expected(found, scored)}{found.get('doubt', '')}."
 
 
@@ -254,29 +254,29 @@ def _test_sentence(
     found: Mapping[str, Any], tested: Mapping[str, Any], scored: Mapping[str, Any] | None
 ) -> str:
     where = f"On {tested['rows']} rows of {tested['data']}"
-    said = f"{where}: {found['measure']} {_interval(tested)}"
+    text = f"{where}: {found['measure']} {_interval(tested)}"
     # of fewer rows, or groups, nobody knows how far their score is from that of others
     if scored is None or tested["n_parts"] < FEWEST_PARTS:
-        return f"{said}."
+        return f"{text}."
     away = tested["score"] - scored["score"]
-    known = [(each["error"], each["n_parts"]) for each in (tested, scored)]
-    if abs(away) <= margin_of_error(*known):
-        return f"{said}, in agreement with cross-validation ({scored['score']:z.3f})."
+    errors = [(each["error"], each["n_parts"]) for each in (tested, scored)]
+    if abs(away) <= margin_of_error(*errors):
+        return f"{text}, in agreement with cross-validation ({scored['score']:z.3f})."
     if away > 0.0:
-        return f"{said}, better than in cross-validation ({scored['score']:z.3f})."
+        return f"{text}, better than in cross-validation ({scored['score']:z.3f})."
     return (
-        f"{said}, worse than in cross-validation ({scored['score']:z.3f}): the test rows differ "
+        f"{text}, worse than in cross-validation ({scored['score']:z.3f}): the test rows differ "
         "from the training rows, so expect the lower score for new rows like them."
     )
 
 
 def _is_no_better(found: Mapping[str, Any]) -> bool:
     """Whether one answer for every row scores as high on the same rows, as the verdict says too."""
-    known = [found["held_out"][name] for name in ("ahead", "ahead_error", "n_parts")]
+    lead = [found["held_out"][name] for name in ("ahead", "ahead_error", "n_parts")]
     for row in found["comparison"]["rows"]:
         if row["name"] == "baseline":
-            known = [row[name] for name in ("behind", "behind_error", "n_parts")]
-    ahead, error, n_parts = known
+            lead = [row[name] for name in ("behind", "behind_error", "n_parts")]
+    ahead, error, n_parts = lead
     return not ahead > margin_of_error((error, n_parts))
 
 

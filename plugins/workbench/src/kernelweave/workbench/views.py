@@ -70,11 +70,11 @@ def _found(path: Path, view: str, group: list[str], columns: Sequence[str]) -> t
     """Return the columns that are meant; a name that is there is no pattern."""
     kept: set[str] = set()
     for each in group:
-        own = [each] if each in columns else [name for name in columns if fnmatchcase(name, each)]
-        if not own:
+        hits = [each] if each in columns else [name for name in columns if fnmatchcase(name, each)]
+        if not hits:
             hint = did_you_mean(each, columns, what="columns")
             raise CommandError(f"--views {path}: no column of {view} matches {each!r}; {hint}")
-        kept.update(own)
+        kept.update(hits)
     return tuple(name for name in columns if name in kept)
 
 

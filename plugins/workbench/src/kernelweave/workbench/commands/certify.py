@@ -63,11 +63,11 @@ def certify_command(
     loaded = load_model(model)
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table, _ = split_by_target(table, choose_target(table, target or loaded.header.target))
-    known = loaded.targets(table, target)
-    asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
+    target_column = loaded.targets(table, target)
+    given: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
     with config_context(memory_limit=memory_limit):
-        found = certify_model(loaded, table, known.values, algorithm=algorithm, **asked)
-    console.emit_json(found) if json else _show(found)
+        bounds = certify_model(loaded, table, target_column.values, algorithm=algorithm, **given)
+    console.emit_json(bounds) if json else _show(bounds)
     if proof is not None and not json:
         console.out().print(
             f"Proof written to {proof}; to verify it: kernelweave-check {proof}", soft_wrap=True

@@ -72,19 +72,19 @@ def compare_command(
     table, unknown = split_by_target(table, column)
     if unknown is not None:
         console.print_message("note", without_target(table, unknown, column))
-    known = read_target(table, column, task)
+    target_column = read_target(table, column, task)
     names = None if models is None else re.findall(r"[^\s,]+", ",".join(models))
     if names == []:
         raise CommandError("--models names no model: leave it out to compare all")
-    if known.hint:
-        console.print_message("note", known.hint)
+    if target_column.hint:
+        console.print_message("note", target_column.hint)
     with config_context(memory_limit=memory_limit):
-        found = compare_table(
-            table, known, names=names, cv=cv, groups=groups, order=order, metric=metric,
+        comparison = compare_table(
+            table, target_column, names=names, cv=cv, groups=groups, order=order, metric=metric,
             drop=drop or [], weights=weights, max_time=max_time, seed=seed,
             on_note=lambda sentence: console.print_message("note", sentence),
         )  # fmt: skip
-    emit_json(found) if json else _show(found)
+    emit_json(comparison) if json else _show(comparison)
 
 
 def _show(found: dict[str, Any]) -> None:

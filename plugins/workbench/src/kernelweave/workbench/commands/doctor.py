@@ -20,8 +20,8 @@ def doctor_command(*, json: bool = False) -> None:
     json : bool
         Print JSON.
     """
-    found = examine()
-    console.emit_json(found) if json else _print(found)
+    results = examine()
+    console.emit_json(results) if json else _print(results)
 
 
 def examine() -> dict[str, object]:

@@ -156,16 +156,16 @@ def fit_command(
 def _settings(pairs: Sequence[str]) -> dict[str, Any]:
     """Return parameters by name; a value is a Python literal, true, false, none or text."""
     words = {"true": True, "false": False, "none": None}
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
             raise CommandError(f"--set must be name=value, such as C=10, got {pair!r}")
         try:
-            found[name] = words[text] if text in words else literal_eval(text)
+            settings[name] = words[text] if text in words else literal_eval(text)
         except (ValueError, SyntaxError):
-            found[name] = text
-    return found
+            settings[name] = text
+    return settings
 
 
 def _fit(
@@ -259,10 +259,10 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
             unused -= {row.column for row in encoder.report_ if row.used}
     other.require([name for name in features if name not in unused])
     check_units(other, [name for name in (*features, column) if name not in absent], table.units)
-    known, missing = split_by_target(other, column)
+    labelled, missing = split_by_target(other, column)
     if missing is not None:
-        console.print_message("note", without_target(known, missing, column))
-    return known
+        console.print_message("note", without_target(labelled, missing, column))
+    return labelled
 
 
 def without_target(
@@ -310,8 +310,8 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
     from ..scoring.metrics import Metric, also_scored
 
     try:
-        found = evaluate(model, table, None)
-        rows = found.held_out
+        evaluation = evaluate(model, table, None)
+        rows = evaluation.held_out
         metric = Metric(model.header.metric)
         scored = metric.score(rows)
         low, high = metric.interval(scored, rows.task, rows.n_parts)
@@ -328,8 +328,8 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         notes.append(f"--test {table.source} is not scored: {reason}")
         console.print_message("note", notes[-1])
         return None
-    return {"data": table.source, "rows": len(found.y), **scores} | (
-        {"coverage": [asdict(each) for each in found.coverage]} if found.coverage else {}
+    return {"data": table.source, "rows": len(evaluation.y), **scores} | (
+        {"coverage": [asdict(each) for each in evaluation.coverage]} if evaluation.coverage else {}
     )
 
 

@@ -49,11 +49,11 @@ def list_command(
         _print_json_matrix(cells) if json else _print_matrix(cells)
         return
     kinds = KINDS if kind is None else (kind,)
-    found = {each: _specs(each) for each in kinds}
-    _print_json(found) if json else _print(found)
+    specs = {each: _specs(each) for each in kinds}
+    _print_json(specs) if json else _print(specs)
     if kind == "datasets" and folder_remark():
         console.print_message("note", folder_remark())
-    if kind is not None and not found[kind]:
+    if kind is not None and not specs[kind]:
         console.print_message("note", f"no {kind} are registered")
 
 

@@ -88,19 +88,19 @@ def predict_command(
     if interval is not None:
         predicted["low"], predicted["high"] = loaded.predict_interval(table, interval)
     if shares:
-        found = loaded.predict_quantiles(table, shares).T
-        predicted |= {f"quantile_{q:g}": each for q, each in zip(shares, found, strict=True)}
+        by_level = loaded.predict_quantiles(table, shares).T
+        predicted |= {f"quantile_{q:g}": each for q, each in zip(shares, by_level, strict=True)}
     if any(np.isinf(each).any() for name, each in predicted.items() if name != "prediction"):
-        said = "the validation rows are too few for this level, so some ends are infinite"
-        console.print_message("note", said)
+        message = "the validation rows are too few for this level, so some ends are infinite"
+        console.print_message("note", message)
     if proba:
         each = loaded.predict_proba(table).T
         labels = loaded.header.classes or ()
         predicted |= {f"proba_{label}": share for label, share in zip(labels, each, strict=True)}
     columns = {name: values.tolist() for name, values in predicted.items()}
     if sets is not None:
-        own = loaded.predict_set(table, sets)
-        columns["set"] = own if json and out is None else ["|".join(map(str, s)) for s in own]
+        chosen = loaded.predict_set(table, sets)
+        columns["set"] = chosen if json and out is None else ["|".join(map(str, s)) for s in chosen]
     if explain is not None:
         columns |= _reasons(loaded, table, explain)
     n_rows = len(columns["prediction"])

@@ -51,18 +51,18 @@ def report_command(
     from ..summaries import summary
 
     loaded = load_model(model)
-    found = None
+    evaluation = None
     if data is not None:
         table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
-        found = evaluate(loaded, table, target)
+        evaluation = evaluate(loaded, table, target)
     with warnings.catch_warnings():
         # the scores have said it, by the rows as they stand in the file
         warnings.simplefilter("ignore", ColumnWarning)
-        page = report_page(loaded, found, path=model)
+        page = report_page(loaded, evaluation, path=model)
     with replacing(path) as stream:
         stream.write(page.encode())
     if json:
-        scores = {} if found is None else found.scores()
+        scores = {} if evaluation is None else evaluation.scores()
         console.emit_json({"page": str(path), **summary(loaded), "scores": scores})
     else:
         console.out().print(f"{path}", soft_wrap=True)

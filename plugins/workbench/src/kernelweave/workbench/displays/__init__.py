@@ -114,8 +114,8 @@ class ConvergenceDisplay:
         """
         _KIND.check("kind", kind)
         one_of("iterations", "seconds", *self.history.counts).check("by", by)
-        known = {"iterations": range(len(self.history)), "seconds": self.history.seconds}
-        at = np.array((known | dict(self.history.counts))[by])
+        positions = {"iterations": range(len(self.history)), "seconds": self.history.seconds}
+        at = np.array((positions | dict(self.history.counts))[by])
         with on_axes(ax) as self.ax_:
             self.figure_ = self.ax_.figure
             if kind == "bounds":
@@ -211,11 +211,11 @@ class KernelWeightsDisplay:
         `names`: other names than its own; `**options`: as in `plot`. Raises ValueError if it has
         learned no weights of kernels.
         """
-        found = learned_weights(estimator)
-        if found is None:
+        learned = learned_weights(estimator)
+        if learned is None:
             kind = type(estimator).__name__
             raise ValueError(f"estimator must have learned weights of kernels, and {kind} has not")
-        return cls(found[0], found[1] if names is None else names).plot(**options)
+        return cls(learned[0], learned[1] if names is None else names).plot(**options)
 
     def plot(
         self, *, max_kernels: int = _MOST_BARS, ax: Axes | None = None
@@ -366,13 +366,13 @@ class GramDisplay:
         self, K: npt.ArrayLike, y: npt.ArrayLike | None = None, *, classes: bool | None = None
     ) -> None:
         gram = _square("K", K)
-        known = np.arange(len(gram)) if y is None else np.asarray(y)
-        if known.shape != (len(gram),):
-            raise ValueError(f"y must hold {len(gram)} values, got shape {known.shape}")
-        order = np.argsort(known, kind="stable")
+        values = np.arange(len(gram)) if y is None else np.asarray(y)
+        if values.shape != (len(gram),):
+            raise ValueError(f"y must hold {len(gram)} values, got shape {values.shape}")
+        order = np.argsort(values, kind="stable")
         self.similarity = cosine_gram(gram)[np.ix_(order, order)]
-        self.y = None if y is None else known[order]
-        self.classes = known.dtype.kind not in "f" if classes is None else classes
+        self.y = None if y is None else values[order]
+        self.classes = values.dtype.kind not in "f" if classes is None else classes
 
     @classmethod
     def from_estimator(

@@ -22,14 +22,14 @@ _PACKAGES = (
 
 def versions(module: str = "") -> dict[str, str]:
     """Return the versions of what a model depends on, the package of its module among them."""
-    own = ["-".join(module.split(".")[:2]).replace("_", "-")] if module else []
-    found = {}
-    for name in dict.fromkeys([*own, *_PACKAGES]):
+    package = ["-".join(module.split(".")[:2]).replace("_", "-")] if module else []
+    by_name = {}
+    for name in dict.fromkeys([*package, *_PACKAGES]):
         try:
-            found[name] = importlib.metadata.version(name)
+            by_name[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            by_name[name] = "unknown"
+    return by_name
 
 
 class Column(TypedDict):
@@ -161,8 +161,8 @@ class Header:
                 f"the model has format {raw['format']}, this program reads up to {FORMAT}: upgrade "
                 f"kernelweave-workbench"
             )
-        known = {item.name for item in fields(cls)}
-        values = {key: value for key, value in raw.items() if key in known}
+        field_names = {item.name for item in fields(cls)}
+        values = {key: value for key, value in raw.items() if key in field_names}
         parts = {"prepared": Column, "importance": Importance, "new_rows": NewRows}
         rows = [(kind, row) for name, kind in parts.items() for row in values.get(name, ())]
         rows += [(Row, row) for row in values.get("comparison", {"rows": ()})["rows"]]
@@ -188,7 +188,7 @@ def _is_of(kind: Any, value: Any) -> bool:
     if origin is dict:
         return isinstance(value, dict) and all(_is_of(inner[1], each) for each in value.values())
     if is_dataclass(kind) or hasattr(kind, "__required_keys__"):
-        known = get_type_hints(kind)
+        hints = get_type_hints(kind)
         may_lack = {
             each.name
             for each in (fields(kind) if is_dataclass(kind) else ())
@@ -196,8 +196,8 @@ def _is_of(kind: Any, value: Any) -> bool:
         }
         return (
             isinstance(value, dict)
-            and known.keys() - may_lack <= value.keys() <= known.keys()
-            and all(_is_of(known[name], each) for name, each in value.items())
+            and hints.keys() - may_lack <= value.keys() <= hints.keys()
+            and all(_is_of(hints[name], each) for name, each in value.items())
         )
     numbers = (int, float) if kind is float else kind
     return isinstance(value, numbers) and (kind is bool or not isinstance(value, bool))

@@ -101,8 +101,8 @@ class Model:
     @property
     def held_out(self) -> HeldOut | None:
         """Predictions of rows that the fit did not see."""
-        found = self.header.held_out
-        return None if found is None else HeldOut.from_json(found)
+        record = self.header.held_out
+        return None if record is None else HeldOut.from_json(record)
 
     @property
     def machine(self) -> BaseEstimator:
@@ -178,9 +178,9 @@ class Model:
         rows = _rows(table)
         with locate_cell_errors(rows):
             inputs = self.inputs(rows)
-            found = self.estimator.explain(inputs, scale="response")
+            explanation = self.estimator.explain(inputs, scale="response")
             labels = self.estimator.predict(inputs)
-        return for_predicted_class(found, labels, self.header.classes).reasons(n_reasons)
+        return for_predicted_class(explanation, labels, self.header.classes).reasons(n_reasons)
 
     def outside(self, table: object) -> tuple[int, list[str]]:
         """Return how many rows lie outside what the model learned from, and in which columns.

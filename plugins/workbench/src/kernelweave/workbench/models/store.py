@@ -250,9 +250,9 @@ def _check_arrays(body: bytes, path: Path) -> None:
             names = _named_arrays(json.loads(archive.read(_SCHEMA)))
             for member in archive.namelist():
                 if member.endswith(".npy"):
-                    found = _array(archive.read(member))
+                    array = _array(archive.read(member))
                     lacks = names.get(member, "") in _MAY_LACK
-                    if found.dtype.kind in "fc" and not (lacks or np.isfinite(found).all()):
+                    if array.dtype.kind in "fc" and not (lacks or np.isfinite(array).all()):
                         what = names.get(member, member)
                         raise CommandError(f"{damaged} holds NaN or infinity in {what!r}")
     except (*_UNREADABLE, zipfile.BadZipFile) as error:
@@ -264,7 +264,7 @@ def _named_arrays(schema: object) -> dict[str, str]:
 
     Raises ValueError where two objects name one array, which would be read for each of them.
     """
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     owners: dict[str, object] = {}
     todo = [("", schema)]
     while todo:
@@ -273,13 +273,13 @@ def _named_arrays(schema: object) -> dict[str, str]:
             todo += [(name, each) for each in node]
         elif isinstance(node, dict):
             if isinstance(node.get("file"), str):
-                found[node["file"]], number = name, node.get("__id__")
+                attributes[node["file"]], number = name, node.get("__id__")
                 if owners.setdefault(node["file"], number) != number:
                     raise ValueError(f"two objects name {node['file']}")
             # skops's own words stand between an attribute and its array
             inner = ((name if key in ("content", "attrs") else key, node[key]) for key in node)
             todo += inner
-    return found
+    return attributes
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
@@ -306,12 +306,12 @@ def _check_prediction(estimator: BaseEstimator, header: Header, path: Path) -> N
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            found = np.asarray(getattr(estimator, values)(X))
+            answer = np.asarray(getattr(estimator, values)(X))
         except Exception as error:
             raise CommandError(
                 f"{path} is damaged: it cannot predict ({one_line(error)})"
             ) from error
-    if len(found) != 1 or not (found.dtype.kind not in "fc" or np.isfinite(found).all()):
+    if len(answer) != 1 or not (answer.dtype.kind not in "fc" or np.isfinite(answer).all()):
         raise CommandError(f"{path} is damaged: its predictions are not finite numbers")
 
 
@@ -340,8 +340,8 @@ def trusted_types(wanted: Iterable[str]) -> set[str]:
     scikit-learn's estimators).
     """
     names = set(wanted)
-    known = {name for name in names if name in _HARMLESS or _is_own_value(name)}
-    return known | (names - known) & _registered(names - known)
+    trusted = {name for name in names if name in _HARMLESS or _is_own_value(name)}
+    return trusted | (names - trusted) & _registered(names - trusted)
 
 
 def _is_own_value(name: str) -> bool:
@@ -352,11 +352,11 @@ def _is_own_value(name: str) -> bool:
     module, _, last = name.rpartition(".")
     if not name.startswith(_PACKAGES) or not _is_there(module):
         return False
-    found = getattr(import_module(module), last, None)
-    if not isinstance(found, type) or (found.__module__, found.__name__) != (module, last):
+    member = getattr(import_module(module), last, None)
+    if not isinstance(member, type) or (member.__module__, member.__name__) != (module, last):
         return False
     kinds = (tuple, Enum, Kernel, BaseEstimator)
-    return is_dataclass(found) or issubclass(found, kinds) or last in _PLAIN
+    return is_dataclass(member) or issubclass(member, kinds) or last in _PLAIN
 
 
 def _is_there(module: str) -> bool:
@@ -369,13 +369,13 @@ def _is_there(module: str) -> bool:
 def _registered(names: set[str]) -> set[str]:
     """Return the qualified names of registered classes, importing only look-alikes of ``names``."""
     endings = {name.rpartition(".")[2] for name in names}
-    found = set()
+    qualified = set()
     for kind in _KINDS if names else ():
         for spec in components(kind).values():
             if spec.target.partition(":")[2] in endings:
                 loaded = spec.load()
-                found.add(f"{loaded.__module__}.{loaded.__qualname__}")
-    return found
+                qualified.add(f"{loaded.__module__}.{loaded.__qualname__}")
+    return qualified
 
 
 def _digest(content: bytes) -> str:

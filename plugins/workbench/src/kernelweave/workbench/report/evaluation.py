@@ -80,13 +80,13 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     """
     table, _ = split_by_target(table, choose_target(table, column or model.header.target))
     target = model.targets(table, column)
-    known, y = model.header.classes, target.values
-    if known is not None:
-        strange = sorted(set(np.unique(y).tolist()) - set(known), key=str)
+    classes, y = model.header.classes, target.values
+    if classes is not None:
+        strange = sorted(set(np.unique(y).tolist()) - set(classes), key=str)
         if strange:
             raise CommandError(
                 f"{table.source}: the model has no class {strange[0]!r}; its classes are "
-                f"{', '.join(map(repr, known))}"
+                f"{', '.join(map(repr, classes))}"
             )
     elif np.ptp(y) == 0.0:
         raise CommandError(
@@ -98,13 +98,13 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     coverage: tuple[Coverage, ...] = ()
     # nothing measures intervals or sets where time was up before the first fold
     measured = model.held_out is not None
-    if known is None and measured and hasattr(estimator, "predict_interval"):
+    if classes is None and measured and hasattr(estimator, "predict_interval"):
         ends = ((level, *model.predict_interval(table, level)) for level in LEVELS)
         coverage = tuple(
             Coverage.of(level, (low <= y) & (y <= high), predicted, rows)
             for level, low, high in ends
         )
-    elif known is not None and hasattr(estimator, "predict_proba"):
+    elif classes is not None and hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
         if measured and hasattr(estimator, "predict_set"):
             sets = ((level, model.predict_set(table, level)) for level in SET_LEVELS)
@@ -112,14 +112,14 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
                 Coverage.of(level, _among(y.tolist(), held), predicted, rows)
                 for level, held in sets
             )
-    elif known is not None and hasattr(estimator, "decision_function"):
+    elif classes is not None and hasattr(estimator, "decision_function"):
         decision = decision_of_classes(estimator, rows)
     n = len(y)
-    found = HeldOut(
+    held_out = HeldOut(
         np.arange(n), np.zeros(n, np.intp), y, predicted, np.ones(n), model.header.task,
-        proba, decision, None if known is None else np.array(known),
+        proba, decision, None if classes is None else np.array(classes),
     )  # fmt: skip
-    return HeldOutEvaluation(found, f"the {n} rows of {Path(table.source).name}", rows, coverage)
+    return HeldOutEvaluation(held_out, f"the {n} rows of {Path(table.source).name}", rows, coverage)
 
 
 def _among(labels: list[object], sets: list[list[object]]) -> NDArray[np.bool_]:
@@ -130,8 +130,8 @@ def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
     """Whether an evaluation has as many rows and the same targets as the fit of the model."""
     if len(found.y) != model.header.n_samples:
         return False
-    known = model.held_out
-    return known is None or bool(np.array_equal(known.truth, found.y[known.rows]))
+    held_out = model.held_out
+    return held_out is None or bool(np.array_equal(held_out.truth, found.y[held_out.rows]))
 
 
 class WorstRow(NamedTuple):
@@ -156,8 +156,8 @@ def worst_rows(model: Model, found: HeldOutEvaluation) -> list[WorstRow]:
         wrong = np.abs(y.astype(np.float64) - predicted.astype(np.float64))
     else:
         at = np.searchsorted(found.held_out.classes, y)
-        own = np.zeros(len(y)) if proba is None else proba[np.arange(len(y)), at]
-        wrong = np.where(y == predicted, 0.0, 1.0 - own)
+        true_proba = np.zeros(len(y)) if proba is None else proba[np.arange(len(y)), at]
+        wrong = np.where(y == predicted, 0.0, 1.0 - true_proba)
     worst = np.argsort(-wrong, kind="stable")[:_WORST]
     worst = worst[wrong[worst] > 0.0]
     if not len(worst):

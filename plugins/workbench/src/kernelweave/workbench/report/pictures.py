@@ -176,8 +176,8 @@ def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
         for place, each in enumerate(rows):
             colour = LOWER if place == len(rows) - 1 else FAINT
             reach = [[each["score"] - each["low"]], [each["high"] - each["score"]]]
-            known = reach if np.isfinite(reach).all() else None
-            ax.errorbar(each["score"], place, xerr=known, fmt="o", color=colour, capsize=3)
+            bars = reach if np.isfinite(reach).all() else None
+            ax.errorbar(each["score"], place, xerr=bars, fmt="o", color=colour, capsize=3)
         ax.set_yticks(range(len(rows)), [_short(row["name"], 26) for row in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)
         ax.set_xlabel(f"{about['measure']}, with 95 % intervals")
@@ -217,10 +217,10 @@ def _effects(model: Model) -> list[Picture]:
     from matplotlib.figure import Figure
 
     hidden = Figure().subplots(1, _EFFECTS + _PAIRS)
-    found = EffectDisplay.from_estimator(
+    display = EffectDisplay.from_estimator(
         model.machine, n_columns=_EFFECTS, n_pairs=_PAIRS, ax=hidden
     )
-    what = found.response
+    what = display.response
 
     def draw(effects: list[ColumnEffect], pairs: list[PairEffect], figure: Figure) -> None:
         ax = figure.subplots()
@@ -229,14 +229,14 @@ def _effects(model: Model) -> list[Picture]:
             write_thousands(ax.yaxis)
 
     made = []
-    for effect in found.effects:
+    for effect in display.effects:
         text = (
             f"Change of the mean {what} when every row has this value of {effect.column} (partial "
             f"dependence); the band is two standard deviations. Computed on training rows."
         )
         one = partial(draw, [effect], [])
         made.append(picture(f"Effect of {effect.column}", text, one, height=2.9))
-    for pair in found.pairs:
+    for pair in display.pairs:
         text = (
             f"Change of the mean {what} with both columns, beyond the sum of their single effects. "
             f"Computed on training rows."
@@ -268,11 +268,11 @@ def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Pictu
     """Return the course of the bounds, what the kernel is made of, and the kernel itself."""
     made, machine = [], model.machine
     if len(machine.result_.history) >= 2:
-        said = "The optimum is proved to be within the grey band"
+        claim = "The optimum is proved to be within the grey band"
         if premise := machine.result_.premise:
-            said = premise[0].upper() + premise[1:]
+            claim = premise[0].upper() + premise[1:]
         text = (
-            f"{said}. After {machine.result_.n_iter} iterations the relative gap is "
+            f"{claim}. After {machine.result_.n_iter} iterations the relative gap is "
             f"{machine.result_.gap:.1e}."
         )
         made.append(picture("Convergence", text, partial(_draw_course, machine), height=4.2))

@@ -86,13 +86,13 @@ class Row:
 
         Raises ValueError if the metric needs probabilities that the model does not have.
         """
-        own, metric = fitted.held_out, metric or Metric()
-        also = also_scored(own)
-        learned = has_learned(metric.lead(own, own.of_one_answer), own.n_parts, also)
-        low, high = metric.lead_over_folds(first, own) or (None, None)
+        rows, metric = fitted.held_out, metric or Metric()
+        also = also_scored(rows)
+        learned = has_learned(metric.lead(rows, rows.of_one_answer), rows.n_parts, also)
+        low, high = metric.lead_over_folds(first, rows) or (None, None)
         return cls(
-            fitted.model.name, fitted.model.title, *metric.score(own), *metric.lead(first, own),
-            own.n_parts, low, high, also, learned or fitted.model.name == "baseline",
+            fitted.model.name, fitted.model.title, *metric.score(rows), *metric.lead(first, rows),
+            rows.n_parts, low, high, also, learned or fitted.model.name == "baseline",
             fitted.seconds,
         )  # fmt: skip
 
@@ -159,7 +159,7 @@ def cross_validate_models(
     model that cannot be fitted, and why; the others go on.
     """
     own_rows = [folds.training(k) & (weight > 0) for k in range(int(folds.fold.max()) + 1)]
-    one_class = task == "classification" and any(len(np.unique(y[own])) < 2 for own in own_rows)
+    one_class = task == "classification" and any(len(np.unique(y[rows])) < 2 for rows in own_rows)
     learned_from = int(np.count_nonzero(own_rows[0]))
     with count_bar("models compared", len(models)) as done:
         for each in [_titled(model, task, learned_from) for model in models]:
@@ -169,18 +169,18 @@ def cross_validate_models(
             watch = clock.Stopwatch()
             try:
                 with (
-                    warnings.catch_warnings(record=True) as said,
+                    warnings.catch_warnings(record=True) as caught,
                     ended_after(each.seconds),
                     blas_threads(learned_from),
                 ):
                     warnings.simplefilter("always")
                     make = partial(each.make, task, seed)
-                    found = cross_predict(make, X, y, task, folds, weight)
+                    held_out = cross_predict(make, X, y, task, folds, weight)
             except (ValueError, MemoryError, RuntimeError, TimeoutError) as error:
                 on_failure(each, error)
             else:
-                cut = any(issubclass(one.category, ConvergenceWarning) for one in said)
-                yield CrossValidatedModel(each, found, watch.seconds, cut)
+                cut = any(issubclass(one.category, ConvergenceWarning) for one in caught)
+                yield CrossValidatedModel(each, held_out, watch.seconds, cut)
             done(each.title)
 
 
@@ -279,11 +279,11 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
 def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
     """Return what is said where one answer for all rows scores as high."""
     answer = _named(baseline.title)
-    said = f"{first} is not significantly more accurate than {answer}"
+    text = f"{first} is not significantly more accurate than {answer}"
     if ranking is not None and ranking.is_rare and ranking.informs:
-        return f"{said}, but it ranks the rare class:"
+        return f"{text}, but it ranks the rare class:"
     if ranking is None and baseline.score > 0.9:
-        return f"{said}: with a class this rare, use probabilities (the evidence kernel has them)."
+        return f"{text}: with a class this rare, use probabilities (the evidence kernel has them)."
     return (
         f"{first} is not significantly better than always predicting {answer}: the columns may not "
         "be informative, or there may be too few rows."

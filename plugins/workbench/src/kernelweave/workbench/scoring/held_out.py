@@ -104,18 +104,18 @@ class HeldOut:
             proba = 1.0 / np.maximum(proba, np.finfo(np.float64).tiny ** 0.5)
             proba /= proba.sum(axis=1, keepdims=True)
         decision = None if decision is None else -decision
-        turned = (np.searchsorted(self.classes, self.predicted) + 1) % len(self.classes)
-        known = proba if proba is not None else decision
-        codes = turned if known is None else known.argmax(axis=1)
+        next_codes = (np.searchsorted(self.classes, self.predicted) + 1) % len(self.classes)
+        scores = proba if proba is not None else decision
+        codes = next_codes if scores is None else scores.argmax(axis=1)
         return replace(self, predicted=self.classes[codes], proba=proba, decision=decision)
 
     def mixed_with(self, other: HeldOut, which: NDArray[np.bool_]) -> HeldOut:
         """Return these predictions, and another's of the same rows where ``which`` says so."""
         named: dict[str, Any] = {}
         for name in ("predicted", "proba", "decision"):
-            own, others = getattr(self, name), getattr(other, name)
-            if own is not None:
-                named[name] = np.where(which if own.ndim == 1 else which[:, None], others, own)
+            mine, others = getattr(self, name), getattr(other, name)
+            if mine is not None:
+                named[name] = np.where(which if mine.ndim == 1 else which[:, None], others, mine)
         return replace(self, **named)
 
     def as_json(self) -> dict[str, object]:
@@ -270,28 +270,28 @@ def cross_predict(
         other = np.flatnonzero(fold == k)
         if not len(other):
             continue
-        own, model = np.flatnonzero(folds.training(k) & (weight > 0)), make()
-        model = model.fit(X.iloc[own], y[own], weight[own], **folds.given(model, own))
+        train, model = np.flatnonzero(folds.training(k) & (weight > 0)), make()
+        model = model.fit(X.iloc[train], y[train], weight[train], **folds.given(model, train))
         predicted[other] = model.predict(X.iloc[other])
         if len(classes) and hasattr(model, "predict_proba"):
-            known = np.searchsorted(classes, model.classes_)
-            proba[np.ix_(other, known)] = model.predict_proba(X.iloc[other])
+            columns = np.searchsorted(classes, model.classes_)
+            proba[np.ix_(other, columns)] = model.predict_proba(X.iloc[other])
         elif len(classes) and hasattr(model, "decision_function"):
-            known = np.searchsorted(classes, model.classes_)
-            decision[np.ix_(other, known)] = decision_of_classes(model, X.iloc[other])
+            columns = np.searchsorted(classes, model.classes_)
+            decision[np.ix_(other, columns)] = decision_of_classes(model, X.iloc[other])
     rows = np.flatnonzero(fold >= 0)
     labels = classes if len(classes) else None
     # a fold that did not see a class has no decision on it
-    sure = bool(len(classes)) and bool(np.all(proba[rows].sum(axis=1) > 0))
+    has_proba = bool(len(classes)) and bool(np.all(proba[rows].sum(axis=1) > 0))
     decided = bool(len(classes)) and bool(np.all(np.isfinite(decision[rows])))
     return HeldOut(
         rows, fold[rows], y[rows], predicted[rows], weight[rows], task,
-        proba[rows] if sure else None, decision[rows] if decided else None, labels,
+        proba[rows] if has_proba else None, decision[rows] if decided else None, labels,
         None if folds.parts is None else folds.parts[rows],
     )  # fmt: skip
 
 
 def decision_of_classes(model: BaseEstimator, X: pd.DataFrame) -> FloatArray:
     """Return the decision values of each class, of two as of more."""
-    found = np.asarray(model.decision_function(X))
-    return np.column_stack([-found, found]) if found.ndim == 1 else found
+    decision = np.asarray(model.decision_function(X))
+    return np.column_stack([-decision, decision]) if decision.ndim == 1 else decision

@@ -65,9 +65,9 @@ class Metric:
         from sklearn.metrics import get_scorer, get_scorer_names
 
         assert self.name is not None
-        known = get_scorer_names()
-        if self.name not in known:
-            hint = did_you_mean(self.name, known, what="metrics")
+        names = get_scorer_names()
+        if self.name not in names:
+            hint = did_you_mean(self.name, names, what="metrics")
             raise CommandError(f"--metric {self.name}: scikit-learn has no such scorer; {hint}")
         scorer: Callable[..., float] = get_scorer(self.name)
         return scorer
@@ -81,12 +81,12 @@ class Metric:
         shown = _Shown(rows)
         given = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
         try:
-            found = float(self._scorer(shown, at, rows.truth[at], **given))
+            value = float(self._scorer(shown, at, rows.truth[at], **given))
         except AttributeError as error:
             raise ValueError(f"{self.name} needs probabilities") from error
-        is_area = self.name.startswith(SHORT["AUC"]) and math.isfinite(found)
+        is_area = self.name.startswith(SHORT["AUC"]) and math.isfinite(value)
         # the shares of a class differ from fold to fold, which ranks folds, not rows
-        return 0.5 if is_area and rows.ranks_nothing else found
+        return 0.5 if is_area and rows.ranks_nothing else value
 
     def score(self, rows: HeldOut) -> Score:
         """Return the metric with its standard error over the rows."""
@@ -112,10 +112,10 @@ class Metric:
         What n rows never show is rarer than 3 / n, in 95 of 100 samples.
         """
         wrong, names = rows.answered_wrongly, rows.rows if rows.groups is None else rows.groups
-        known = np.unique(names)
+        parts = np.unique(names)
         changed = [
             value - self.value(rows.mixed_with(wrong, names == each))
-            for each in known[:: -(-len(known) // _FEW)]
+            for each in parts[:: -(-len(parts) // _FEW)]
         ]
         return 1.5 * max(0.0, float(np.mean(changed)))
 
@@ -156,16 +156,16 @@ class Metric:
 
     def _bootstrap_error(self, rows: HeldOut, of: Callable[[HeldOut], float]) -> float:
         """Return the bootstrap standard error of a score; draws without a value are skipped."""
-        state, found = np.random.RandomState(0), []
+        state, scores = np.random.RandomState(0), []
         at = np.arange(len(rows.truth)) if rows.groups is None else rows.groups
         at, n = np.unique(at, return_inverse=True)[1], len(np.unique(at))
         for _ in range(_DRAWS if n <= _MANY else _DRAWS // 4):
             counts = np.bincount(state.randint(n, size=n), minlength=n)[at]
             try:
-                found.append(of(replace(rows, weight=rows.weight * counts)))
+                scores.append(of(replace(rows, weight=rows.weight * counts)))
             except ValueError:
                 continue
-        return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
+        return float(np.std(scores, ddof=1)) if len(scores) > 1 else math.nan
 
 
 class _Shown(BaseEstimator):  # type: ignore[misc]
@@ -222,16 +222,16 @@ def check_metric(name: str | None, y: Labels, task: str) -> Metric:
         # of few rows, as each of some fifty is tried; those of clusters are for neither task
         few = np.unique(y)[:_DRAWS]
         modules = {each: get_scorer(each)._score_func.__module__ for each in get_scorer_names()}
-        tried = [each for each, module in modules.items() if "cluster" not in module]
-        known = [each for each in tried if _refusal(Metric(each), few, task) is None]
+        candidates = [each for each, module in modules.items() if "cluster" not in module]
+        suitable = [each for each in candidates if _refusal(Metric(each), few, task) is None]
         what = task if task == "regression" else f"{task}, {len(np.unique(y))} classes"
         # numbers, labels and probabilities are shown, so that a scorer misses none of these
         reason = "" if isinstance(refused.__cause__, AttributeError) else f": {one_line(refused)}"
-        hint = did_you_mean(str(name), known, what="metrics that suit it")
-        if f"{name}_macro" in known:
+        hint = did_you_mean(str(name), suitable, what="metrics that suit it")
+        if f"{name}_macro" in suitable:
             hint = f"{name}_macro suits classes of any name and number"
-        said = f"--metric {name} does not suit this target ({what}){reason}; {hint}"
-        raise CommandError(said) from refused
+        text = f"--metric {name} does not suit this target ({what}){reason}; {hint}"
+        raise CommandError(text) from refused
     return metric
 
 
@@ -277,13 +277,13 @@ def also_scored(rows: HeldOut) -> dict[str, float]:
         return {title: -Metric(SHORT[title]).value(rows) for title in ("RMSE", "MAE")}
     two = len(rows.classes) == 2
     area = SHORT["AUC"] if two else "roc_auc_ovr"
-    found = {}
+    scores = {}
     if rows.proba is not None:
-        found["log loss"] = _or_nothing(Metric(SHORT["log loss"]), rows, -1.0)
+        scores["log loss"] = _or_nothing(Metric(SHORT["log loss"]), rows, -1.0)
     if rows.proba is not None or (two and rows.decision is not None):
-        found["AUC"] = _or_nothing(Metric(area), rows)
-    found["balanced"] = _or_nothing(Metric(SHORT["balanced"]), rows)
-    return {name: value for name, value in found.items() if value is not None}
+        scores["AUC"] = _or_nothing(Metric(area), rows)
+    scores["balanced"] = _or_nothing(Metric(SHORT["balanced"]), rows)
+    return {name: value for name, value in scores.items() if value is not None}
 
 
 def _or_nothing(metric: Metric, rows: HeldOut, sign: float = 1.0) -> float | None:

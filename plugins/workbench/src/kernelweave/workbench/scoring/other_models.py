@@ -44,10 +44,10 @@ def other_models(*, every: bool = False, seconds: float | None = None) -> list[C
     `every`: whether to include CatBoost, LightGBM and XGBoost, if they are installed;
     `seconds`: time limit of all fits of one model.
     """
-    found: dict[str, tuple[str, Callable[[str, int], Any]]] = {
+    models: dict[str, tuple[str, Callable[[str, int], Any]]] = {
         name: (title, partial(BoostedTrees, name))
         for name, (title, module) in KINDS.items()
         if name == "boosting" or (every and find_spec(module) is not None)
     }
-    found |= {"rbf": ("tuned RBF SVM", TunedRBF), "baseline": ("baseline", _baseline)}
-    return [ComparedModel(name, title, make, seconds) for name, (title, make) in found.items()]
+    models |= {"rbf": ("tuned RBF SVM", TunedRBF), "baseline": ("baseline", _baseline)}
+    return [ComparedModel(name, title, make, seconds) for name, (title, make) in models.items()]

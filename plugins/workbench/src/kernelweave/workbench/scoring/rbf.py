@@ -74,9 +74,9 @@ class TunedRBF:
         rows = np.random.RandomState(self.seed).permutation(len(y))
         few, many = rows[:TUNED], np.sort(rows[:MOST])
         machine = self._machine_for(len(y))
-        own = {"groups": groups, "order": order}
-        own = {name: None if each is None else each[few] for name, each in own.items()}
-        folds = self._folds(Z[few], y[few], **own)
+        division = {"groups": groups, "order": order}
+        division = {name: None if each is None else each[few] for name, each in division.items()}
+        folds = self._folds(Z[few], y[few], **division)
         chosen = self._tuned(machine, Z[few], target[few], weight[few], folds)
         machine.set_params(**chosen)
         self._machine = machine.fit(Z[many], target[many], weight[many])

@@ -181,13 +181,13 @@ def _standard_error(
     influence: FloatArray, weight: FloatArray, task: str, groups: Index | None
 ) -> float:
     share = weight / weight.sum()
-    own = share * influence
-    which = np.arange(len(own)) if groups is None else groups
-    alike = not (np.abs(np.bincount(which, own)) > 1e-12).any()
+    terms = share * influence
+    which = np.arange(len(terms)) if groups is None else groups
+    alike = not (np.abs(np.bincount(which, terms)) > 1e-12).any()
     if task == "classification" and alike and (groups is None or np.ptp(groups)):
         # what n rows never show is rarer than 3 / n, in 95 of 100 samples: two errors
         return float(1.5 * np.sum(np.bincount(which, share) ** 2))
-    return float(np.sqrt(own @ own)) if groups is None else error_over_groups(own, groups)
+    return float(np.sqrt(terms @ terms)) if groups is None else error_over_groups(terms, groups)
 
 
 class MeanInterval(NamedTuple):
@@ -289,14 +289,14 @@ def _slabs(predicted: NDArray[Any], X: pd.DataFrame) -> Iterator[tuple[str, NDAr
         if numbers and len(np.unique(values[~np.isnan(values)])) > 4:
             cuts = np.unique(np.nanquantile(values, (0.25, 0.5, 0.75)))
             ends = [-math.inf, *cuts, math.inf]
-            found = [
+            slabs = [
                 (_between(name, low, high), (low < values) & (values <= high))
                 for low, high in pairwise(ends)
             ]
         else:
             labels = np.array([str(each) for each in values])
-            found = [(f"{name} {label}", labels == label) for label in np.unique(labels)]
-        yield from ((where, rows) for where, rows in found if rows.sum() >= _FEWEST)
+            slabs = [(f"{name} {label}", labels == label) for label in np.unique(labels)]
+        yield from ((where, rows) for where, rows in slabs if rows.sum() >= _FEWEST)
 
 
 def _between(name: str, low: float, high: float) -> str:

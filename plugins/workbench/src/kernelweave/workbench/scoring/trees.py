@@ -91,8 +91,8 @@ class BoostedTrees:
             if self.kind == "catboost":
                 frame[j] = frame[j].fillna(-1).astype(int)
             else:
-                known = self._encoder.dimensions_[j - len(self._encoder.dimensions_)].categories
-                frame[j] = pd.Categorical(frame[j], categories=np.arange(float(len(known))))
+                labels = self._encoder.dimensions_[j - len(self._encoder.dimensions_)].categories
+                frame[j] = pd.Categorical(frame[j], categories=np.arange(float(len(labels))))
         frame.columns = pd.Index([f"x{j}" for j in frame.columns])
         return frame, words
 
@@ -106,8 +106,8 @@ def target_encoder(task: str, seed: int) -> BaseEstimator:
     kind = "continuous" if task == "regression" else "auto"
     folds = (KFold if task == "regression" else StratifiedKFold)(5, shuffle=True, random_state=seed)
     # how folds are given changed in scikit-learn 1.9
-    known = signature(TargetEncoder).parameters["random_state"].default
-    given = {"cv": folds} if known == "deprecated" else {"random_state": seed}
+    default = signature(TargetEncoder).parameters["random_state"].default
+    given = {"cv": folds} if default == "deprecated" else {"random_state": seed}
     return TargetEncoder(target_type=kind, **given)
 
 
@@ -123,8 +123,8 @@ def with_missing(
     numbers = numeric.copy()
     for j, each in enumerate(kinds):
         if each.kind == "missing":
-            own = [k for k, other in enumerate(kinds) if other.source == each.source and k != j]
-            numbers[np.ix_(np.flatnonzero(numeric[:, j] > 0), np.array(own))] = np.nan
+            columns = [k for k, other in enumerate(kinds) if other.source == each.source and k != j]
+            numbers[np.ix_(np.flatnonzero(numeric[:, j] > 0), np.array(columns))] = np.nan
     kept = [j for j, each in enumerate(kinds) if each.kind != "missing"]
     counts = np.array([len(each.categories) for each in encoder.dimensions_[numeric.shape[1] :]])
     return numbers[:, kept], np.where(codes < counts, codes, np.nan)
@@ -132,7 +132,7 @@ def with_missing(
 
 def _made(kind: str, task: str, seed: int, words: list[int]) -> BaseEstimator:
     """Return trees of a library that may be installed, with the settings that it comes with."""
-    known: dict[str, tuple[str, dict[str, Any]]] = {
+    libraries: dict[str, tuple[str, dict[str, Any]]] = {
         "boosting": ("HistGradientBoosting", {"categorical_features": words or None}),
         "catboost": (
             "CatBoost",
@@ -141,7 +141,7 @@ def _made(kind: str, task: str, seed: int, words: list[int]) -> BaseEstimator:
         "lightgbm": ("LGBM", {"verbose": -1}),
         "xgboost": ("XGB", {"enable_categorical": True}),
     }
-    name, settings = known[kind]
+    name, settings = libraries[kind]
     module = "sklearn.ensemble" if kind == "boosting" else kind
     suffix = "Classifier" if task == "classification" else "Regressor"
     made: type[BaseEstimator] = getattr(import_module(module), name + suffix)
