@@ -123,7 +123,7 @@ def reduction(
 
 
 def _t(matrices: RealArray) -> RealArray:
-    """Return the transpose of each."""
+    """Return the transpose of each matrix in a stack."""
     return matrices.transpose(0, 2, 1)
 
 
@@ -197,7 +197,7 @@ def _together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
 
 
 class _Problems:
-    """The problems of some draws, in few coordinates where there are few."""
+    """The problems of some draws, in fewer coordinates than samples where possible."""
 
     def __init__(self, refit: _Refit) -> None:
         grams, Y, still, mixed, lam, task = refit
@@ -241,7 +241,7 @@ class _Problems:
 
 
 def _one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
-    """Return the same for the nodes of a group."""
+    """Return weights of fits one after the other, of targets that `_together` does not take."""
     grams, Y, still, mixed, lam, task = refit
     memory.require(
         grams.nbytes,

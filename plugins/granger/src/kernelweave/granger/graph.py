@@ -146,7 +146,7 @@ class GrangerGraph(FittedGraph):
         self.lags_ = lag_list(lengths[int(np.argmin(errors))])
 
     def _describe(self, samples: LaggedSamples, roles: Roles) -> FittedDictionary:
-        """Set the kernels and whom they belong to."""
+        """Set the kernels on histories, and which source and lag each belongs to."""
         n_lags = len(self.lags_)
         self._pairs: list[Pair] = []
         if self._sees_pairs(roles):
@@ -269,7 +269,7 @@ class GrangerGraph(FittedGraph):
         return errors_of
 
     def _fit_targets(self, grams: RealArray, samples: LaggedSamples) -> None:
-        """Set what the fits on all samples give."""
+        """Fit all targets on all samples; set their models, weights and the graph."""
         n, n_targets = len(self._roles.nodes), len(self._columns)
         values, seen = self._data_of(samples)
         starts = self._find_together(grams, samples)
@@ -300,7 +300,7 @@ class GrangerGraph(FittedGraph):
         return by_unit[:, : n * n_slots].reshape(n, n, n_slots)
 
     def _drawn_weights(self, starts: list[Vector | None], seen: list[Index]) -> Matrix:
-        """Return the weights as draws find theirs, to be compared with them.
+        """Return the weights of the search that draws run too, to compare with theirs.
 
         Draws are searches without a proof, which may take steps of its own.
         """
@@ -331,7 +331,7 @@ class GrangerGraph(FittedGraph):
         return [starts.get(k) for k in range(len(self._columns))]
 
     def _find_p_values(self, grams: RealArray, samples: LaggedSamples) -> None:
-        """Set what is known of p-values."""
+        """Set the p-values of edges and lags, ``None`` where no test is asked for."""
         self.p_values_ = self.adjusted_p_values_ = self.lag_p_values_ = None
         self._row_p_values: tuple[Matrix | None, Matrix | None] = (None, None)
         self.n_draws_ = 0

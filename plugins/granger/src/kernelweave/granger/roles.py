@@ -175,7 +175,7 @@ def make_roles(
 
 
 def _places(parameter: str, wanted: Names, names: list[str], *, keep_order: bool = False) -> Index:
-    """Return where names stand."""
+    """Return the positions in ``names`` of the series that a parameter lists."""
     if wanted is None:
         return np.array([], dtype=np.intp)
     series = [str(wanted)] if isinstance(wanted, str | int) else [str(each) for each in wanted]

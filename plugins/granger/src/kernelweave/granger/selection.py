@@ -141,7 +141,7 @@ def held_out_errors(
 
 
 class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A model whose rows are its predictions: what a scorer asks."""
+    """A model that predicts its input, so that a scorer can judge given predictions."""
 
     def fit(self, X: Matrix, y: Vector) -> _Identity:
         """Return itself: there is nothing to learn."""
@@ -153,7 +153,7 @@ class _Identity(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _losses(values: Matrix, wanted: Matrix, scoring: Scoring) -> Vector:
-    """Return what a scorer says of predictions, column by column, less being better."""
+    """Return the negative score of each column of predictions: less is better."""
     model, ones, every = _Identity(), np.ones(len(values)), np.arange(len(values))
     scores = [
         scorer_of(model, scoring, y, ones)(model, column[:, None], every)

@@ -99,7 +99,7 @@ def shared(grams: RealArray) -> SharedKernels:
 def moved(
     grams: RealArray, still: Index, back: Index, mixed: Index, features: list[list[RealArray]]
 ) -> SharedKernels:
-    """Return the same where each problem has the samples of some kernels in an order of its own.
+    """Return kernels of problems that each reorder the samples of some kernels on their own.
 
     `back` of shape (n_problems, n_samples): sample of the matrices at each place, for kernels that
     are `still`; `features`: for each problem Z, K = Z Zᵀ, of each kernel that is `mixed`, whose

@@ -118,7 +118,7 @@ def at_once(grams: SharedKernels) -> int:
 
 
 class _Search:
-    """Some problems, and where each of them stands."""
+    """Proximal Newton iterations of several problems: the iterate and gap of each."""
 
     def __init__(
         self,

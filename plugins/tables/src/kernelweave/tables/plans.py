@@ -66,7 +66,7 @@ class ColumnPlan(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Whether it is learned from."""
+        """Whether a model learns from the column."""
         return self.kind != "ignore"
 
     @property

@@ -146,7 +146,7 @@ def _not_found(source: str, known: list[str]) -> str:
 
 
 def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
-    """Read what the bytes themselves say they are."""
+    """Return the table in a file's bytes, which tell its format themselves."""
     content = _unpacked(content, source)
     if content.startswith((ZIP, OLD_EXCEL)):
         return read_excel(content, source, header=ways["header"], wanted=ways["sheet"])

@@ -123,7 +123,7 @@ class Demonstration:
 
     @property
     def target_sentence(self) -> str:
-        """What is predicted, for people."""
+        """The task, with the range of the targets or the number of rows of each class."""
         values = self.target.values
         if not self.classes:
             return f"regression, targets from {values.min():g} to {values.max():g}"
@@ -141,7 +141,7 @@ def _refuse_what_takes_minutes(name: str, n_features: int, n_rows: int) -> None:
 
 
 def demo_picture(demo: Demonstration) -> bytes:
-    """Return a PNG that says that it is the demo's.
+    """Return the figure as a PNG, marked as the demo's so that it may be overwritten.
 
     Scores, effects of the strongest columns, and how sure predictions are.
     """

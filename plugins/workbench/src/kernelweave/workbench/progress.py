@@ -99,12 +99,12 @@ class Course:
         return self._seconds() * (1.0 - self.done) / self.done if under_way else math.inf
 
     def end_fit(self) -> None:
-        """Take in that one of the fits has ended."""
+        """Count one more fit as ended and begin the next."""
         self._ended += 1
         self._begin()
 
     def see(self, progress: Progress) -> None:
-        """Take in one message."""
+        """Update the share done and the state from a message of a solver."""
         if progress.done is not None:
             self._end_part(progress.done)
         elif math.isfinite(progress.gap):

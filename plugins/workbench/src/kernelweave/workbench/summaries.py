@@ -281,7 +281,7 @@ def _is_no_better(found: Mapping[str, Any]) -> bool:
 
 
 def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
-    """Return what rows held out promise for new ones."""
+    """Return the score to expect of new rows, from the held-out score, as a phrase."""
     measure = found["measure"]
     if found.get("metric") is None:
         measure = measure[:1].upper() + measure[1:]

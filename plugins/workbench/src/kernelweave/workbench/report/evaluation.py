@@ -45,7 +45,7 @@ class HeldOutEvaluation:
 
     @property
     def y(self) -> Labels:
-        """What is known."""
+        """The true targets."""
         return self.held_out.truth
 
     @property
@@ -175,5 +175,5 @@ def worst_rows(model: Model, found: HeldOutEvaluation) -> list[WorstRow]:
 
 
 def said(value: object) -> str:
-    """Return a target for people."""
+    """Return a target as text, numbers with six digits."""
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)

@@ -70,7 +70,7 @@ def prediction_pictures(found: HeldOutEvaluation) -> list[Picture]:
 
 
 def _draw_points(found: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
-    """Return what draws an even choice of rows, where they are many."""
+    """Return a function that draws the rows, an even choice of them where they are many."""
     n = len(found.y)
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(np.intp))
 

@@ -277,7 +277,7 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
 
 
 def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
-    """Return what is said where one answer for all rows scores as high."""
+    """Return the verdict where our model, ``first``, is not ahead of the baseline for certain."""
     answer = _named(baseline.title)
     text = f"{first} is not significantly more accurate than {answer}"
     if ranking is not None and ranking.is_rare and ranking.informs:

@@ -56,7 +56,7 @@ class HeldOut:
 
     @property
     def n_parts(self) -> int:
-        """Of how many rows, or groups, the errors are over."""
+        """Number of rows, or of groups, that standard errors are computed over."""
         return len(self.truth) if self.groups is None else len(np.unique(self.groups))
 
     @property
@@ -72,7 +72,7 @@ class HeldOut:
         return np.unique(self.truth) if self.labels is None else self.labels
 
     def part(self, which: NDArray[np.bool_]) -> HeldOut:
-        """Return those of the rows that ``which`` says."""
+        """Return the predictions of the rows that ``which`` selects."""
         named: dict[str, Any] = vars(replace(self, labels=None))
         for name, each in named.items():
             named[name] = each[which] if isinstance(each, np.ndarray) else each
@@ -127,7 +127,7 @@ class HeldOut:
 
     @classmethod
     def from_json(cls, found: Mapping[str, object]) -> HeldOut:
-        """Return what `as_json` was made of; raise ValueError or TypeError if it is nothing so."""
+        """Return the predictions that `as_json` wrote; ValueError or TypeError on anything else."""
         arrays: dict[str, Any] = {
             name: np.asarray(value) if isinstance(value, list) else value
             for name, value in found.items()
@@ -292,6 +292,6 @@ def cross_predict(
 
 
 def decision_of_classes(model: BaseEstimator, X: pd.DataFrame) -> FloatArray:
-    """Return the decision values of each class, of two as of more."""
+    """Return a column of decision values for each class, also where there are two."""
     decision = np.asarray(model.decision_function(X))
     return np.column_stack([-decision, decision]) if decision.ndim == 1 else decision

@@ -147,7 +147,7 @@ class TunedRBF:
 
 
 def _prepared(n_numbers: int, codes: FloatArray, task: str, seed: int) -> BaseEstimator:
-    """Return what makes scaled numbers of numbers and categories.
+    """Return a pipeline that turns numbers and categories into scaled numbers.
 
     Missing numbers are medians, with an indicator; a column of few categories is one-hot, and
     each of many is what targets are for it on average, by folds (scikit-learn's target encoding).

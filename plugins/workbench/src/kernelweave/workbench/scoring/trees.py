@@ -98,7 +98,7 @@ class BoostedTrees:
 
 
 def target_encoder(task: str, seed: int) -> BaseEstimator:
-    """Return what replaces categories by the mean of their targets, by folds in training."""
+    """Return an encoder of categories by the mean of their targets, by folds in training."""
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.preprocessing import TargetEncoder
 
