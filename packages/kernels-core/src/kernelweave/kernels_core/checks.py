@@ -95,8 +95,8 @@ class Rule:
                 seen = f"an array of shape {value.shape}"
             # the parameter of a function, or that of a part of it
             named = Message(f"{{{name}}}") if name.isidentifier() else name
-            said = "{named} must be {words}, got {seen}"
-            raise ValueError(Message(said, named=named, words=self.words, seen=seen))
+            template = "{named} must be {words}, got {seen}"
+            raise ValueError(Message(template, named=named, words=self.words, seen=seen))
         return value if self.then is None else self.then.check(name, value)
 
 
@@ -333,8 +333,8 @@ def check_weights(weights: npt.ArrayLike, n_kernels: int, *, signed: bool = Fals
     """Return kernel weights as finite numbers, shape (n_kernels,), at least 0 unless ``signed``."""
 
     def holds(array: FloatArray) -> bool:
-        known = array.shape == (n_kernels,) and bool(np.isfinite(array).all())
-        return known and (signed or bool((array >= 0.0).all()))
+        valid = array.shape == (n_kernels,) and bool(np.isfinite(array).all())
+        return valid and (signed or bool((array >= 0.0).all()))
 
     least = "" if signed else " >= 0"
     rule = Rule(f"{n_kernels} finite numbers{least}, one per kernel", holds)

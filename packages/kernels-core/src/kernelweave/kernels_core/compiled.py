@@ -104,8 +104,8 @@ class CompileWatch(events.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         """Stop the clock."""
         clock.pause()
-        own = str(event.data["dispatcher"].py_func.__module__).startswith("kernelweave.")
-        if own and not self._announced and sys.stderr is not None and sys.stderr.isatty():
+        is_ours = str(event.data["dispatcher"].py_func.__module__).startswith("kernelweave.")
+        if is_ours and not self._announced and sys.stderr is not None and sys.stderr.isatty():
             self._announced = True
             print(  # noqa: T201
                 "kernelweave compiles, which takes some seconds once in an environment",

@@ -143,9 +143,9 @@ def one_blas_thread() -> Iterator[None]:
     """
     pools = _pools()
     with _HOLDERS.lock:
-        found = [(pool, pool.num_threads) for pool in pools]
+        limits = [(pool, pool.num_threads) for pool in pools]
         if _HOLDERS.count == 0:
-            _HOLDERS.before = found
+            _HOLDERS.before = limits
         _HOLDERS.count += 1
         _set_threads([(pool, 1) for pool in pools])
     try:
@@ -154,7 +154,7 @@ def one_blas_thread() -> Iterator[None]:
         with _HOLDERS.lock:
             _HOLDERS.count -= 1
             shared = [] if _HOLDERS.count else [p for p in _HOLDERS.before if not _is_own(p[0])]
-            _set_threads([p for p in found if _is_own(p[0])] + shared)
+            _set_threads([p for p in limits if _is_own(p[0])] + shared)
 
 
 @dataclass

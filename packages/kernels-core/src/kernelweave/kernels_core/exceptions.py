@@ -37,11 +37,11 @@ class Message(str):
 
     def naming(self, options: Mapping[str, str]) -> str:
         """Return the message with other names of parameters, or values of fields."""
-        known = _Names(self.values)
+        fields = _Names(self.values)
         for name, value in self.values.items():
-            known[name] = value.naming(options) if isinstance(value, Message) else value
-        known.update(options)
-        return self.template.format_map(known)
+            fields[name] = value.naming(options) if isinstance(value, Message) else value
+        fields.update(options)
+        return self.template.format_map(fields)
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(Message, self.template, **self.values), ()

@@ -189,7 +189,7 @@ def solved(
     A Ctrl-C ends it with the best point so far, which is handed back with the exception that is to
     be raised once it is kept.
     """
-    found: dict[str, Any] | None = None
+    attributes: dict[str, Any] | None = None
     stopped: KeyboardInterrupt | None = None
     try:
         result = solve(problem, algorithm, **settings)
@@ -197,12 +197,12 @@ def solved(
         result, stopped = stop.result, stop
     try:
         with interrupts.defer_interrupt():
-            found = describe(problem, result)
+            attributes = describe(problem, result)
     except KeyboardInterrupt as stop:
-        if found is None:
+        if attributes is None:
             raise
         stopped = stop
-    return FitResult(found, stopped)
+    return FitResult(attributes, stopped)
 
 
 def attributes_of(
@@ -216,7 +216,7 @@ def attributes_of(
     spread = samples.to_original_rows(u) * formula.unit
     used = np.flatnonzero(u.any(axis=0))
     coef = u[:, used] * formula.unit
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "result_": result,
         "certificate_": Certificate(
             result.lower_bound, result.upper_bound, *formula.proofs, premise=result.premise
@@ -233,18 +233,18 @@ def attributes_of(
     points = samples.X if len(used) == samples.X.shape[0] else samples.X[used]
     if samples.grams is not None:
         shape = samples.grams.n_kernels, samples.grams.shape[1]
-        found["_predictor"] = PrecomputedPredictor(
+        attributes["_predictor"] = PrecomputedPredictor(
             kernel, samples.places[used], coef, intercept, shape
         )
     elif isinstance(problem.family, FittedFactors) and not problem.family.is_exact:
         stored = problem.family
-        found |= _of_factors(problem, result, stored, found["certificate_"])
+        attributes |= _of_factors(problem, result, stored, attributes["certificate_"])
         scaled = points if formula.scaling is None else formula.scaling(points)
         parts = stored.expansions(result.parameters, scaled, coef)
-        found["_predictor"] = ExpansionPredictor(parts, points[:0], formula.scaling, intercept)
+        attributes["_predictor"] = ExpansionPredictor(parts, points[:0], formula.scaling, intercept)
     else:
-        found["_predictor"] = Predictor(found["kernel_"], points, coef, intercept)
-    return found | dict(formula.attributes(problem, result))
+        attributes["_predictor"] = Predictor(attributes["kernel_"], points, coef, intercept)
+    return attributes | dict(formula.attributes(problem, result))
 
 
 def _solution_at(problem: Problem, result: Result) -> Solution:
@@ -252,8 +252,8 @@ def _solution_at(problem: Problem, result: Result) -> Solution:
 
     After a limit or a Ctrl-C it has a second, and its best point is good enough.
     """
-    hurry = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
-    with time_limit(LATE_SECONDS if hurry else None):
+    is_late = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
+    with time_limit(LATE_SECONDS if is_late else None):
         K = problem.family.gram(problem.X, result.parameters)
         solution: Solution = problem.learner.solve(
             K, problem.targets, sample_weight=problem.sample_weight, tol=1e-4
@@ -281,13 +281,14 @@ def _of_factors(
     bounds from below what its quadratic forms in K allow.
     """
     lower, upper = (f"{proof}; {_OF_FACTORS}" for proof in (own.lower_proof, own.upper_proof))
-    found = {"certificate_": replace(own, lower_proof=lower, upper_proof=upper)}
+    certificates = {"certificate_": replace(own, lower_proof=lower, upper_proof=upper)}
     # a third party's algorithm may keep no solution to bound it by
     if result.solution is None:
-        return found
+        return certificates
     is_point = getattr(problem.constraint, "is_point", False)
     charge: Any = _Point(result.parameters) if is_point else problem.constraint
     forms = stored.exact_forms(np.atleast_2d(result.solution.dual_coef))
     least, most = lower_bound(result.solution, charge, forms), result.upper_bound
     check_bounds("the exact kernels", least, most)
-    return found | {"exact_certificate_": Certificate(min(least, most), most, *_EXACT_PROOFS)}
+    exact = Certificate(min(least, most), most, *_EXACT_PROOFS)
+    return certificates | {"exact_certificate_": exact}

@@ -51,7 +51,7 @@ def _group_limits(membership: Path, root: Path) -> list[int]:
     """
     if not membership.is_file():
         return []
-    found = []
+    sizes = []
     for line in membership.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -65,8 +65,8 @@ def _group_limits(membership: Path, root: Path) -> list[int]:
             limit = base / group / name
             # "max" is version 2's word for none
             text = limit.read_text().strip() if limit.is_file() else ""
-            found += [int(text)] if text.isdigit() else []
-    return found
+            sizes += [int(text)] if text.isdigit() else []
+    return sizes
 
 
 def limit_bytes() -> int:

@@ -190,10 +190,10 @@ def document(cls: type) -> None:
 
     `cls`: a dataclass with a docstring of its own; a class without one is left alone.
     """
-    own = cls.__dict__.get("__doc__")
-    if own is None or own.startswith(f"{cls.__name__}("):
+    docstring = cls.__dict__.get("__doc__")
+    if docstring is None or docstring.startswith(f"{cls.__name__}("):
         return
-    text = inspect.cleandoc(own)
+    text = inspect.cleandoc(docstring)
     fields = list(_ordered(cls))
     parts = {
         "Parameters": [_entry(field) for field in fields if field.init],

@@ -54,8 +54,8 @@ class Settings(Value):
 
     def __new__(cls: type[S], *values: object, **settings: object) -> S:
         """Raise on an unknown setting with a hint, before the constructor raises without one."""
-        known = [field.name for field in dataclasses.fields(cls)]
-        refuse_unknown(cls.__name__, settings, known)
+        names = [field.name for field in dataclasses.fields(cls)]
+        refuse_unknown(cls.__name__, settings, names)
         return object.__new__(cls)
 
     def changed(self: S, changes: Mapping[str, object]) -> S:
@@ -110,31 +110,31 @@ def known_settings(algorithm: str | Settings | AlgorithmSpec) -> set[str] | None
     or function has none, those of its keyword-only parameters.
     """
     target = spec_of(algorithm).load()
-    own = _settings_of(target)
-    if own is not None:
-        return {field.name for field in dataclasses.fields(own)}
+    settings = _settings_of(target)
+    if settings is not None:
+        return {field.name for field in dataclasses.fields(settings)}
     if inspect.isfunction(target):
         taken = inspect.signature(target).parameters.values()
         if any(each.kind is each.VAR_KEYWORD for each in taken):
             return None
         return {each.name for each in taken if each.kind is each.KEYWORD_ONLY}
-    known: set[str] = set()
+    names: set[str] = set()
     for base in getattr(target, "__mro__", ()):
         if "__init__" not in vars(base):
             continue
         given = inspect.signature(base.__init__).parameters.values()
-        known |= {each.name for each in given if each.kind is each.KEYWORD_ONLY}
+        names |= {each.name for each in given if each.kind is each.KEYWORD_ONLY}
         if all(each.kind is not each.VAR_KEYWORD for each in given):
-            return known
+            return names
     return None
 
 
 def _settings_of(target: Any) -> Settings | None:
     """Return the settings of a class, or what a function that makes the search has by default."""
-    own = getattr(target, "settings", None)
+    settings = getattr(target, "settings", None)
     if inspect.isfunction(target) and "settings" in inspect.signature(target).parameters:
-        own = inspect.signature(target).parameters["settings"].default
-    return own if isinstance(own, Settings) else None
+        settings = inspect.signature(target).parameters["settings"].default
+    return settings if isinstance(settings, Settings) else None
 
 
 def prepared(
@@ -147,10 +147,10 @@ def prepared(
     """
     spec = spec_of(algorithm)
     target = spec.load()
-    known, own = known_settings(spec), _settings_of(target)
-    if known is not None:
-        refuse_unknown(spec.name, params, known)
-    if own is None:
+    accepted, settings = known_settings(spec), _settings_of(target)
+    if accepted is not None:
+        refuse_unknown(spec.name, params, accepted)
+    if settings is None:
         return partial(target, **params)
-    chosen = algorithm if isinstance(algorithm, Settings) else own
+    chosen = algorithm if isinstance(algorithm, Settings) else settings
     return partial(target, settings=chosen.changed(params))

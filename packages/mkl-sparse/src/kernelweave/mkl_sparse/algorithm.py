@@ -39,9 +39,9 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
     """
     problem.constraint.validate()
     fitted = fit_family(problem.family, problem.X)
-    found = _indefinite_kernels(fitted)
-    if found:
-        clauses = "; ".join(describe(name, spectrum) for name, spectrum in found.items())
+    indefinite = _indefinite_kernels(fitted)
+    if indefinite:
+        clauses = "; ".join(describe(name, spectrum) for name, spectrum in indefinite.items())
         if not (allow_indefinite and hasattr(fitted, "kernels")):
             raise NotPSDError(f"{clauses}: {REMEDY}")
         warnings.warn(
@@ -57,7 +57,7 @@ def oracle_of(problem: Problem, *, allow_indefinite: bool = False) -> tuple[Sadd
         problem.learner,
         None if weight is None else np.asarray(weight, dtype=np.float64),
     )
-    return oracle, not found
+    return oracle, not indefinite
 
 
 def _indefinite_kernels(fitted: Any) -> dict[str, Spectrum]:
@@ -73,14 +73,14 @@ def _indefinite_kernels(fitted: Any) -> dict[str, Spectrum]:
     if hasattr(fitted, "factors"):
         return {}
     kernels = getattr(fitted, "kernels", None)
-    found = {}
+    spectra = {}
     for j, K in enumerate(fitted.grams):
         if kernels is not None and kernels[j].is_psd is True:
             continue
         spectrum = find_indefinite(np.asarray(K))
         if spectrum is not None:
-            found[fitted.names[j]] = spectrum
-    return found
+            spectra[fitted.names[j]] = spectrum
+    return spectra
 
 
 class BestResponseSearch:

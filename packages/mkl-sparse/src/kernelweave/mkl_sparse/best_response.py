@@ -239,15 +239,15 @@ class BestResponseRun:
         """Solve the learner at the weights and record their objective."""
         scale = abs(self.objectives[-1]) if self.objectives else 0.0
         want = LEARNER_GAP * scale if scale > 0.0 else 0.0
-        found = self.oracle.evaluate(self.weights, want)
-        value = objective_upper(found, self.penalty)
+        evaluation = self.oracle.evaluate(self.weights, want)
+        value = objective_upper(evaluation, self.penalty)
         self.objectives.append(value)
         self._seen.append(self.weights)
-        self._forms = found.forms
+        self._forms = evaluation.forms
         sparse = np.count_nonzero(self.weights) <= self.k0
         # the first one also where its bound overflows: there must be weights to return
         if sparse and (self.best is None or value < self.upper):
-            self.upper, self.best = float(np.fmin(value, np.inf)), found
+            self.upper, self.best = float(np.fmin(value, np.inf)), evaluation
         if len(self.objectives) > 1:
             self._judge(value)
 

@@ -286,19 +286,19 @@ def _attributes_of(
     estimator: _SparseWeights, stored: Any, problem: Problem, result: Result
 ) -> dict[str, Any]:
     """Return what only these estimators tell of a result."""
-    found = weight_attributes(estimator, stored, np.asarray(result.parameters))
-    found["kernel_support_"] = np.flatnonzero(found["weights_"])
+    attributes = weight_attributes(estimator, stored, np.asarray(result.parameters))
+    attributes["kernel_support_"] = np.flatnonzero(attributes["weights_"])
     if not np.isfinite(result.lower_bound):
         bounds = result.lower_bound, result.upper_bound
-        found["certificate_"] = Certificate(*bounds, _NO_PROOF, _NO_PROOF)
+        attributes["certificate_"] = Certificate(*bounds, _NO_PROOF, _NO_PROOF)
     if is_precomputed(estimator):
-        return {**found, "problem_": problem}
+        return {**attributes, "problem_": problem}
     # a name per weight, those of the kernels that were left out too
     kernels = dictionary_of(estimator)
     family = stored.family if isinstance(stored, FittedFactors) else kernels
     # the Gram matrices are computed again when somebody asks: a fitted model stays small
     again = replace(problem, family=deepcopy(family))
-    return {**found, "kernel_names_": kernels.names, "problem_": again}
+    return {**attributes, "kernel_names_": kernels.names, "problem_": again}
 
 
 class SparseMKLClassifier(_SparseWeights, KernelClassifier):

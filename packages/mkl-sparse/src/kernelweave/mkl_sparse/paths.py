@@ -237,7 +237,7 @@ class Walk:
     def globally(self, lam: float, k0: int) -> PathPoint:
         """Return the certified optimum at a setting."""
         assert self.C is not None
-        found = relaxations("algorithm='smkl-global'").solve_global(
+        optimum = relaxations("algorithm='smkl-global'").solve_global(
             self.grams,
             self.targets,
             learner=self.learner,
@@ -250,17 +250,17 @@ class Walk:
             pool=self.pool,
             weights0=self.last,
         )
-        self.last = found.weights
+        self.last = optimum.weights
         return PathPoint(
             self.C,
             lam,
             k0,
-            found.weights,
-            found.lower_bound,
-            found.upper_bound,
-            found.status,
-            found.n_svm_solves,
-            found.solution,
+            optimum.weights,
+            optimum.lower_bound,
+            optimum.upper_bound,
+            optimum.status,
+            optimum.n_svm_solves,
+            optimum.solution,
         )
 
     def by_best_response(self, lam: float, k0: int) -> PathPoint:

@@ -199,19 +199,19 @@ def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -
     first = solve_by_smo(problem, start, Budget(budget.tol, limit))
     if first.status is not SolveStatus.MAX_ITER or limit == budget.max_iter:
         return first
-    tried = [first]
+    outcomes = [first]
     n, what = problem.n_samples, f"the interior point's matrices of {problem.n_samples} samples"
     if n <= _MAX_INTERIOR and memory.permits(required_bytes(n), what):  # or warns
-        tried.append(solve_by_interior_point(problem, budget))
-    best = min(tried, key=lambda outcome: outcome.violation)
+        outcomes.append(solve_by_interior_point(problem, budget))
+    best = min(outcomes, key=lambda outcome: outcome.violation)
     if best.status is not SolveStatus.CONVERGED:
         steps = min(budget.max_iter - first.n_iter, _LAST_ATTEMPT * limit)
         left = Budget(budget.tol, steps)
-        tried.append(solve_by_smo(problem, best.feasible.point.u, left))
-        best = min(tried, key=lambda outcome: outcome.violation)
-        best.status = tried[-1].status
-    best.log = tuple(line for outcome in tried for line in outcome.log)
-    best.rows = sum(outcome.rows for outcome in tried)
+        outcomes.append(solve_by_smo(problem, best.feasible.point.u, left))
+        best = min(outcomes, key=lambda outcome: outcome.violation)
+        best.status = outcomes[-1].status
+    best.log = tuple(line for outcome in outcomes for line in outcome.log)
+    best.rows = sum(outcome.rows for outcome in outcomes)
     return best
 
 

@@ -173,9 +173,9 @@ class BoxLearner(ABC):
             problem = self.problem(nothing, target, sample_weight)
             at = FunctionValues(f, np.array(np.broadcast_to(error, f.shape)), 0)
             left = kkt_violation(problem, GridPoint(u, problem.lower, problem.upper), f)
-            found = primal_bound(problem, at, dual_value(problem, u, at), left)
-            ends.append(found.upper)
-            intercepts.append(found.intercept)
+            primal = primal_bound(problem, at, dual_value(problem, u, at), left)
+            ends.append(primal.upper)
+            intercepts.append(primal.intercept)
         return sum_rounded(ends, np.inf), np.array(intercepts)
 
 

@@ -350,16 +350,16 @@ class SquaredLoss(ABC):
     ) -> Solution:
         """Solve for the samples of positive weight; the others have u = 0 and no loss."""
         live = np.flatnonzero(weight)
-        found = self.solve_with_error(
+        solution = self.solve_with_error(
             BoundedGram.exact(K[np.ix_(live, live)]),
             rows[:, live],
             self.noise(len(live), weight[live]),
             None if active is None else active[:, live],
         )
         u, slope, bend = np.zeros(rows.shape), np.zeros(rows.shape), np.zeros(len(weight))
-        u[:, live], slope[:, live], bend[live] = found.dual_coef, found.slope, found.bend
-        values = found.dual_coef @ K[live]
-        values[:, live] = found.function_values
+        u[:, live], slope[:, live], bend[live] = solution.dual_coef, solution.slope, solution.bend
+        values = solution.dual_coef @ K[live]
+        values[:, live] = solution.function_values
         return replace(
-            found, dual_coef=u, slope=slope, bend=bend, function_values=values, details=None
+            solution, dual_coef=u, slope=slope, bend=bend, function_values=values, details=None
         )

@@ -91,23 +91,23 @@ def _solve_to_gap(
     A violation of tol comes first, and where it leaves more of a gap, smaller ones from there on.
     """
     outcome = solve_box(problem, start, Budget(tol, max_iter), backend)
-    found = solution_from(problem, outcome, signed=signed)
+    solution = solution_from(problem, outcome, signed=signed)
     finer = tol
-    while found.gap > tol and outcome.status is SolveStatus.CONVERGED and finer > _FINEST:
-        left = max_iter - found.n_iter
+    while solution.gap > tol and outcome.status is SolveStatus.CONVERGED and finer > _FINEST:
+        left = max_iter - solution.n_iter
         if left <= 0 or expired():
             break
-        finer = max(_FINEST, finer * min(0.1, max(1e-3, 0.1 * tol / found.gap)))
-        outcome = solve_box(problem, found.dual_coef, Budget(finer, left), backend)
+        finer = max(_FINEST, finer * min(0.1, max(1e-3, 0.1 * tol / solution.gap)))
+        outcome = solve_box(problem, solution.dual_coef, Budget(finer, left), backend)
         again = solution_from(problem, outcome, signed=signed)
-        better = again if again.gap < found.gap else found
-        found = replace(
+        better = again if again.gap < solution.gap else solution
+        solution = replace(
             better,
-            n_iter=found.n_iter + again.n_iter,
-            n_kernel_rows=found.n_kernel_rows + again.n_kernel_rows,
-            log=(*found.log, *again.log),
+            n_iter=solution.n_iter + again.n_iter,
+            n_kernel_rows=solution.n_kernel_rows + again.n_kernel_rows,
+            log=(*solution.log, *again.log),
         )
-    return replace(found, status=_status(found, outcome, tol))
+    return replace(solution, status=_status(solution, outcome, tol))
 
 
 def _status(found: DualSolution, outcome: Outcome, tol: float) -> SolveStatus:
@@ -196,8 +196,8 @@ def solve_svc(
     start = None if alpha0 is None else labels * check_vector("alpha0", alpha0, labels.size)
     problem = classification(kernel, labels, bound, check_gram(kernel) if check else 0.0)
     with time_limit(max_time):
-        known = _known(problem) if check else problem
-        solution = _solve_to_gap(known, start, tol, max_iter, backend, signed=False)
+        bounded = _known(problem) if check else problem
+        solution = _solve_to_gap(bounded, start, tol, max_iter, backend, signed=False)
     warn_unless_converged(solution, tol=tol)
     return solution
 
@@ -266,7 +266,7 @@ def solve_svr(
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
     problem = regression(kernel, targets, bound, width, check_gram(kernel) if check else 0.0)
     with time_limit(max_time):
-        known = _known(problem) if check else problem
-        solution = _solve_to_gap(known, start, tol, max_iter, backend, signed=True)
+        bounded = _known(problem) if check else problem
+        solution = _solve_to_gap(bounded, start, tol, max_iter, backend, signed=True)
     warn_unless_converged(solution, tol=tol)
     return solution

@@ -229,8 +229,8 @@ def _conic(
         for attempt in attempts(model.problem, solver):
             tried.append(attempt)
             if attempt.is_usable:
-                found = _from_multipliers(problem, name, model, attempt, vectors)
-                best = found if best is None or found.bound > best.bound else best
+                proved = _from_multipliers(problem, name, model, attempt, vectors)
+                best = proved if best is None or proved.bound > best.bound else best
                 if abs(best.gap) <= CLOSE:
                     break
     report(tried, is_close=best is not None and abs(best.gap) <= CLOSE)

@@ -137,8 +137,8 @@ def _attempt(problem: Problem, name: str) -> Attempt:
             )
         except cp.SolverError as error:
             return Attempt(name, str(error).partition(". ")[0], seconds=watch.seconds)
-    found = math.nan if value is None else float(value)
-    return Attempt(name, str(problem.status), found, watch.seconds)
+    objective = math.nan if value is None else float(value)
+    return Attempt(name, str(problem.status), objective, watch.seconds)
 
 
 def _options(name: str, seconds: float) -> dict[str, object]:
@@ -146,8 +146,8 @@ def _options(name: str, seconds: float) -> dict[str, object]:
     seconds = max(seconds, 1e-3)
     if name == "CLARABEL":
         # supernodal factors: a fifth of the time of its default on one large matrix inequality
-        found = {"direct_solve_method": "faer", "accept_unknown": True}
-        return found | ({"time_limit": seconds} if math.isfinite(seconds) else {})
+        options = {"direct_solve_method": "faer", "accept_unknown": True}
+        return options | ({"time_limit": seconds} if math.isfinite(seconds) else {})
     if name == "SCS":
         return {"time_limit_secs": seconds} if math.isfinite(seconds) else {}
     if name == "MOSEK" and math.isfinite(seconds):

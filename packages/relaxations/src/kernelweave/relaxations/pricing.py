@@ -71,25 +71,25 @@ class WorkingSet:
         below the threshold contain one of these. Where no known cut does well, the learner is
         solved at the required kernels and equal weights, then at more of what that leaves.
         """
-        found = self._peeled(branch, threshold)
+        peeled = self._peeled(branch, threshold)
         others, few = branch.free, max(int(branch.required.sum()), 1)
         # where one kernel is left to choose, to look at a few more costs less than a solve
         for _ in range(_TRIES if branch.n_supports > int(others.sum()) else 0):
-            if (found is not None and found.kernels.size <= _FEW) or expired():
+            if (peeled is not None and peeled.kernels.size <= _FEW) or expired():
                 break
             shared = np.zeros(others.size)
             shared[np.flatnonzero(others)[:: max(1, int(others.sum()) // WIDE)]] = 1.0
             weights = shared / max(float(shared.sum()), 1.0)
-            if found is not None:
-                weights[found.kernels] += 1.0 / found.kernels.size
+            if peeled is not None:
+                weights[peeled.kernels] += 1.0 / peeled.kernels.size
                 weights /= weights.sum()
             weights += branch.required * (0.5 / few)
             self._oracle.evaluate(weights / weights.sum(), _ROUGH * abs(threshold))
             again = self._peeled(branch, threshold)
-            if again is None or (found is not None and again.kernels.size >= found.kernels.size):
+            if again is None or (peeled is not None and again.kernels.size >= peeled.kernels.size):
                 break
-            found = again
-        return found
+            peeled = again
+        return peeled
 
     def _peeled(self, branch: WeightPenalty, threshold: float) -> Peeled | None:
         pool, free = self._oracle.pool, branch.free
@@ -113,17 +113,17 @@ class WorkingSet:
 
     def begin(self) -> list[SaddleEvaluation]:
         """Choose the first kernels by the forms of the learner's answers; return sparse points."""
-        allowed, found = self._penalty.allowed, list[SaddleEvaluation]()
+        allowed, evaluations = self._penalty.allowed, list[SaddleEvaluation]()
         weights: FloatArray = allowed / allowed.sum()
         for _ in range(_ANSWERS):
             point = self._oracle.evaluate(weights, np.inf)
-            found.append(point)
+            evaluations.append(point)
             self._join(np.where(allowed, point.forms, -np.inf))
             answer = self._penalty.largest(np.where(allowed, point.forms, 0.0)) * 1.0
             weights = answer / answer.sum()
-            if expired() or any(np.array_equal(weights, each.weights) for each in found):
+            if expired() or any(np.array_equal(weights, each.weights) for each in evaluations):
                 break
-        return found[1:]
+        return evaluations[1:]
 
     def price(self, master: MasterSolution, lower: float, upper: float) -> bool:
         """Whether a master over all kernels proves most of what the search did over some.

@@ -150,12 +150,12 @@ def prove_sparse(
 
 def _pool_on(stack: Stack, pool: CutPool, learner: BoxLearner) -> CutPool:
     """Return the cuts of a pool with the forms of these Gram matrices."""
-    found = CutPool(len(stack))
+    cuts = CutPool(len(stack))
     first = max(len(pool) - _MOST_CUTS, 0)
     for kappa, u in zip(pool.kappa[first:], pool.dual_coef[first:], strict=True):
         forms = sum(stack.quadratic_forms(row) for row in u)
-        found.add(float(kappa), np.asarray(forms), u)
-    return found
+        cuts.add(float(kappa), np.asarray(forms), u)
+    return cuts
 
 
 @dataclass(frozen=True)
@@ -177,13 +177,13 @@ def _prove_upper_bound(
     whole = _summing_to(weights, _WEIGHT_BITS)
     beta = np.ldexp(whole, -_WEIGHT_BITS)
     first = oracle.evaluate(beta, np.inf)
-    found = oracle.evaluate(beta, tol * abs(first.upper_bound))
+    evaluation = oracle.evaluate(beta, tol * abs(first.upper_bound))
     K = oracle.grams.combine(beta)
     line, delta = factor(K)
-    u = found.solution.dual_coef
-    value = root.lam * float(beta @ beta) + tasks.primal(found.solution, u @ K, delta)
+    u = evaluation.solution.dual_coef
+    value = root.lam * float(beta @ beta) + tasks.primal(evaluation.solution, u @ K, delta)
     kernel = {"weights": {"exponent": -_WEIGHT_BITS, "values": [int(each) for each in whole]}}
-    return _ProvedUpperBound(value, (tasks.upper_line(found.solution, kernel), line))
+    return _ProvedUpperBound(value, (tasks.upper_line(evaluation.solution, kernel), line))
 
 
 @dataclass

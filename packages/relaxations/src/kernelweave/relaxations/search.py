@@ -197,9 +197,9 @@ class SupportSearch:
         learner need not know more than a tenth.
         """
         want = 0.2 * finer * self.tol * abs(self.upper) if np.isfinite(self.upper) else np.inf
-        found = self.oracle.evaluate(weights, max(want, 0.1 * below))
-        self.take(found)
-        return found
+        evaluation = self.oracle.evaluate(weights, max(want, 0.1 * below))
+        self.take(evaluation)
+        return evaluation
 
     @property
     def relaxed(self) -> tuple[float, FloatArray]:
@@ -356,22 +356,22 @@ class SupportSearch:
         views = penalty.view if isinstance(penalty, NestedPenalty) else np.zeros(half.size)
         free = np.flatnonzero(penalty.free)
         order = free[np.lexsort((-half[free], views[free]))]
-        for own in np.split(order, np.flatnonzero(np.diff(views[order])) + 1):
-            least, first, last = np.inf, 0, own.size
+        for members in np.split(order, np.flatnonzero(np.diff(views[order])) + 1):
+            least, first, last = np.inf, 0, members.size
             while first < last:
                 middle = (first + last) // 2
-                halves = _halves(penalty, int(own[middle]))
+                halves = _halves(penalty, int(members[middle]))
                 bound = least_over(top, half, halves[0][0]) if halves else -np.inf
                 if bound >= self.threshold:
                     least, last = bound, middle
                 else:
                     first = middle + 1
-            out = np.isin(np.arange(half.size), own[last:])
+            out = np.isin(np.arange(half.size), members[last:])
             if (penalty.allowed & ~out).any():
                 self._closed = min(self._closed, least)
-                self.n_screened += own.size - last
+                self.n_screened += members.size - last
                 penalty = penalty.restricted(penalty.required, penalty.excluded | out)
-            for j in own[: min(last, penalty.capacity)]:
+            for j in members[: min(last, penalty.capacity)]:
                 for with_j, without_j in _halves(penalty, int(j))[:1] if penalty.free[j] else []:
                     bound = least_over(top, half, without_j)
                     if bound >= self.threshold:

@@ -70,8 +70,8 @@ class SemidefiniteSearch(SpectahedronSearch):
             tried.append(attempt)
             if not attempt.is_usable:
                 continue
-            found = entries.unpack(np.asarray(S.value, dtype=np.float64))
-            P = project_spectahedron(found, oracle.spread)
+            matrix = entries.unpack(np.asarray(S.value, dtype=np.float64))
+            P = project_spectahedron(matrix, oracle.spread)
             P.flat[:: oracle.n_P + 1] += oracle.min_eig
             multipliers = np.array(learner.dual_points())
             self._certify(P, oracle.gram(P), multipliers)
@@ -163,13 +163,13 @@ class Entries:
         """Return a cvxpy vector as a symmetric cvxpy matrix."""
         from scipy.sparse import csr_array
 
-        own = np.arange(len(self))
+        index = np.arange(len(self))
         off = self.rows != self.columns
         place = np.concatenate(
             [self.rows * self.side + self.columns, (self.columns * self.side + self.rows)[off]]
         )
         spread = csr_array(
-            (np.ones(len(place)), (place, np.concatenate([own, own[off]]))),
+            (np.ones(len(place)), (place, np.concatenate([index, index[off]]))),
             shape=(self.side**2, len(self)),
         )
         return cvxpy().reshape(spread @ vector, (self.side, self.side), order="C")

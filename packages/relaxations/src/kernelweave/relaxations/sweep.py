@@ -307,11 +307,11 @@ class Singles:
         """Solve roughly, from the dual point of the last kernel."""
         search = self._search
         want = _ROUGH * abs(search.upper) if np.isfinite(search.upper) else np.inf
-        found = search.oracle.evaluate(weights, want, start=self._last, cuts=False)
-        self._last = found.solution.dual_coef
+        evaluation = search.oracle.evaluate(weights, want, start=self._last, cuts=False)
+        self._last = evaluation.solution.dual_coef
         self._tried[j], self.n_nodes = True, self.n_nodes + 1
-        search.take(found)
-        self._raises(j, found)
+        search.take(evaluation)
+        self._raises(j, evaluation)
 
     def _raises(self, j: int, found: SaddleEvaluation) -> bool:
         """Raise the bound of a kernel to the dual value there; whether that is news.

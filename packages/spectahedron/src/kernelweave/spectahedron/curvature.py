@@ -101,11 +101,11 @@ class Response:
 
 def responses(oracle: SpectahedronOracle, point: FactorPoint) -> list[Response | None]:
     """Return the response of every task, none where fewer than two samples are free."""
-    found: list[Response | None] = []
+    by_task: list[Response | None] = []
     for u in point.solution.dual_coef:
         rows = free_samples(oracle, u)
-        found.append(Response(point.gram, rows) if len(rows) >= 2 else None)
-    return found
+        by_task.append(Response(point.gram, rows) if len(rows) >= 2 else None)
+    return by_task
 
 
 def step_basis(D: Matrix, U: Matrix) -> Matrix | None:
@@ -132,15 +132,15 @@ def idle_directions(U: Matrix) -> Matrix:
     others: a minimiser of the whole model takes long steps there whatever the gap.
     """
     left, sizes, right = np.linalg.svd(U, full_matrices=False)
-    found = [U.ravel()]
+    columns = [U.ravel()]
     for i in range(len(sizes)):
         for j in range(i + 1, len(sizes)):
             first = sizes[i] * np.outer(left[:, i], right[j])
             turn = first - sizes[j] * np.outer(left[:, j], right[i])
             norm = float(np.hypot(sizes[i], sizes[j]))
             if norm > _EPS:
-                found.append(turn.ravel() / norm)
-    return np.column_stack(found)
+                columns.append(turn.ravel() / norm)
+    return np.column_stack(columns)
 
 
 class FactorModel:

@@ -181,18 +181,18 @@ class PositiveMatrixKernel(KernelEstimator):
 def _settings_of(estimator: PositiveMatrixKernel, samples: Samples, n_P: int) -> dict[str, object]:
     """Return the settings that the estimator passes to the algorithm, a warm start included."""
     algorithm, settings = estimator.algorithm, dict[str, object]()
-    known = known_settings(algorithm)
+    accepted = known_settings(algorithm)
     for name, default in (("dtype", "float64"), ("gram", "auto")):
         value = getattr(estimator, name)
         if value == default:
             continue
-        if known is not None and name not in known:
+        if accepted is not None and name not in accepted:
             raise ValueError(
                 f"{name}={value!r} needs an algorithm with a setting {name!r}, such as "
                 f"tkl-low-rank, got {name_of(algorithm)!r}"
             )
         settings[name] = value
-    if known is not None and "start" in known:
+    if accepted is not None and "start" in accepted:
         start = _warm_start(estimator, samples, n_P)
         if start is not None:
             settings["start"] = start

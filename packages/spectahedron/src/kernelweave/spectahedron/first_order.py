@@ -263,8 +263,8 @@ class PrimalDualPath(SpectahedronSearch):
         K.flags.writeable = False
         fraction = _INNER_FRACTION * min(1.0, relative_gap(self.lower, self.upper))
         tol = max(_LEAST_TOL, fraction) * max(1e-300, float(np.abs(oracle.targets).max()))
-        found = np.empty_like(u)
-        for row, target, out in zip(u, oracle.targets, found, strict=True):
+        u_new = np.empty_like(u)
+        for row, target, out in zip(u, oracle.targets, u_new, strict=True):
             problem = oracle.learner.problem(K, target, oracle.problem.sample_weight)
             pull = (self.metric @ row) / tau
             problem = replace(problem, p=problem.p + pull, exact_kappa=False)
@@ -272,7 +272,7 @@ class PrimalDualPath(SpectahedronSearch):
             out[:] = outcome.feasible.point.u
             oracle.n_steps += outcome.n_iter
         oracle.n_solves += 1
-        return found
+        return u_new
 
     def _longest(self, du: Matrix, dx: Matrix) -> float:
         """Return the largest τ for which σ τ ‖Δx‖² ≤ (1 − δ)² ‖Δu‖² in the metric."""
@@ -287,10 +287,10 @@ class PrimalDualPath(SpectahedronSearch):
         """Bound the optimum at the pair, whose P gets a learner solve."""
         oracle = self.oracle
         K = oracle.gram(self.P)
-        own = oracle.evaluate(K, self.u)
+        at_pair = oracle.evaluate(K, self.u)
         target = 0.1 * max(self.upper - self.lower, 1e-12 * abs(self.upper))
-        solution = oracle.sharpened(oracle.solve(K, own, target, sharpen=True), self.P)
-        bounds = [oracle.direction(at).lower_bound for at in (own, solution)]
+        solution = oracle.sharpened(oracle.solve(K, at_pair, target, sharpen=True), self.P)
+        bounds = [oracle.direction(at).lower_bound for at in (at_pair, solution)]
         self.lower = max(self.lower, *bounds)
         upper = oracle.upper_bound(solution, self.P)
         if upper < self.upper:

@@ -62,14 +62,14 @@ def grid_ends(settings: list[Setting], chosen: Setting) -> dict[str, str]:
 
     They are ``"smallest"`` or ``"largest"``. A grid of one value has no ends.
     """
-    found = {}
+    ends = {}
     others = {name: value for name, value in chosen.items() if name != "C"}
     same_others = [setting for setting in settings if others.items() <= setting.items()]
     for name, value in chosen.items():
         grid = [setting[name] for setting in (same_others if name == "C" else settings)]
         if min(grid) < max(grid) and value in (min(grid), max(grid)):
-            found[name] = "smallest" if value == min(grid) else "largest"
-    return found
+            ends[name] = "smallest" if value == min(grid) else "largest"
+    return ends
 
 
 @dataclass
@@ -125,10 +125,10 @@ class _WarmStarts:
         If no coefficient is at ±C, a larger C has the same solution. Otherwise another fold with
         the same C is more similar than this fold with another.
         """
-        own = self.fits.get(fold)
-        if own is not None and own.C <= C and np.abs(own.dual_coef).max() < (1.0 - 1e-6) * own.C:
-            return own
-        return self.last if self.last is None or self.last.C == C else (own or self.last)
+        fit = self.fits.get(fold)
+        if fit is not None and fit.C <= C and np.abs(fit.dual_coef).max() < (1.0 - 1e-6) * fit.C:
+            return fit
+        return self.last if self.last is None or self.last.C == C else (fit or self.last)
 
     def average(self) -> _FittedModel | None:
         """Return the mean of the folds' last fits, for each sample over those that it was in."""
@@ -268,8 +268,8 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
     def _learn(self, data: Data) -> FitResult:
         fit = learn_chosen(self, data)
         self.__dict__.pop("_start", None)
-        found, warm = fit.attributes, self.__dict__.pop("_warm", _WarmStarts(0))
-        results, best = found["cv_results_"], found["best_params_"]
+        attributes, warm = fit.attributes, self.__dict__.pop("_warm", _WarmStarts(0))
+        results, best = attributes["cv_results_"], attributes["best_params_"]
         at_end = {} if results is None else grid_ends(results["params"], best)
         for name, end in at_end.items():
             if len({setting[name] for setting in results["params"]}) > 2:
@@ -279,8 +279,8 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
                     KernelWeaveWarning,
                     stacklevel=4,
                 )
-        n_solves = warm.n_solves + _solves_of(found["result_"])
-        return replace(fit, attributes={**found, "at_end_": at_end, "n_solves_": n_solves})
+        n_solves = warm.n_solves + _solves_of(attributes["result_"])
+        return replace(fit, attributes={**attributes, "at_end_": at_end, "n_solves_": n_solves})
 
 
 class TessellatedKernelClassifierCV(_Search, TessellatedKernelClassifier):

@@ -83,8 +83,8 @@ def prove(model: BaseEstimator, *, tol: float = 1e-4, max_time: float | None = N
     grid = _Grid.of(family, np.asarray(problem.X, dtype=np.float64))
     exact = replace(problem, family=grid.family(family), X=grid.samples())
     start = Start(model.P_, np.atleast_2d(model.result_.solution.dual_coef))
-    found = solve(exact, LowRank(start=start), tol=0.5 * tol, max_time=max_time)
-    return _proof_at(exact, grid, np.asarray(found.parameters), found.solution, tol)
+    result = solve(exact, LowRank(start=start), tol=0.5 * tol, max_time=max_time)
+    return _proof_at(exact, grid, np.asarray(result.parameters), result.solution, tol)
 
 
 class _Grid(NamedTuple):

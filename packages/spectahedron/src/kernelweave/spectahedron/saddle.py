@@ -236,8 +236,8 @@ class SpectahedronOracle:
         call of `sharpened`, and no bound of the answer may be used before.
         """
         exact = self._exact(K, entries)
-        known = exact is not None or (sharpen and self._sharpens())
-        error = 0.0 if known else self.gram_error(K)
+        certified = exact is not None or (sharpen and self._sharpens())
+        error = 0.0 if certified else self.gram_error(K)
         tol, limit = self._tol, _LAST_TOL
         solution = warm
         while True:
@@ -286,8 +286,8 @@ class SpectahedronOracle:
     def _certified(self, solution: Solution, entries: Operator, K: Gram | None = None) -> Solution:
         """Replace the upper bound and the intercept by those of the float64 values of K u."""
         u = np.asarray(solution.dual_coef)
-        known = isinstance(K, UnstoredKernel)
-        values = solution.function_values if known else entries.product(u)
+        is_unstored = isinstance(K, UnstoredKernel)
+        values = solution.function_values if is_unstored else entries.product(u)
         diagonal = float(np.abs(entries.diagonal()).max())
         errors = entries.product_error(u)
         errors = errors + 1.01 * self._entry_error(diagonal, np.float64) * np.abs(u).sum(axis=1)
@@ -315,9 +315,9 @@ class SpectahedronOracle:
         if values is None or self.min_eig > 0.0:
             return solution
         u = np.asarray(solution.dual_coef)
-        found = values(np.sqrt(self.spread / self.scale) * U.T, u)
+        sums = values(np.sqrt(self.spread / self.scale) * U.T, u)
         upper, _ = self.learner.primal_at(
-            self.targets, u, found.values, found.error, sample_weight=self.problem.sample_weight
+            self.targets, u, sums.values, sums.error, sample_weight=self.problem.sample_weight
         )
         upper *= 1.0 + _TRACE_ERROR
         better = upper < solution.upper_bound

@@ -257,9 +257,9 @@ def objective_of(
     Y = np.asarray(problem.targets.T, dtype=np.float64)
     if cells is not None:
         root = np.ascontiguousarray(np.sqrt(cells).T)
-        known = np.where(root > 0.0, Y, 0.0)
+        observed = np.where(root > 0.0, Y, 0.0)
         lam = problem.learner.lam
-        return Objective(kernels.weighted(None), known, lam, None, method, fixed_input, root)
+        return Objective(kernels.weighted(None), observed, lam, None, method, fixed_input, root)
     weight = problem.sample_weight
     return Objective.of_arrays(kernels, Y, problem.learner.lam, weight, method, fixed_input)
 

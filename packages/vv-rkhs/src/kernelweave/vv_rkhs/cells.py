@@ -63,11 +63,11 @@ def patterns_of(root: Matrix) -> list[Pattern]:
     """Return the distinct columns of the roots of the weights, shape (n_samples, n_outputs)."""
     distinct, place = np.unique(root, axis=1, return_inverse=True)
     place = place.ravel()
-    found = []
+    patterns = []
     for k, column in enumerate(distinct.T):
         rows = np.flatnonzero(column)
-        found.append(Pattern(np.flatnonzero(place == k), rows, column[rows]))
-    return found
+        patterns.append(Pattern(np.flatnonzero(place == k), rows, column[rows]))
+    return patterns
 
 
 def solve_cells(

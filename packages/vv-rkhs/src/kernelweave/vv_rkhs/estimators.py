@@ -127,14 +127,14 @@ class MatrixValuedKernelRegressor(MultiOutputMixin, RegressorMixin, SeparableKer
         """
         from sklearn.metrics import r2_score
 
-        found, known = self._values(X), np.asarray(y, dtype=np.float64)
-        if self.missing != "skip" or not np.isnan(known).any():
-            return float(r2_score(known, self.predict(X), sample_weight=sample_weight))
-        known = known.reshape(found.shape)
-        weight = np.ones(len(known)) if sample_weight is None else np.asarray(sample_weight)
+        values, truth = self._values(X), np.asarray(y, dtype=np.float64)
+        if self.missing != "skip" or not np.isnan(truth).any():
+            return float(r2_score(truth, self.predict(X), sample_weight=sample_weight))
+        truth = truth.reshape(values.shape)
+        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)
         scores = [
             r2_score(column[there], each[there], sample_weight=weight[there])
-            for column, each, there in zip(known.T, found.T, ~np.isnan(known.T), strict=True)
+            for column, each, there in zip(truth.T, values.T, ~np.isnan(truth.T), strict=True)
         ]
         return float(np.mean(scores))
 

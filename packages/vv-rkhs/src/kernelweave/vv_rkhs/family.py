@@ -147,8 +147,8 @@ class PrecomputedFamily:
             # one output: all matrices are read once, in one product
             c = scaled[:, 0]
             images = (self.grams.reshape(-1, len(c)) @ c).reshape(len(self), -1)
-            found: Vector = L[0, 0] * (images @ c)
-            return found
+            products: Vector = L[0, 0] * (images @ c)
+            return products
         right = scaled @ L
         w = np.zeros(len(self))
         for rows, before in _strips(self.n_samples):

@@ -233,8 +233,8 @@ def learn_separable(estimator: SeparableKernelEstimator, given: Data) -> FitResu
         else:
             parts = None if folds is None else _parts(folds, len(weight))
             points = np.asarray(given.X)
-            own = estimator.kernels, points, given.targets, weight
-            data = from_points(*own, estimator.dtype, parts)
+            arguments = estimator.kernels, points, given.targets, weight
+            data = from_points(*arguments, estimator.dtype, parts)
         targets, chooses = data.targets, isinstance(estimator.lam, str)
         offset, unit = np.zeros(len(targets)), np.ones(len(targets))
         if estimator.center or chooses:
@@ -253,8 +253,8 @@ def learn_separable(estimator: SeparableKernelEstimator, given: Data) -> FitResu
                 choice = _select(estimator, seen, data.total_weight, judged)
             except SolveInterrupted as stop:
                 # what it has learned is a model
-                found = _attributes_of(seen, offset, unit, False, None, stop.result)
-                return FitResult(found, stop if estimator.on_interrupt == "raise" else None)
+                attributes = _attributes_of(seen, offset, unit, False, None, stop.result)
+                return FitResult(attributes, stop if estimator.on_interrupt == "raise" else None)
         return _solve(estimator, data, offset, unit, choice)
 
 
@@ -272,8 +272,8 @@ def _solve(
     problem = Problem(data.family, learner, constraint, positions, targets, data.weight)
     settings: dict[str, Any] = {}
     if "stationarity_tol" in (known_settings(estimator.algorithm) or ()):
-        own = getattr(estimator.algorithm, "stationarity_tol", None)
-        settings["stationarity_tol"] = estimator.tol if own is None else own
+        tol = getattr(estimator.algorithm, "stationarity_tol", None)
+        settings["stationarity_tol"] = estimator.tol if tol is None else tol
     both = getattr(constraint, "learn_input", False) and constraint.learn_output
     joint = bool(both) and len(targets) > 1
     return solved(
@@ -305,7 +305,7 @@ def _attributes_of(
     weights, L = result.parameters.weights, result.parameters.output_kernel
     coef = (result.solution.C @ L) * unit
     dual_coef = data.to_original_rows(coef)
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "result_": result,
         "n_iter_": max(1, result.n_iter),
         "dual_gap_": result.dual_gap,
@@ -320,10 +320,10 @@ def _attributes_of(
         n, kernel = len(dual_coef), PrecomputedKernel(weights)
         shape = len(weights), n
         rule: Predicts = PrecomputedPredictor(kernel, np.arange(n), dual_coef.T, offset, shape)
-        return {**found, "_predictor": rule}
+        return {**attributes, "_predictor": rule}
     kernel_ = data.dictionary.kernel(weights)
-    found |= {"kernel_names_": data.dictionary.names, "kernel_": kernel_}
-    return {**found, "_predictor": Predictor(kernel_, data.X, coef.T, offset)}
+    attributes |= {"kernel_names_": data.dictionary.names, "kernel_": kernel_}
+    return {**attributes, "_predictor": Predictor(kernel_, data.X, coef.T, offset)}
 
 
 def _penalty_of(estimator: SeparableKernelEstimator, p: float | None = None) -> Penalty:
@@ -476,14 +476,14 @@ def _select(
         with warnings.catch_warnings():
             # the fit itself says whether it converges
             warnings.simplefilter("ignore", convergence_warning())
-            found = solve(
+            result = solve(
                 problem,
                 "vv-spg",
                 tol=1e-2,
                 max_iter=estimator.max_iter,
                 max_time=estimator.max_time,
             )
-        learned: FloatArray = found.parameters.weights
+        learned: FloatArray = result.parameters.weights
         return learned
 
     several = estimator.p is None and estimator.penalty == "lp"

@@ -166,9 +166,9 @@ class FittedGrid:
         M = (scaled @ L) @ scaled.T
 
         def part(start: int, stop: int) -> Matrix:
-            found = np.zeros(self._shape)
-            inner_rows(self.X, float(self.grid.gamma), M, start, stop, found)
-            return found
+            products = np.zeros(self._shape)
+            inner_rows(self.X, float(self.grid.gamma), M, start, stop, products)
+            return products
 
         parts = run_blocks(part, row_bounds(len(M), lower=True), self._steps)
         total: Vector = np.sum(parts, axis=0).reshape(-1)

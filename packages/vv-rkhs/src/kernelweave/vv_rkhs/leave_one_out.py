@@ -38,8 +38,8 @@ class LeaveOneOut:
             rho, V = np.linalg.eigh(L)
             Y = Y @ V
         inverse = 1.0 / (self.values[:, None] * np.maximum(rho, 0.0) + ridge)
-        found = (self.vectors @ (inverse * (self.vectors.T @ Y))) / (self.squares @ inverse)
-        errors: Matrix = found if V is None else found @ V.T
+        rotated = (self.vectors @ (inverse * (self.vectors.T @ Y))) / (self.squares @ inverse)
+        errors: Matrix = rotated if V is None else rotated @ V.T
         return errors
 
 
@@ -68,9 +68,9 @@ class LeaveFoldsOut:
         for part, (train, test), share in zip(self.parts, self.folds, self.shares, strict=True):
             inverse, V = 1.0 / (part.values + share * ridge), part.vectors
             if part is self.whole:
-                own = V[test]
-                u = own @ (inverse[:, None] * (V.T @ Y))
-                yield np.linalg.solve((own * inverse) @ own.T, u)
+                V_test = V[test]
+                u = V_test @ (inverse[:, None] * (V.T @ Y))
+                yield np.linalg.solve((V_test * inverse) @ V_test.T, u)
             else:
                 coef = V @ (inverse[:, None] * (V.T @ Y[train]))
                 yield Y[test] - self.K[np.ix_(test, train)] @ coef

@@ -90,9 +90,9 @@ class Eigenbasis:
 
     def solve(self, L: Matrix, ridge: float) -> SylvesterSolution:
         """Return D, C = T D, with K C L + r C ≈ Y, by eigenvalues alone (9 n³ + 6 ln² flops)."""
-        known = self.factors.with_output(L)
+        eigen = self.factors.with_output(L)
         return refined(
-            *(self.gram, L, self.Y, ridge, known), lambda right: known.inside(right, ridge)
+            *(self.gram, L, self.Y, ridge, eigen), lambda right: eigen.inside(right, ridge)
         )
 
 

@@ -57,12 +57,12 @@ class FoldLosses:
         left_out = LeaveFoldsOut(K, self.folds, self.shares)
         losses = []
         for ridge in ridges:
-            found = enumerate(left_out.errors(Y, ridge))
+            errors = enumerate(left_out.errors(Y, ridge))
             if self.score is None:
-                losses.append(np.concatenate([(e**2).sum(axis=1) for _, e in found]) / scale)
+                losses.append(np.concatenate([(e**2).sum(axis=1) for _, e in errors]) / scale)
             else:
                 tests = [test for _, test in self.folds]
-                losses.append(np.array([-self.score(j, Y[tests[j]] - e) for j, e in found]))
+                losses.append(np.array([-self.score(j, Y[tests[j]] - e) for j, e in errors]))
         return losses
 
 
@@ -113,19 +113,19 @@ def choose_kernel(
         aligned = np.sort(np.argsort(-fit, kind="stable")[:_ALONE])
         fixed += [(f"kernel {j}", np.eye(m)[j]) for j in aligned]
     data = (grams, Y, total_weight, cell_root, folds)
-    found = [_best_lam(name, w, None, *data) for name, w in fixed]
-    even, best = found[0], min(found, key=lambda each: each.error)
+    choices = [_best_lam(name, w, None, *data) for name, w in fixed]
+    even, best = choices[0], min(choices, key=lambda each: each.error)
     if rules and m > 1 and learn is not None:
         for p in exponents:
             weights = learn(p, even.lam)
             if weights.sum() > 0.0:
                 each = _best_lam(f"learned, p={p:g}", weights, p, *data)
-                found.append(each)
-        for each in found[len(fixed) :]:
+                choices.append(each)
+        for each in choices[len(fixed) :]:
             gain = best.losses - each.losses
             if gain.mean() > gain.std() / np.sqrt(len(gain)):
                 best = each
-    errors = {each.rule: each.error for each in found}
+    errors = {each.rule: each.error for each in choices}
     return KernelChoice(best.rule, best.weights, best.lam, best.p, errors)
 
 

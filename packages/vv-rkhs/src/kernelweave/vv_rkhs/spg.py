@@ -137,12 +137,12 @@ class SpectralGradientSearch(SeparableSearch):
             slope += lam * (shift - bounds.penalty.value(point.weights))
         if slope > -_NO_SLOPE * bounds.value(point):
             return self._escape(state)
-        found = self._search(
+        accepted = self._search(
             state, slope, lambda s: (point.weights + s * d_eta, self._output(point, R + s * d_R))
         )
-        if found is None:
+        if accepted is None:
             return self._escape(state)
-        new, step = found
+        new, step = accepted
         R_new = R + step * d_R
         BR_new = new.B @ R_new
         state.recent.append(bounds.value(new))
@@ -191,9 +191,9 @@ class SpectralGradientSearch(SeparableSearch):
             towards = project_output_kernel(point.L + length * lam * point.B, bounds.tau)
             d_L = towards - point.L
             slope = -lam * float(np.vdot(d_L, point.B))
-            found = self._search(state, slope, lambda s: (point.weights, point.L + s * d_L))
-            if slope < 0.0 and found is not None:
-                new, R = found[0], square_root(found[0].L)
+            accepted = self._search(state, slope, lambda s: (point.weights, point.L + s * d_L))
+            if slope < 0.0 and accepted is not None:
+                new, R = accepted[0], square_root(accepted[0].L)
                 state.recent.append(bounds.value(new))
         exact = _TIGHTEST * self.objective.Y_norm
         if new is point and self.inner_tol is None and point.residual > exact:

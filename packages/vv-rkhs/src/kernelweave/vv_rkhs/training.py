@@ -262,8 +262,8 @@ def read_regression(
         points = np.arange(grams.shape[1], dtype=np.float64)[:, None]
     else:
         rules = {"dtype": np.float64}
-        own = {"ensure_2d": False, "dtype": None, "ensure_all_finite": finite}
-        points, y = validate_data(estimator, X, y, validate_separately=(rules, own))
+        y_rules = {"ensure_2d": False, "dtype": None, "ensure_all_finite": finite}
+        points, y = validate_data(estimator, X, y, validate_separately=(rules, y_rules))
     check_consistent_length(points, y)
     y = np.asarray(y, dtype=np.float64)
     assert_all_finite(y, input_name="y", allow_nan=estimator.missing == "skip")
@@ -276,7 +276,7 @@ def read_regression(
 
 def _weights(sample_weight: npt.ArrayLike | None, Y: FloatArray, *, several: bool) -> FloatArray:
     """Return one weight per sample, or per cell where those of the outputs differ."""
-    known = ~np.isnan(Y)
+    observed = ~np.isnan(Y)
     if several and sample_weight is not None and np.asarray(sample_weight).ndim == 2:
         cells = check_array(sample_weight, dtype=np.float64, input_name="sample_weight")
         if cells.shape != Y.shape or (cells < 0).any():
@@ -284,14 +284,14 @@ def _weights(sample_weight: npt.ArrayLike | None, Y: FloatArray, *, several: boo
                 f"sample_weight must have shape {(len(Y),)} or {Y.shape} and be >= 0, got shape "
                 f"{cells.shape} with a least entry of {cells.min():g}"
             )
-        cells = np.where(known, cells, 0.0)
+        cells = np.where(observed, cells, 0.0)
     else:
         weight: FloatArray = _check_sample_weight(
             sample_weight, np.empty((len(Y), 1)), dtype=np.float64
         )
-        if known.all():
+        if observed.all():
             return weight
-        cells = np.where(known, weight[:, None], 0.0)
+        cells = np.where(observed, weight[:, None], 0.0)
     empty = np.flatnonzero(~cells.any(axis=0))
     if len(empty):
         raise ValueError(f"output {empty[0]} of y has no value of positive weight: leave it out")

@@ -36,8 +36,8 @@ def margin_distribution(
     machine = _machine(lam, float(np.diagonal(K).max()))
     if machine is None:
         return _distribution(np.ones(labels.size), labels, sample_weight)
-    found = machine.solve(K, labels, sample_weight=sample_weight, check=False)
-    return _distribution(found.dual_coef[0], labels)
+    solution = machine.solve(K, labels, sample_weight=sample_weight, check=False)
+    return _distribution(solution.dual_coef[0], labels)
 
 
 def _machine(lam: float, largest: float) -> SquaredHingeSVC | None:

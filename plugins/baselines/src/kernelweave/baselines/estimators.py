@@ -61,8 +61,8 @@ class _ByRule(WeightedKernels, KernelClassifier):
 
     def formula(self, samples: Samples) -> Formula:
         """Return the support vector machine at the one point of the rule."""
-        known = {field.name: getattr(self, field.name) for field in fields(self._rule)}
-        parts = SVC(C=self.C), self._rule(**known)
+        parameters = {field.name: getattr(self, field.name) for field in fields(self._rule)}
+        parts = SVC(C=self.C), self._rule(**parameters)
         return _formula_of(self, parts, self._name, samples, proofs=_AT_RULE)
 
 

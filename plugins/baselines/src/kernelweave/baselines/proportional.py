@@ -102,9 +102,9 @@ def single_kernel_accuracies(
         lacks = (np.ptp(y[:, train], axis=1) == 0.0).any() if len(train) else True
         if lacks or len(test) == 0:
             continue
-        own = np.ones(len(test)) if weight is None else weight[test]
-        scores.append([own @ _hits(K, y, train, test, learner, weight) for K in stack])
-        masses.append(own.sum())
+        test_weight = np.ones(len(test)) if weight is None else weight[test]
+        scores.append([test_weight @ _hits(K, y, train, test, learner, weight) for K in stack])
+        masses.append(test_weight.sum())
     if not masses:
         return np.ones(len(stack))
     return np.asarray(np.sum(scores, axis=0) / np.sum(masses))
@@ -128,10 +128,10 @@ def _hits(
     )
     values = solution.dual_coef @ K[np.ix_(train, test)] + solution.intercept[:, None]
     if len(y) == 1:
-        found = np.where(values[0] > 0.0, 1.0, -1.0) == y[0, test]
+        hits = np.where(values[0] > 0.0, 1.0, -1.0) == y[0, test]
     else:
-        found = y[values.argmax(axis=0), test] > 0.0
-    return np.asarray(found, dtype=np.float64)
+        hits = y[values.argmax(axis=0), test] > 0.0
+    return np.asarray(hits, dtype=np.float64)
 
 
 class ProportionalWeights(Value):

@@ -25,9 +25,9 @@ def rule_weights(problem: Problem, random_state: np.random.RandomState) -> RuleW
     rule.validate()
     learner.validate()
     targets = np.asarray(problem.targets, dtype=np.float64)
-    known = fit_family(problem.family, problem.X)
-    stack = stack_of(known)
-    given, weight = getattr(known, "grams", stack), problem.sample_weight
+    fitted = fit_family(problem.family, problem.X)
+    stack = stack_of(fitted)
+    given, weight = getattr(fitted, "grams", stack), problem.sample_weight
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     beta = np.asarray(rule.weights(given, targets, weight, learner=learner))
     K = stack.combine(beta)

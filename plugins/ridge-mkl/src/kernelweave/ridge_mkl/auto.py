@@ -42,5 +42,5 @@ def automatic(
     """Start, for ``krr-auto``, the search that `choose` returns."""
     size = len(problem.family) if hasattr(problem.family, "__len__") else 1
     chosen = choose(problem, size)
-    asked = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    return chosen(problem, random_state, chosen.settings.changed(asked))
+    changes = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return chosen(problem, random_state, chosen.settings.changed(changes))

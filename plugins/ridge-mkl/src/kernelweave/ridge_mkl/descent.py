@@ -67,8 +67,8 @@ class Descent:
         if lacking is not None:
             raise ValueError(lacking)
         self.random_state = random_state
-        asked = self.settings.n_starts
-        count = (1 if self.oracle.convex else 5) if asked is None else asked
+        n_starts = self.settings.n_starts
+        count = (1 if self.oracle.convex else 5) if n_starts is None else n_starts
         self.state = self.enter(self._first_start(self.settings.mu_init), count - 1)
 
     def _first_start(self, mu_init: npt.ArrayLike | None) -> FloatArray:

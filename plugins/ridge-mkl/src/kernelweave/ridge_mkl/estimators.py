@@ -147,11 +147,11 @@ def _attributes_of(
     estimator: _LearnedWeights, stored: Any, problem: Problem, result: Result
 ) -> dict[str, Any]:
     """Return the weights and the problem, whose Gram matrices are not kept but computed again."""
-    found = weight_attributes(estimator, stored, result.parameters)
+    attributes = weight_attributes(estimator, stored, result.parameters)
     if is_precomputed(estimator):
-        return {**found, "problem_": problem}
+        return {**attributes, "problem_": problem}
     family = power_of(deepcopy(dictionary_of(estimator)), int(estimator.degree))
-    return {**found, "problem_": replace(problem, family=family)}
+    return {**attributes, "problem_": replace(problem, family=family)}
 
 
 def _begin_near(algorithm: str | Settings, model: BaseEstimator, before: BaseEstimator) -> None:

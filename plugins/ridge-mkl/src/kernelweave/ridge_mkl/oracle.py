@@ -168,12 +168,12 @@ class Oracle:
         if self.is_exact:
             kernel = _Sum(L, oracle=self, mu=mu) if self.degree == 1 else self._kernel(mu, L)
             active = None if self._warm is None else self._warm != 0.0
-            found: Solution = self.learner.solve_with_error(
+            solution: Solution = self.learner.solve_with_error(
                 kernel, self.targets, self._noise, active
             )
-            return found, float(found.details.objective)
+            return solution, float(solution.details.objective)
         kernel = self._kernel(mu, L)
-        found = self.learner.solve(
+        solution = self.learner.solve(
             kernel.K,
             self.targets,
             sample_weight=self.sample_weight,
@@ -181,14 +181,14 @@ class Oracle:
             tol=self._tol,
             check=False,
         )
-        margin = found.margin(kernel.s * np.sqrt(gamma(kernel.n_roundings + 2)))
-        value = 0.5 * (found.lower_bound + found.upper_bound)
-        return replace(found, upper_bound=found.upper_bound + margin), value
+        margin = solution.margin(kernel.s * np.sqrt(gamma(kernel.n_roundings + 2)))
+        value = 0.5 * (solution.lower_bound + solution.upper_bound)
+        return replace(solution, upper_bound=solution.upper_bound + margin), value
 
     def _apply(self, solution: Solution, mu: FloatArray) -> Products:
         if self.is_exact:
-            known: Products = solution.details.products
-            return known
+            stored: Products = solution.details.products
+            return stored
         return self.apply(solution.dual_coef, mu)
 
     def evaluate(self, mu: FloatArray) -> Evaluation:

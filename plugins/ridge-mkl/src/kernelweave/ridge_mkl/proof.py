@@ -88,15 +88,15 @@ def prove(model: BaseEstimator, *, tol: float = 1e-5) -> Proof:
 
     t, roots = weights.inside(np.asarray(model.result_.parameters))
     K = np.tensordot(weights.mu(t), grams, axes=1) ** degree
-    found = problem.learner.solve(K, problem.targets, sample_weight=problem.sample_weight)
+    solution = problem.learner.solve(K, problem.targets, sample_weight=problem.sample_weight)
     line, delta = factor(K, min(float(task.rho.min()) for task in tasks.each))
     upper = weights.beta * float(t @ t)
-    upper += tasks.primal(found, found.dual_coef @ K, delta)
-    u, tangent, lower = _lower_bound(weights, tasks, grams, degree, found.dual_coef, t)
+    upper += tasks.primal(solution, solution.dual_coef @ K, delta)
+    u, tangent, lower = _lower_bound(weights, tasks, grams, degree, solution.dual_coef, t)
     require_gap(lower, upper, tol)
     lines = [
         *({"kernel": triangle(whole, exponent)} for whole, exponent in rounded),
-        tasks.upper_line(found, {"weights": vector(roots)}),
+        tasks.upper_line(solution, {"weights": vector(roots)}),
         line,
         {"cut": [vector(row) for row in u]},
         {"roots": vector(tangent)},

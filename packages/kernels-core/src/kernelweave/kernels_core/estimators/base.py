@@ -76,5 +76,5 @@ def _take(estimator: Estimator, draft: Estimator, parameters: set[str]) -> None:
     """Replace an estimator's fitted attributes by those of its draft, in one assignment."""
     kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
     left_out = parameters | {"_previous"}
-    found = {name: value for name, value in vars(draft).items() if name not in left_out}
-    estimator.__dict__ = kept | found
+    learned = {name: value for name, value in vars(draft).items() if name not in left_out}
+    estimator.__dict__ = kept | learned

@@ -67,9 +67,9 @@ def alone(estimator: BaseEstimator, **changed: object) -> BaseEstimator:
     `changed`: parameters that are otherwise in it, where the estimator has them.
     """
     changed |= {"probability": False, "class_weight": None, "warm_start": False}
-    known = estimator.get_params(deep=False)
+    parameters = estimator.get_params(deep=False)
     copy: BaseEstimator = clone(estimator)
-    return copy.set_params(**{k: v for k, v in changed.items() if k in known})
+    return copy.set_params(**{k: v for k, v in changed.items() if k in parameters})
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +124,17 @@ def fit_parts(
             for rows, labels in parts
         ]
     first = fits[0]
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         field.name: [getattr(part, field.name) for part in fits]
         for field in fields(estimator)
         if not field.init and field.name not in _COMMON and hasattr(first, field.name)
     }
-    found["estimators_"], found["n_iter_"] = fits, max(part.n_iter_ for part in fits)
+    attributes["estimators_"], attributes["n_iter_"] = fits, max(part.n_iter_ for part in fits)
     if hasattr(first, "kernel_names_"):
-        found["kernel_names_"] = first.kernel_names_
+        attributes["kernel_names_"] = first.kernel_names_
     several = None if estimator.multiclass == "ovr" else n_classes
-    found["_predictor"] = PartsPredictor(fits, [rows for rows, _ in parts], several)
-    return found
+    attributes["_predictor"] = PartsPredictor(fits, [rows for rows, _ in parts], several)
+    return attributes
 
 
 def take(X: Given, rows: Index, columns: Index) -> Given:
@@ -203,16 +203,16 @@ def column_of(X: object, given: object, argument: str, n_samples: int) -> Labels
     Raises ValueError if there is no such column, or another number of values than samples.
     """
     if isinstance(given, str):
-        own = _get_feature_names(X)
-        names = [f"x{j}" for j in range(_num_features(X))] if own is None else list(own)
+        features = _get_feature_names(X)
+        names = [f"x{j}" for j in range(_num_features(X))] if features is None else list(features)
         if given not in names:
             near = get_close_matches(given, names, 1)
-            known = f"X has no names but {names[0]} to {names[-1]}"
-            known = known if own is None else f"X has {', '.join(names)}"
-            hint = f"did you mean {near[0]!r}?" if near and own is not None else known
+            listing = f"X has no names but {names[0]} to {names[-1]}"
+            listing = listing if features is None else f"X has {', '.join(names)}"
+            hint = f"did you mean {near[0]!r}?" if near and features is not None else listing
             raise ValueError(f"{argument} must name a column of X, got {given!r}: {hint}")
-        X = X if own is not None or is_sparse(X) else np.asarray(X)
-        given = _safe_indexing(X, given if own is not None else names.index(given), axis=1)
+        X = X if features is not None or is_sparse(X) else np.asarray(X)
+        given = _safe_indexing(X, given if features is not None else names.index(given), axis=1)
         given = given.toarray().ravel() if is_sparse(given) else given
     values = np.asarray(given)
     if values.shape != (n_samples,):
@@ -373,12 +373,12 @@ def calibrate(
     n_classes = len(estimator.classes_)
     values, held_out = [], []
     for learned, other in _calibration_folds(estimator, X, codes, weight, groups):
-        own, out = rows[learned], rows[other]
+        train, out = rows[learned], rows[other]
         with warnings.catch_warnings():
             # the fit on all rows has said it already
             warnings.simplefilter("ignore")
-            part = clone(template).fit(take(X, own, own), codes[own], weight[own])
-            given = part.decision_function(take(X, out, own))
+            part = clone(template).fit(take(X, train, train), codes[train], weight[train])
+            given = part.decision_function(take(X, out, train))
         values.append(given.reshape(len(out), -1))
         held_out.append(out)
     at = np.concatenate(held_out)
@@ -414,8 +414,8 @@ def _calibration_folds(
         return list(StratifiedKFold(n_folds).split(rows, codes[rows]))
     labels = estimator.classes_[codes]
     folds = folds_of(cv, X, labels, weight, groups, classifier=True)
-    for k, (own, _) in enumerate(folds):
-        missing = np.flatnonzero(np.bincount(codes[rows[own]], minlength=len(counts)) == 0)
+    for k, (train, _) in enumerate(folds):
+        missing = np.flatnonzero(np.bincount(codes[rows[train]], minlength=len(counts)) == 0)
         if len(missing):
             raise ValueError(
                 f"probability=True learns from every class in each fold, and fold {k + 1} of cv "
@@ -443,7 +443,7 @@ def _whole_groups(n_folds: int, codes: Index, groups: Index) -> list[tuple[Index
     folds = [] if n_folds < 2 else StratifiedGroupKFold(n_folds).split(codes, codes, groups)
     splits = [split for split in folds if len(split[1])]
     n_classes = len(np.unique(codes))
-    if not splits or any(len(np.unique(codes[own])) < n_classes for own, _ in splits):
+    if not splits or any(len(np.unique(codes[train])) < n_classes for train, _ in splits):
         raise ValueError(
             "probability=True leaves out whole groups, and a class has all of its rows in one "
             "group: pass more groups, or set probability=False"

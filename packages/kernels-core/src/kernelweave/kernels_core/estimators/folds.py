@@ -65,16 +65,16 @@ def folds_of(
     from sklearn.model_selection import check_cv
 
     check_sample_weight(weight, len(weight))
-    counts, asked = weight > 0, np.arange(len(y))
+    counts, samples = weight > 0, np.arange(len(y))
     place = np.cumsum(counts) - 1
     if cv is None or isinstance(cv, numbers.Integral):
-        asked = np.flatnonzero(counts)
-    y, groups = y[asked], None if groups is None else groups[asked]
+        samples = np.flatnonzero(counts)
+    y, groups = y[samples], None if groups is None else groups[samples]
     splitter = _whole_groups(cv, groups, classifier) or check_cv(cv, y, classifier=classifier)
     folds: list[Fold] = []
     least = least or (1 if classifier else 2)
-    for split in splitter.split(X[asked], y, groups):
-        train, test = (place[rows[counts[rows]]] for rows in (asked[part] for part in split))
+    for split in splitter.split(X[samples], y, groups):
+        train, test = (place[rows[counts[rows]]] for rows in (samples[part] for part in split))
         if len(train) < 1 or len(test) < least:
             part = f"{len(test) or 'none'} held out" if len(train) else "none for training"
             raise ValueError(
@@ -118,8 +118,8 @@ class Scores:
     @property
     def means(self) -> FloatArray:
         """The mean score of each setting over the folds that scored it, shape (n_settings,)."""
-        known = np.ma.masked_invalid(self.scores)
-        return np.asarray(known.mean(axis=1).filled(np.nan))
+        masked = np.ma.masked_invalid(self.scores)
+        return np.asarray(masked.mean(axis=1).filled(np.nan))
 
     @property
     def cv_results(self) -> dict[str, Any]:
@@ -127,15 +127,15 @@ class Scores:
         means = self.scores.mean(axis=1)
         # what was not scored by every fold comes last
         above = np.where(np.isnan(means), -np.inf, means)
-        found: dict[str, Any] = {
+        results: dict[str, Any] = {
             f"param_{name}": np.array([each[name] for each in self.settings])
             for name in self.settings[0]
         }
-        found["params"] = self.settings
+        results["params"] = self.settings
         for fold, (scores, gaps) in enumerate(zip(self.scores.T, self.gaps.T, strict=True)):
-            found |= {f"split{fold}_test_score": scores, f"split{fold}_gap": gaps}
-        found |= {"mean_test_score": means, "std_test_score": self.scores.std(axis=1)}
-        return {**found, "rank_test_score": rankdata(-above, method="min").astype(np.int32)}
+            results |= {f"split{fold}_test_score": scores, f"split{fold}_gap": gaps}
+        results |= {"mean_test_score": means, "std_test_score": self.scores.std(axis=1)}
+        return {**results, "rank_test_score": rankdata(-above, method="min").astype(np.int32)}
 
     def choose(self, choice: str, complexity: Callable[[Setting], Any]) -> int:
         """Return the place of the setting that wins.
@@ -225,16 +225,16 @@ def scorer_of(
         return lambda model, rows, at: float(model.score(rows, y[at], weight[at]))
     scorer = check_scoring(estimator, scoring)
     weighted = bool((weight != 1.0).any())
-    known = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters.values()
-    if weighted and not any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in known):
+    params = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters.values()
+    if weighted and not any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in params):
         raise ValueError(
             f"scoring={scoring!r} takes no sample_weight, and the samples have weights, those of "
             "classes among them: choose another scorer, or give no weights"
         )
 
     def score(model: BaseEstimator, rows: Any, at: Index) -> float:
-        own = {"sample_weight": weight[at]} if weighted else {}
-        value = float(scorer(model, rows, y[at], **own))
+        keywords = {"sample_weight": weight[at]} if weighted else {}
+        value = float(scorer(model, rows, y[at], **keywords))
         if np.isnan(value):
             raise ValueError(
                 f"scoring={scoring!r} is NaN on a fold that holds out {len(at)} samples: each must "

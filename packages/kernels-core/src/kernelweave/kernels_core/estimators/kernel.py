@@ -278,9 +278,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     ) -> tuple[Data, Labels]:
         if is_sparse(y):
             raise TypeError("y is sparse, and targets are dense: use y.toarray()")
-        points, found, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
+        points, values, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
         weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
-        targets = np.asarray(found, dtype=np.float64)
+        targets = np.asarray(values, dtype=np.float64)
         self._is_flat = targets.ndim == 1
         codes = group_codes(groups, X, len(weight))
         return Data(points, np.atleast_2d(targets.T), weight, grams, codes), targets

@@ -182,19 +182,19 @@ def learn_chosen(estimator: CrossValidatedEstimator, data: Data) -> FitResult:
         if fit is None:
             with time_limit(LATE_SECONDS):
                 fit = learn_formula(estimator, data)
-    found = {f"{name}_": getattr(estimator, name) for name in estimator.grids} | fit.attributes
-    found |= {"cv_results_": None, "best_params_": chosen, "best_score_": np.nan}
+    attributes = {f"{name}_": getattr(estimator, name) for name in estimator.grids} | fit.attributes
+    attributes |= {"cv_results_": None, "best_params_": chosen, "best_score_": np.nan}
     if scores is not None:
         best = scores.settings.index(chosen)
-        found |= {"cv_results_": scores.cv_results, "best_score_": float(scores.means[best])}
+        attributes |= {"cv_results_": scores.cv_results, "best_score_": float(scores.means[best])}
     if scores is None or scores.stopped is None:
-        return FitResult(found, fit.stopped)
-    found["result_"] = replace(found["result_"], status=Status.INTERRUPTED)
+        return FitResult(attributes, fit.stopped)
+    attributes["result_"] = replace(attributes["result_"], status=Status.INTERRUPTED)
     if estimator.on_interrupt == "return":
-        return FitResult(found, fit.stopped)
-    raised = SolveInterrupted(found["result_"])
+        return FitResult(attributes, fit.stopped)
+    raised = SolveInterrupted(attributes["result_"])
     raised.__cause__ = scores.stopped
-    return FitResult(found, raised)
+    return FitResult(attributes, raised)
 
 
 def _scores_of(estimator: CrossValidatedEstimator, settings: list[Setting], data: Data) -> Scores:
@@ -231,7 +231,7 @@ def fold_fits(
         if fold not in cut:
             cut.clear()
             cut[fold] = [_cut(given, train, train), _cut(given, test, train)]
-        own, new, *before = cut[fold]
+        inputs, new, *before = cut[fold]
         model = clone(part).set_params(**setting)
         if begin is not None and before:
             begin(model, before[0])
@@ -239,7 +239,7 @@ def fold_fits(
             # others explain more, or the fit to all samples says so
             warnings.simplefilter("ignore", UnderfitWarning)
             groups = None if data.groups is None else data.groups[train]
-            model.fit(own, y[train], data.weight[train], groups=groups)
+            model.fit(inputs, y[train], data.weight[train], groups=groups)
         cut[fold][2:] = [model]
         return model, new
 

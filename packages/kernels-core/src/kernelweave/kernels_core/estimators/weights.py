@@ -65,13 +65,13 @@ class TableReader:
             (places[name], *_step(view.transformer, view.columns)) for name, view in views.items()
         ]
         self._table = ColumnTransformer(steps)
-        found = self._table.fit_transform(X, y)
+        transformed = self._table.fit_transform(X, y)
         # without any column scikit-learn returns early
         slices = getattr(self._table, "output_indices_", {})
         for name, place in places.items():
             if place not in slices or slices[place].start == slices[place].stop:
                 raise ValueError(f"view {name} selects no column of X: leave it out")
-        self.points = _numbers(found)
+        self.points = _numbers(transformed)
         source: Any = stated
         while source.columns is None:
             source = source.kernels
@@ -89,8 +89,8 @@ class TableReader:
 
 def _unknown_name(columns: object, known: Any) -> str | None:
     """Return what is wrong with a view's names where X has others, `known`, or none."""
-    asked = [columns] if isinstance(columns, str) else columns
-    names = [each for each in asked if isinstance(each, str)] if isinstance(asked, Iterable) else []
+    items = [columns] if isinstance(columns, str) else columns
+    names = [each for each in items if isinstance(each, str)] if isinstance(items, Iterable) else []
     if names and known is None:
         return f"columns by name, {names[0]!r}, and X has no names: pass a DataFrame or positions"
     for name in names:
@@ -254,11 +254,11 @@ def weight_attributes(
     sums = dict.fromkeys(views, 0.0)
     for view, weight in zip(views, all_weights.tolist(), strict=bool(views)):
         sums[view] += weight
-    found = {"weights_": all_weights, "kernel_names_": stored.names, "view_weights_": sums}
+    attributes = {"weights_": all_weights, "kernel_names_": stored.names, "view_weights_": sums}
     if isinstance(estimator, ApproximatedKernels):
         approximate = isinstance(stored, FittedFactors) and not stored.is_exact
-        found["approximation_"] = "nystroem" if approximate else None
-    return found
+        attributes["approximation_"] = "nystroem" if approximate else None
+    return attributes
 
 
 class ApproximatedKernels(WeightedKernels):

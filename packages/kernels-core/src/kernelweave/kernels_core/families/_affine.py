@@ -61,18 +61,18 @@ def uniform(low: Float, high: Float) -> UniformMoments:
 def outer_parts(box: Box, c: Coefficients, X: Float) -> Float:
     """Return B, e, a, k of the module's formula, shape (4, m); cost O(mn)."""
     F = power_products(X, box.tables.x_powers)
-    own, other = F @ c.rho_x, F @ c.psi_x
+    rho, other = F @ c.rho_x, F @ c.psi_x
     above, whole = uniform(X, box.upper), uniform(box.lower, box.upper)
     if len(c.rho_z) == 0:
-        alpha = above.volume * own
-        return np.stack([own, other, alpha + 0.5 * whole.volume * other, np.zeros(len(X))])
-    alpha = above.volume * (own + above.mean @ c.rho_z)
+        alpha = above.volume * rho
+        return np.stack([rho, other, alpha + 0.5 * whole.volume * other, np.zeros(len(X))])
+    alpha = above.volume * (rho + above.mean @ c.rho_z)
     centre = whole.mean @ c.psi_z
     beta = alpha * (above.mean @ c.psi_z) + above.volume * (above.var @ (c.rho_z * c.psi_z))
     e = other + centre
     a = alpha + 0.5 * whole.volume * e
     k = beta - alpha * centre + 0.5 * whole.volume * (whole.var @ c.psi_z**2)
-    return np.stack([own + box.upper @ c.rho_z, e, a, k])
+    return np.stack([rho + box.upper @ c.rho_z, e, a, k])
 
 
 def volumes(sides: Float, others: Float, out: RealArray) -> None:

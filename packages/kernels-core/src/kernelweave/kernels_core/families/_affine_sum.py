@@ -160,25 +160,25 @@ class AffineSum(Operator):
 
         used = np.any(W != 0.0, axis=0)
         order = np.concatenate([np.flatnonzero(used), np.flatnonzero(~used)])
-        own, m = int(used.sum()), self.n_samples
-        terms, weights = self._all.of(order), np.ascontiguousarray(W[:, order[:own]])
+        n_used, m = int(used.sum()), self.n_samples
+        terms, weights = self._all.of(order), np.ascontiguousarray(W[:, order[:n_used]])
 
         def work(start: int, stop: int) -> Float:
             out = np.zeros((len(W), m))
             s, n, w, H, B, L, R = terms
-            sum_products(s, n, w, H, B, L, R, weights, own, start, stop, out)
+            sum_products(s, n, w, H, B, L, R, weights, n_used, start, stop, out)
             return out
 
         total = np.zeros((len(W), m))
-        if own:
-            bounds = row_bounds(own, lower=True)
-            bounds += [(a + own, b + own) for a, b in row_bounds(m - own, lower=False)]
-            steps = _steps(terms, own * (m - 0.5 * own))
+        if n_used:
+            bounds = row_bounds(n_used, lower=True)
+            bounds += [(a + n_used, b + n_used) for a, b in row_bounds(m - n_used, lower=False)]
+            steps = _steps(terms, n_used * (m - 0.5 * n_used))
             for part in run_blocks(work, bounds, steps):
                 total += part
-        found = np.empty_like(total)
-        found[:, order] = total
-        return found
+        product = np.empty_like(total)
+        product[:, order] = total
+        return product
 
     def diagonal(self) -> Float:
         """Return the diagonal, shape (m,), float64."""
@@ -227,15 +227,15 @@ def _parts(box: Box, X: Float, F: Float, chosen: list[_affine.Coefficients]) -> 
     reach = np.maximum(np.abs(X), np.abs(box.upper))
     rows: list[tuple[Float, ...]] = []
     for c in chosen:
-        own, size = F @ c.rho_x, np.abs(F) @ np.abs(c.rho_x)
+        rho, size = F @ c.rho_x, np.abs(F) @ np.abs(c.rho_x)
         z = slice(len(c.rho_z))
         at_mean, at_end = mean[:, z] @ c.rho_z, box.upper[z] @ c.rho_z
         largest = reach[:, z] @ np.abs(c.rho_z)
         rows.append(
             (
-                own + at_end,
+                rho + at_end,
                 size + np.abs(box.upper[z]) @ np.abs(c.rho_z),
-                volume * (own + at_mean),
+                volume * (rho + at_mean),
                 volume * (size + largest),
                 F @ c.psi_x,
                 np.abs(F) @ np.abs(c.psi_x),
@@ -248,24 +248,24 @@ def _pairs(
     box: Box, X: Float, chosen: list[_affine.Coefficients], parts: _Parts, W: Float
 ) -> tuple[Float, Float]:
     """Return the sums over pairs and the sums of their sizes, (t, m) each."""
-    own = np.flatnonzero(np.any(W != 0.0, axis=0))
+    used = np.flatnonzero(np.any(W != 0.0, axis=0))
     sides = np.ascontiguousarray((box.upper - X).T)
     slopes = np.zeros((len(chosen), len(sides)))
     for slope, c in zip(slopes, chosen, strict=True):
         slope[: len(c.rho_z)] = 0.5 * c.rho_z
     squares = np.sum(slopes * slopes, axis=0) / 3.0
-    weights = np.ascontiguousarray(W[:, own].T)
+    weights = np.ascontiguousarray(W[:, used].T)
     values, sizes = np.zeros(W.shape), np.zeros(W.shape)
-    step = max(1, _PAIRS // max(len(own), 1))
+    step = max(1, _PAIRS // max(len(used), 1))
 
     def work(start: int, stop: int) -> None:
         for first in range(start, stop, step):
             rows = slice(first, min(first + step, stop))
-            V, term, large = _pair_terms(sides, slopes, squares, parts, rows, own)
+            V, term, large = _pair_terms(sides, slopes, squares, parts, rows, used)
             values[:, rows] = blocked_product(V * term, weights).T
             sizes[:, rows] = blocked_product(V * large, np.abs(weights)).T
 
-    steps = float(len(X)) * len(own) * X.shape[1] * (4.0 * len(chosen) + 5.0)
+    steps = float(len(X)) * len(used) * X.shape[1] * (4.0 * len(chosen) + 5.0)
     run_blocks(work, row_bounds(len(X), lower=False), steps)
     return values, sizes
 

@@ -48,7 +48,7 @@ def order_of(order: object, n_features: int) -> Order | None:
 def _groups(order: list[object], n_features: int) -> tuple[tuple[int, ...], ...]:
     if not order:
         raise ValueError("order must hold at least one group of columns, got none")
-    found = []
+    groups = []
     for group in order:
         columns = list(group) if isinstance(group, Iterable) else []
         whole = all(isinstance(j, int | np.integer) and 0 <= j < n_features for j in columns)
@@ -57,10 +57,10 @@ def _groups(order: list[object], n_features: int) -> tuple[tuple[int, ...], ...]
                 f"order must hold groups of different columns from 0 to {n_features - 1}, "
                 f"got {group!r}"
             )
-        found.append(tuple(sorted(int(j) for j in columns)))
-    if len(set(found)) < len(found):
+        groups.append(tuple(sorted(int(j) for j in columns)))
+    if len(set(groups)) < len(groups):
         raise ValueError("order must hold different groups of columns, got one of them twice")
-    return tuple(found)
+    return tuple(groups)
 
 
 def program(order: Order, n_features: int) -> Program:

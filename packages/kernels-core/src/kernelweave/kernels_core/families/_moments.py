@@ -49,14 +49,14 @@ def pair_sums(box: Box, X: Float, F: Float, rows: slice, weights: Float, terms: 
     from ._njit_general import pair_moments
 
     n_g = len(box.tables.moments)
-    XT, own, groups = np.ascontiguousarray(X.T), X[rows], terms.groups
+    XT, X_rows, groups = np.ascontiguousarray(X.T), X[rows], terms.groups
     out = np.empty((len(weights), len(terms.moment)))
     size = min(_ROWS, max(1, _ENTRIES // (RUN * n_g)))
     high, means, _ = workspace(box.tables)
     block = np.empty((size, n_g, RUN))
     for first in range(0, len(weights), size):
         part = slice(first, min(first + size, len(weights)))
-        left, weight = own[part], np.ascontiguousarray(weights[part])
+        left, weight = X_rows[part], np.ascontiguousarray(weights[part])
         T = block[: len(left)]
         totals = [np.zeros((len(left), g, x.stop - x.start)) for g, x in groups]
         for c in range(0, len(X), RUN):
@@ -221,8 +221,8 @@ def _inner_sizes(box: Box, X: Float, W: Float) -> Float:
     sizes = power_products(np.hstack([np.abs(X), reach]), tables.monomials)
     sides = np.ascontiguousarray((box.upper - X).T)
     if len(X) > _MOST_PAIRED:
-        own = weights @ (np.sqrt(np.prod(sides, axis=0))[:, None] * sizes)
-        return np.asarray(own.T @ own)
+        sums = weights @ (np.sqrt(np.prod(sides, axis=0))[:, None] * sizes)
+        return np.asarray(sums.T @ sums)
     total = np.zeros((tables.q, tables.q))
     for c in range(0, len(X), _CHUNK):
         rows = slice(c, min(c + _CHUNK, len(X)))

@@ -251,8 +251,8 @@ class Moments:
         run, sums = self._boxes.run.roundings, RUN + np.ceil(m / RUN)
         blocks = _ROWS + m / _ROWS + 40.0
         F, weights = np.abs(at.F), np.abs(W)
-        own = (weights * np.sqrt(at.above)) @ F
-        inner = gamma(run + t + 2 * d + sums + blocks + 8) * (own.T @ own)
+        single = (weights * np.sqrt(at.above)) @ F
+        inner = gamma(run + t + 2 * d + sums + blocks + 8) * (single.T @ single)
         s, ends = blocked_product(W, at.F), blocked_product(W * at.above, at.F)
         s_off = gamma(sums + d + 2) * (weights @ F)
         ends_off = gamma(sums + run + d + 4) * ((weights * at.above) @ F)
@@ -280,13 +280,13 @@ class Moments:
     ) -> Float:
         """Return the sums by sample of `by_sample`, pairs being ``Σₗ wₗ V(xₖ, xₗ) Φ(xₗ)``."""
         q = self._boxes.tables.q
-        own, v = self._bound.F[rows], self._bound.above[rows, None]
+        F, v = self._bound.F[rows], self._bound.above[rows, None]
         rho, psi = U[:q] - U[q:], U[q:]
-        first = own[:, :, None] * (pairs @ rho + v * (s @ psi))[:, None, :]
-        first += pairs[:, :, None] * (own @ rho)[:, None, :]
-        first += ends[None, :, None] * (own @ psi)[:, None, :]
-        second = own[:, :, None] * (ends @ rho + s @ psi)
-        second += s[None, :, None] * (v * (own @ rho) + own @ psi)[:, None, :]
+        first = F[:, :, None] * (pairs @ rho + v * (s @ psi))[:, None, :]
+        first += pairs[:, :, None] * (F @ rho)[:, None, :]
+        first += ends[None, :, None] * (F @ psi)[:, None, :]
+        second = F[:, :, None] * (ends @ rho + s @ psi)
+        second += s[None, :, None] * (v * (F @ rho) + F @ psi)[:, None, :]
         return np.concatenate([first, second - first], axis=1)
 
 

@@ -121,7 +121,7 @@ class PrecomputedGrams:
         """Whether all matrices passed the check on these samples, with others or without."""
         rows, columns = self._positions()
         return np.array_equal(rows, columns) and any(
-            np.isin(rows, known).all() for known in self._passed
+            np.isin(rows, checked).all() for checked in self._passed
         )
 
     def remember_definite(self) -> None:

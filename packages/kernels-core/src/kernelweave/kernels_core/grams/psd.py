@@ -80,8 +80,8 @@ def find_indefinite(K: RealArray) -> Spectrum | None:
     """
     if _cholesky_passes(K):
         return None
-    found = spectrum(K)
-    return None if found.is_psd else found
+    K_spectrum = spectrum(K)
+    return None if K_spectrum.is_psd else K_spectrum
 
 
 def _cholesky_passes(K: RealArray) -> bool:
@@ -156,9 +156,9 @@ def describe(name: str, found: Spectrum) -> str:
 
 def require_psd(K: RealArray, name: str) -> None:
     """Raise NotPSDError where a symmetric K has a negative eigenvalue beyond rounding."""
-    found = find_indefinite(K)
-    if found is not None:
-        raise NotPSDError(f"{describe(name, found)}: {REMEDY}")
+    K_spectrum = find_indefinite(K)
+    if K_spectrum is not None:
+        raise NotPSDError(f"{describe(name, K_spectrum)}: {REMEDY}")
 
 
 def refuse_indefinite(grams: RealArray, name: str) -> None:
@@ -169,10 +169,11 @@ def refuse_indefinite(grams: RealArray, name: str) -> None:
     """
     stack = {name: grams} if grams.ndim == 2 else {f"{name}[{j}]": K for j, K in enumerate(grams)}
     for label, K in stack.items():
-        found = find_indefinite(K)
-        if found is not None and found.lambda_min < -_NEARLY * found.lambda_max:
+        K_spectrum = find_indefinite(K)
+        if K_spectrum is not None and K_spectrum.lambda_min < -_NEARLY * K_spectrum.lambda_max:
             raise NotPSDError(
-                f"{describe(label, found)}: leave it out, or set its negative eigenvalues to zero"
+                f"{describe(label, K_spectrum)}: leave it out, or set its negative eigenvalues "
+                "to zero"
             )
 
 

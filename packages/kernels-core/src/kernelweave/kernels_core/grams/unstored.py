@@ -38,14 +38,14 @@ class Operator(ABC):
     def product(self, W: FloatArray) -> FloatArray:
         """Return ``K W``, shape (t, m), float64; columns of W (t, m) that are zero cost nothing."""
         used = np.flatnonzero(np.any(W != 0.0, axis=0))
-        found = np.zeros((len(W), self.n_samples))
+        product = np.zeros((len(W), self.n_samples))
         step = max(1, _ENTRIES // max(1, len(used)))
         for start in range(0, self.n_samples if len(used) else 0, step):
             rows = np.arange(start, min(start + step, self.n_samples))
             part = np.empty((len(rows), len(used)))
             self.block(rows, used, part)
-            found[:, rows] = W[:, used] @ part.T
-        return found
+            product[:, rows] = W[:, used] @ part.T
+        return product
 
     @property
     def n_additions(self) -> float:

@@ -172,8 +172,8 @@ def check_samples(X: Rows, what: str = "X", *, dtype: DTypeLike | None = None) -
         )
     if array.shape[1] == 0:
         raise ValueError(f"{what} has shape {array.shape}: at least one feature is needed")
-    own = _float_type(array.dtype, what)
-    wanted = own if dtype is None else dtype
+    default = _float_type(array.dtype, what)
+    wanted = default if dtype is None else dtype
     if is_sparse(array):
         array = array.astype(wanted, copy=False)  # type: ignore[assignment]
         array.sum_duplicates()

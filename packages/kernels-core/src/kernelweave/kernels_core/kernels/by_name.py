@@ -71,11 +71,11 @@ def kernel_by_name(kind: str) -> Kernel:
 
     Raises ValueError if there is none, with the nearest name.
     """
-    known = standard_kernels()
-    if kind not in known:
-        near = get_close_matches(kind, known, 1)
+    kernels = standard_kernels()
+    if kind not in kernels:
+        near = get_close_matches(kind, kernels, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"kernels by name are {', '.join(known)}, got {kind!r}{hint}")
+        raise ValueError(f"kernels by name are {', '.join(kernels)}, got {kind!r}{hint}")
     return Linear() if kind == "linear" else ByName(kind)
 
 

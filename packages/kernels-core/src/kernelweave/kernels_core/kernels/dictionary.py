@@ -202,15 +202,15 @@ class KernelDictionary(Parameters):
         grams = np.empty((len(entries), n, n), dtype=train.dtype)
         kept: list[int] = []
         kernels: list[Kernel] = []
-        found: dict[str, Spectrum] = {}
+        spectra: dict[str, Spectrum] = {}
         for j, (label, kernel) in enumerate(entries):
             K = grams[len(kept)]
-            usable = self._fit_one(label, kernel, train, K, found)
+            usable = self._fit_one(label, kernel, train, K, spectra)
             if usable is not None:
                 kernels.append(usable)
                 kept.append(j)
-        self._report(found, kept)
-        repaired = {label: s.lambda_min for label, s in found.items()}
+        self._report(spectra, kept)
+        repaired = {label: s.lambda_min for label, s in spectra.items()}
         return FittedDictionary(
             names=tuple(entries[j][0] for j in kept),
             kernels=tuple(kernels),
@@ -281,7 +281,7 @@ class KernelDictionary(Parameters):
         beta = check_weights(weights, len(kernels), signed=True)
         A, B = check_pair(X, Y)
         out = np.zeros((A.shape[0], (A if B is None else B).shape[0]), dtype=A.dtype)
-        found: dict[str, Spectrum] = {}
+        spectra: dict[str, Spectrum] = {}
         for label, kernel, w in zip(self.names, kernels, beta.tolist(), strict=True):
             if w == 0.0:
                 continue
@@ -289,9 +289,9 @@ class KernelDictionary(Parameters):
             if B is None and self.psd == "raise" and kernel.is_psd is not True:
                 spectrum = find_indefinite(K)
                 if spectrum is not None:
-                    found[label] = spectrum
+                    spectra[label] = spectrum
             add_scaled(out, K, w)
-        self._report(found, [])
+        self._report(spectra, [])
         return out
 
     def kernel(self, weights: ArrayLike) -> Combination:

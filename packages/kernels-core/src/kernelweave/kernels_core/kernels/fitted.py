@@ -85,9 +85,9 @@ class Clipped(_OnTrainingPoints):
         One eigendecomposition, about 9n³ operations.
         """
         values, vectors = run_interruptibly(np.linalg.eigh, K.astype(np.float64, copy=False))
-        found = spectrum_of_values(values, K.dtype)
-        keep = values > found.tolerance
-        return cls(kernel, X, np.ascontiguousarray(vectors[:, keep]), values[keep]), found
+        spectrum = spectrum_of_values(values, K.dtype)
+        keep = values > spectrum.tolerance
+        return cls(kernel, X, np.ascontiguousarray(vectors[:, keep]), values[keep]), spectrum
 
     def _features(self, X: Points) -> NDArray[np.float64]:
         train = self._training(X)

@@ -223,14 +223,14 @@ class FittedFactors:
     ) -> list[tuple[Kernel, Points, FloatArray]]:
         """Return (kⱼ, P, c) of each kernel used, with Σⱼ βⱼ k̃ⱼ(x, X) coefᵀ = Σⱼ kⱼ(x, P) c."""
         beta = check_weights(weights, len(self), signed=True)
-        found: list[tuple[Kernel, Points, FloatArray]] = []
+        parts: list[tuple[Kernel, Points, FloatArray]] = []
         for j in np.flatnonzero(beta):
-            own = self.kernels[j]
-            if isinstance(own, Nystroem):
-                found.append((own.kernel, own.X, beta[j] * own.dual(own.features(X).T @ coef.T)))
+            k = self.kernels[j]
+            if isinstance(k, Nystroem):
+                parts.append((k.kernel, k.X, beta[j] * k.dual(k.features(X).T @ coef.T)))
             else:
-                found.append((own, X, beta[j] * coef.T))
-        return found
+                parts.append((k, X, beta[j] * coef.T))
+        return parts
 
     def exact_forms(self, u: FloatArray) -> FloatArray:
         """Return Σₜ uₜᵀKⱼuₜ or more of the kernels that are approximated, shape (q,).
@@ -246,10 +246,10 @@ class FittedFactors:
             pairs = [_forms_of(kernel, self.X[used], u[:, used]) for kernel in self.exact]
             return np.asarray(pairs) + margin
         sums = np.split(u @ self.factors, self.ends[1:-1], axis=1)
-        known = np.array([float(np.sum(part**2)) for part in sums])
+        squares = np.array([float(np.sum(part**2)) for part in sums])
         trace = self.missing.sum(axis=1) * float(np.sum(u**2))
         added = np.minimum(trace, [_size(d, u) for d in self.missing])
-        return np.asarray(known + added * (1.0 + 1e-9) + margin)
+        return np.asarray(squares + added * (1.0 + 1e-9) + margin)
 
 
 def _size(diagonal: RealArray, u: FloatArray) -> float:

@@ -53,15 +53,15 @@ def blocked_names() -> set[str]:
 
 def _entry_points() -> list[tuple[str, str, importlib.metadata.EntryPoint]]:
     """Return (distribution, version, entry point); our own first, then by name."""
-    found: dict[tuple[str, str], tuple[str, str, importlib.metadata.EntryPoint]] = {}
+    rows: dict[tuple[str, str], tuple[str, str, importlib.metadata.EntryPoint]] = {}
     for dist in importlib.metadata.distributions():
         points = [point for point in dist.entry_points if point.group == GROUP]
         if points:
             name = dist.metadata["Name"] or "unknown"
             for point in points:
-                found.setdefault((name, point.name), (name, dist.version, point))
+                rows.setdefault((name, point.name), (name, dist.version, point))
     return sorted(
-        found.values(), key=lambda row: (not row[0].startswith("kernelweave-"), row[0], row[2].name)
+        rows.values(), key=lambda row: (not row[0].startswith("kernelweave-"), row[0], row[2].name)
     )
 
 

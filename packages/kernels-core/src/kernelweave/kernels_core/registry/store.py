@@ -71,10 +71,10 @@ class Registry:
                 raise TypeError(
                     f"{_PREFIX}{kind} takes {expected.__name__}, got {type(spec).__name__}"
                 )
-            known = self._items[kind].get(spec.name)
-            if known is not None:
+            existing = self._items[kind].get(spec.name)
+            if existing is not None:
                 raise DuplicateNameError(
-                    f"{kind} {spec.name!r} is registered by {known.source!r} already and again "
+                    f"{kind} {spec.name!r} is registered by {existing.source!r} already and again "
                     f"by {self._source!r}: rename one, or block a plugin with "
                     f"KERNELWEAVE_BLOCK_PLUGINS"
                 )
@@ -133,7 +133,7 @@ class HooklessPluginError(TypeError):
 
 def check_hooks(plugin: object) -> None:
     """Raise unless ``plugin`` implements at least one hook and no unknown one."""
-    known = {_PREFIX + kind for kind in hookspecs.KINDS}
+    hooks = {_PREFIX + kind for kind in hookspecs.KINDS}
     marked: set[str] = set()
     unmarked: set[str] = set()
     for attribute in dir(plugin):
@@ -148,8 +148,8 @@ def check_hooks(plugin: object) -> None:
             f"{', '.join(sorted(unmarked))} lacks the @hookimpl marker of "
             f"kernelweave.kernels_core, so it would never be called"
         )
-    for attribute in sorted(marked - known):
-        close = difflib.get_close_matches(attribute, known, n=1)
+    for attribute in sorted(marked - hooks):
+        close = difflib.get_close_matches(attribute, hooks, n=1)
         raise HooklessPluginError(
             f"{attribute} is not a hook" + (f"; did you mean {close[0]}?" if close else "")
         )

@@ -189,9 +189,9 @@ def _check_claims(case: _Case, result: Result, tol: float) -> None:
 
 
 def _further(case: _Case) -> Interval:
-    own = {name: value for name, value in case.params.items() if name != "max_iter"}
+    settings = {name: value for name, value in case.params.items() if name != "max_iter"}
     try:
-        return interval_of(case.spec, case.problem, **own)
+        return interval_of(case.spec, case.problem, **settings)
     except Exception as error:
         raise AssertionError(f"{case.where}: {type(error).__name__}: {error}") from error
 
@@ -224,12 +224,12 @@ def _check_others(case: _Case, own: Interval) -> list[Interval]:
             continue
         mine, theirs = refute_pair(case.problem, own, other)
         assert not mine, f"{case.where}, beside {other.algorithm}: {mine}"
-        said = f"{other.algorithm} on {case.problem.triple}, {case.label}"
+        where = f"{other.algorithm} on {case.problem.triple}, {case.label}"
         how = theirs or (
             f"it contradicts {case.spec.name}, [{other.lower_bound}, {other.upper_bound}] beside "
             f"[{own.lower_bound}, {own.upper_bound}], and no evaluation decides between them"
         )
-        warnings.warn(f"{said}: {how}", KernelWeaveWarning, stacklevel=4)
+        warnings.warn(f"{where}: {how}", KernelWeaveWarning, stacklevel=4)
     return kept
 
 
@@ -240,9 +240,9 @@ def _check_at_rest(
     upper, where = claim.upper_bound, f"{case.where}: says that no step leads to anything better"
     # which weights are positive is a combinatorial choice there: no small step changes it
     chosen = hasattr(case.problem.constraint, "k0")
-    least, said = better_point(case.problem, claim.parameters, at, same_support=chosen)
+    least, label = better_point(case.problem, claim.parameters, at, same_support=chosen)
     assert least >= upper - min(tol, _AT_REST) * abs(upper), (
-        f"{where} than {upper}, which is refuted by another point of the set ({said}), where the "
+        f"{where} than {upper}, which is refuted by another point of the set ({label}), where the "
         f"learner's primal value is {least}"
     )
     assert relative_gap(at.bound, upper) > tol, (
@@ -269,8 +269,8 @@ def _check_repeats(case: _Case, options: dict[str, Any], first: Result) -> None:
     assert np.array_equal(again.parameters, first.parameters), (
         f"{case.where}: the same seed gave different parameters"
     )
-    turned = case.solve(permuted(case.problem), **options)
-    check_overlap(f"{case.where}, permuted", first, turned)
+    shuffled = case.solve(permuted(case.problem), **options)
+    check_overlap(f"{case.where}, permuted", first, shuffled)
     with config_context(n_threads=1):
         check_overlap(f"{case.where}, one thread", first, case.solve(**options))
 

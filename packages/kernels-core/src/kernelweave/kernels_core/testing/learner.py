@@ -128,11 +128,11 @@ def _check_margin(learner: Learner, K: FloatArray, y: FloatArray, best: Solution
             near = K + sign * np.outer(factor, factor)
             if np.linalg.eigvalsh(near)[0] < 0.0:
                 continue
-            found = learner.solve(near, y, tol=_TOL)
+            answer = learner.solve(near, y, tol=_TOL)
             raised = best.upper_bound + best.margin(factor)
-            assert found.lower_bound <= raised * (1.0 + SLACK), (
+            assert answer.lower_bound <= raised * (1.0 + SLACK), (
                 f"{learner.name}: a matrix off by {size:g} has an optimum of at least "
-                f"{found.lower_bound}, above upper_bound + margin = {raised}: check slope and bend"
+                f"{answer.lower_bound}, above upper_bound + margin = {raised}: check slope and bend"
             )
 
 
@@ -157,12 +157,12 @@ def _check_weights(learner: Learner, K: FloatArray, y: FloatArray) -> None:
         ("five for a sample five times", np.resize([1.0, 5.0], n), np.resize([1, 5], n)),
         ("one for a hundred of 0.01", np.ones(n), hundred),
     )
-    for said, weight, copies in cases:
+    for label, weight, copies in cases:
         rows = np.repeat(np.arange(n), copies)
         spread = (weight / copies)[rows] if copies is hundred else np.ones(len(rows))
         weighted = learner.solve(K, y, sample_weight=weight, tol=_TOL)
         repeated = learner.solve(K[np.ix_(rows, rows)], y[rows], sample_weight=spread, tol=_TOL)
-        check_overlap(f"{learner.name}, a weight of {said}", weighted, repeated)
+        check_overlap(f"{learner.name}, a weight of {label}", weighted, repeated)
     kept = np.resize([True, True, False], n)
     try:
         without = learner.solve(K, y, sample_weight=kept.astype(float), tol=_TOL)

@@ -24,12 +24,12 @@ def better_point(
     Every point is looked at by `primal_value`, and counts where it is in the set.
     """
     best, where = np.inf, ""
-    for said, other in _points(problem, parameters, at):
+    for label, other in _points(problem, parameters, at):
         if same_support and np.any((np.asarray(other) > 0.0) & (np.asarray(parameters) <= 0.0)):
             continue
         value = primal_value(problem, other)
         if value < best:
-            best, where = value, said
+            best, where = value, label
     return best, where
 
 
@@ -116,5 +116,5 @@ def _of_outputs(problem: Problem, found: Any, at: PointEvaluation) -> Iterator[t
         B = at.dual_coef @ K @ at.dual_coef.T
         v = np.linalg.eigh(B)[1][:, -1]
         for share in _SHARES:
-            turned = (1.0 - share) * L + share * np.trace(L) * np.outer(v, v)
-            yield f"{share:g} of the way to the best output", replace(found, output_kernel=turned)
+            mixed = (1.0 - share) * L + share * np.trace(L) * np.outer(v, v)
+            yield f"{share:g} of the way to the best output", replace(found, output_kernel=mixed)

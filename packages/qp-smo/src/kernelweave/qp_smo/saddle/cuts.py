@@ -88,8 +88,8 @@ class CutPool:
     def unknown(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which cuts are known of a part of the kernels, and which kernels they lack."""
         missing = np.zeros(self.n_kernels, dtype=bool)
-        for known in self._partial.values():
-            missing |= ~known
+        for mask in self._partial.values():
+            missing |= ~mask
         return np.array(list(self._partial), dtype=np.intp), np.flatnonzero(missing)
 
     def complete(

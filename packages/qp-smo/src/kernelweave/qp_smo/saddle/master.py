@@ -212,9 +212,9 @@ def solve_cut_master(
         part = penalty.restricted(penalty.required, penalty.excluded | ~kernels)
         weights, multipliers, bound = _solve_over(pool, part, cuts)
         values = pool.values(weights)
-        known = float(values[cuts].max())
-        value = max(known, float(values.max())) + penalty.value(weights)
-        beyond = np.flatnonzero(values > known + 1e-10 * abs(value))
+        largest = float(values[cuts].max())
+        value = max(largest, float(values.max())) + penalty.value(weights)
+        beyond = np.flatnonzero(values > largest + 1e-10 * abs(value))
         # what was left out matters here: take in the largest of it
         cuts = np.append(cuts, beyond[np.argsort(-values[beyond], kind="stable")[: first[1]]])
         missing = allowed & ~kernels
@@ -274,7 +274,7 @@ def _polished(
     system[-1, :-1] = scale
     least = np.append(np.zeros(active.size), -np.inf)
     # nnls of SciPy 1.12 to 1.14 refuses columns that depend on each other
-    found = lsq_linear(system, np.append(slope * rows, scale), (least, np.inf), method="bvls")
+    solution = lsq_linear(system, np.append(slope * rows, scale), (least, np.inf), method="bvls")
     mu = np.zeros(kappa.size)
-    mu[active] = found.x[:-1]
+    mu[active] = solution.x[:-1]
     return mu if mu.sum() > 0.5 else None

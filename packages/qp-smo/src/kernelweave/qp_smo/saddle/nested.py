@@ -49,8 +49,8 @@ class NestedPenalty(WeightPenalty):
     @property
     def required_views(self) -> NDArray[np.bool_]:
         """Return which views have a required kernel, shape (number of views,)."""
-        found: NDArray[np.bool_] = self._count(self.required) > 0
-        return found
+        views: NDArray[np.bool_] = self._count(self.required) > 0
+        return views
 
     @property
     def left(self) -> NDArray[np.intp]:
@@ -118,8 +118,8 @@ class NestedPenalty(WeightPenalty):
     def largest(self, rank: FloatArray) -> NDArray[np.bool_]:
         """Return the support of the largest ranks, shape (q,): in each view, then of the views."""
         kept = np.zeros(rank.size, dtype=bool)
-        for own in self._members(np.ones(rank.size, dtype=bool)):
-            kept[own[np.argsort(-rank[own], kind="stable")[: self.capacity]]] = True
+        for members in self._members(np.ones(rank.size, dtype=bool)):
+            kept[members[np.argsort(-rank[members], kind="stable")[: self.capacity]]] = True
         scores = self._sum(np.where(kept, rank, 0.0) ** 2)
         best = np.argsort(-scores, kind="stable")[: self.n_views]
         kept &= np.isin(self.view, best)
@@ -135,10 +135,10 @@ class NestedPenalty(WeightPenalty):
         used = self.free & (weights > 0.0)
         left = self.left
         squares = np.zeros(left.size)
-        for own in self._members(used):
-            v = self.view[own[0]]
-            z[own] = full_shares(weights[own], int(left[v]))
-            squares[v] = (weights[own] ** 2 / z[own]).sum()
+        for members in self._members(used):
+            v = self.view[members[0]]
+            z[members] = full_shares(weights[members], int(left[v]))
+            squares[v] = (weights[members] ** 2 / z[members]).sum()
         moving = np.flatnonzero((squares > 0.0) & ~self.required_views)
         w = np.ones(left.size)
         w[moving] = full_shares(np.sqrt(squares[moving]), self.n_views_left)

@@ -163,9 +163,9 @@ class NestedPath:
         H[:q, q] = H[q, :q] = weighted.sum(axis=0)
         H[q, q] = float(push @ push)
         H[np.arange(q), np.arange(q)] += bend + 1.0 / beta**2
-        own = np.bincount(view, weights=tight**2, minlength=room.size) + (left / room) ** 2
+        bend_w = np.bincount(view, weights=tight**2, minlength=room.size) + (left / room) ** 2
         H[q + 1 :, q + 1 :] = 1.0 / spare[0] ** 2
-        H[np.arange(q + 1, len(H)), np.arange(q + 1, len(H))] += own[moves] + 1.0 / low**2
+        H[np.arange(q + 1, len(H)), np.arange(q + 1, len(H))] += bend_w[moves] + 1.0 / low**2
         H -= tie.T @ scaled - sums.T @ (omega[:, None] * sums)
         gradient = np.concatenate([g_beta, [g_t], g_w])
         # −g_z through the inverse of its block, and into the right-hand side

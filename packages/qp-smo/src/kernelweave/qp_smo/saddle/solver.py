@@ -146,12 +146,12 @@ class SaddleSearch:
     def visit(self, weights: FloatArray) -> SaddleEvaluation:
         """Evaluate a point and keep it if it is the best."""
         self.n_visits += 1
-        found = self.oracle.evaluate(weights, self._wanted(), kernels=self.kernels)
-        upper = objective_upper(found, self.penalty)
+        evaluation = self.oracle.evaluate(weights, self._wanted(), kernels=self.kernels)
+        upper = objective_upper(evaluation, self.penalty)
         if upper < self.upper or self.best is None:
-            self.upper, self.best = upper, found
+            self.upper, self.best = upper, evaluation
         self.bound()
-        return found
+        return evaluation
 
     def next_point(self) -> FloatArray:
         """Return the point to evaluate next."""
@@ -176,10 +176,10 @@ class SaddleSearch:
         """
         before = (self.lower, self.upper)
         point = self.next_point()
-        known = self.oracle.pool.model(point)
+        modelled = self.oracle.pool.model(point)
         left = self.upper - self.lower
-        found = self.visit(point)
-        error = found.upper_bound - known
+        evaluation = self.visit(point)
+        error = evaluation.upper_bound - modelled
         self._share = 1.0 if error <= _TRUST * left else _STEP_OUT
         self._idle = self._idle + 1 if (self.lower, self.upper) == before else 0
 

@@ -245,10 +245,10 @@ def solve_sylvester(
         spectrum = SpectrumEstimate.of(K) if spectrum is None else spectrum
         method = choose_method(spectrum, rho, ridge, tol=tol, sketched=sketch is not None)
     if method in ("cg", "columns", "nystrom"):
-        known = None
+        factors = None
         if method == "nystrom":
-            known = NystromFactors.of(K) if sketch is None else sketch
-        solution = _iterate(K, L, Y, ridge, method, C0, tol, known, product0)
+            factors = NystromFactors.of(K) if sketch is None else sketch
+        solution = _iterate(K, L, Y, ridge, method, C0, tol, factors, product0)
         if solution.converged or expired():
             return solution
         method = "eigen"

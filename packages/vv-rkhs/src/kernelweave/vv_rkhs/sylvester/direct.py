@@ -183,8 +183,8 @@ def solve_sylvester_eigen(
     step of refinement follows where rounding left a residual.
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
-    known = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
-    return refined(K, L, Y, ridge, known, lambda right: known.solve(right, ridge))
+    eigen = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
+    return refined(K, L, Y, ridge, eigen, lambda right: eigen.solve(right, ridge))
 
 
 def refined(

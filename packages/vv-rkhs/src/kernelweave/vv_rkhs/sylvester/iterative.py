@@ -187,7 +187,7 @@ def solve_sylvester_columns(
             run.iterate()
         C = C + unit * run.result()
         n_iter, n_columns = n_iter + run.n_iter, n_columns + run.n_columns
-        found = finish(
+        solution = finish(
             K,
             L,
             Y,
@@ -198,12 +198,12 @@ def solve_sylvester_columns(
             n_iter=n_iter,
             n_columns=n_columns,
         )
-        if found.converged or not single or n_iter >= max_iter or expired():
-            return found
+        if solution.converged or not single or n_iter >= max_iter or expired():
+            return solution
         n_columns += len(rho)
-        if found.residual_norm > 0.1 * before:
+        if solution.residual_norm > 0.1 * before:
             rough, single = K, False
-        R = rotated - (found.product @ S) * rho - ridge * C
+        R = rotated - (solution.product @ S) * rho - ridge * C
 
 
 def _known(Y: Matrix, rho: Vector, ridge: float) -> Matrix:
