@@ -169,11 +169,11 @@ def _finish(work: Run, out: Path, summary: str, *, as_json: bool) -> None:
     empty = [f"{each.name}: {where}" for each in sections for where in each.empty]
     verdicts = {each.name: each.verdicts for each in sections if each.verdicts}
     if as_json:
-        found = {"page": str(page), "failed": failed, "empty": empty}
-        console.emit_json({**found, "verdicts": verdicts})
+        record = {"page": str(page), "failed": failed, "empty": empty}
+        console.emit_json({**record, "verdicts": verdicts})
     else:
-        for name, said in verdicts.items():
-            for line in said:
+        for name, lines in verdicts.items():
+            for line in lines:
                 console.out().print(f"{name}: {line}", soft_wrap=True, markup=False)
         console.out().print(f"{page}", soft_wrap=True)
     if failed:

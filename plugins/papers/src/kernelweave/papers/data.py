@@ -56,10 +56,10 @@ def printed(room: str, name: str = "printed.csv") -> list[dict[str, Any]]:
 
 @cache
 def _notes() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, tuple[str, ...]] = {}
     for row in printed("", "notes.csv"):
-        found[row["name"]] = (*found.get(row["name"], ()), row["text"])
-    return found
+        texts[row["name"]] = (*texts.get(row["name"], ()), row["text"])
+    return texts
 
 
 def notes(name: str, **figures: object) -> tuple[str, ...]:
@@ -69,10 +69,10 @@ def notes(name: str, **figures: object) -> tuple[str, ...]:
 
 def where_from(files: Sequence[str], folder: Path | None) -> str:
     """Return the sentence on missing files: where they come from, and what to set."""
-    known = {row["file"]: f" ({row['source']})" for row in printed("", "sources.csv")}
-    sources = {known.get(name, ""): None for name in files}
+    origins = {row["file"]: f" ({row['source']})" for row in printed("", "sources.csv")}
+    sources = {origins.get(name, ""): None for name in files}
     named = ", ".join(
-        ", ".join(name for name in files if known.get(name, "") == source) + source
+        ", ".join(name for name in files if origins.get(name, "") == source) + source
         for source in sources
     )
     are = "is" if len(files) == 1 else "are"

@@ -39,8 +39,8 @@ class Method(NamedTuple):
 def timed(work: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:
     """Return what ``work`` returns, and its seconds."""
     start = clock()
-    found = work()
-    return found, clock() - start
+    result = work()
+    return result, clock() - start
 
 
 def settled(work: Callable[[], T]) -> tuple[T, float]:
@@ -53,10 +53,10 @@ def settled(work: Callable[[], T]) -> tuple[T, float]:
 
     with threadpool_limits(limits=1), install_recorder("numba:compiler_lock") as compiled:
         n_modules = len(sys.modules)
-        found, seconds = timed(work, time.process_time)
+        result, seconds = timed(work, time.process_time)
         if compiled.buffer or len(sys.modules) > n_modules:
-            found, seconds = timed(work, time.process_time)
-    return found, seconds
+            result, seconds = timed(work, time.process_time)
+    return result, seconds
 
 
 def peak_of(work: Callable[[], T]) -> tuple[T, float]:
@@ -70,8 +70,8 @@ def peak_of(work: Callable[[], T]) -> tuple[T, float]:
     except OSError:
         return work(), float("nan")
     before = _resident("VmRSS")
-    found = work()
-    return found, max(0.0, _resident("VmHWM") - before)
+    result = work()
+    return result, max(0.0, _resident("VmHWM") - before)
 
 
 def _resident(name: str) -> float:
@@ -87,14 +87,14 @@ def within(results: Mapping[str, T], *start: object) -> dict[str, T]:
 
 def mean(numbers: Iterable[float]) -> float | None:
     """Return the mean, None of nothing."""
-    found = list(numbers)
-    return float(np.mean(found)) if found else None
+    values = list(numbers)
+    return float(np.mean(values)) if values else None
 
 
 def spread(numbers: Iterable[float]) -> float | None:
     """Return the standard deviation, None of fewer than two."""
-    found = list(numbers)
-    return float(np.std(found, ddof=1)) if len(found) > 1 else None
+    values = list(numbers)
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def interval(numbers: Iterable[float]) -> tuple[float | None, float | None, float | None]:
@@ -105,10 +105,10 @@ def interval(numbers: Iterable[float]) -> tuple[float | None, float | None, floa
     >>> [round(end, 3) for end in interval([1.0, 2.0, 3.0])]
     [-0.484, 2.0, 4.484]
     """
-    found = list(numbers)
-    if len(found) < 2:
-        return None, mean(found), None
-    middle, low, high = mean_interval(found)
+    values = list(numbers)
+    if len(values) < 2:
+        return None, mean(values), None
+    middle, low, high = mean_interval(values)
     return low, middle, high
 
 

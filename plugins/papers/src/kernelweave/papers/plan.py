@@ -179,15 +179,15 @@ class Sheet:
         """
         if not self.rows:
             return ["every row"]
-        found = []
+        places = []
         for row in self.rows:
             for i, head in enumerate(self.columns):
                 value = row[i] if i < len(row) else None
                 lost = value is None or value == ""
                 lost = lost or (isinstance(value, float) and not math.isfinite(value))
                 if lost and not head.endswith(PAPER):
-                    found.append(f"{row[0]}, {head}")
-        return found
+                    places.append(f"{row[0]}, {head}")
+        return places
 
 
 def _is_told(value: Value) -> bool:
@@ -257,11 +257,11 @@ def tables() -> dict[str, PaperTable]:
     >>> tables()["vv-1"].paper
     'Sindhwani, Minh and Lozano 2013, Table 1'
     """
-    found = {}
+    catalogue = {}
     with (files(__package__) / "catalogue.csv").open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
             pairs = (each.partition("=")[::2] for each in row.pop("settings").split("|") if each)
             settings = {name: int(text) if text.isdigit() else text for name, text in pairs}
             row["target"] = f"kernelweave.papers.{row['target']}"
-            found[row["name"]] = PaperTable(**row, settings=settings)
-    return found
+            catalogue[row["name"]] = PaperTable(**row, settings=settings)
+    return catalogue

@@ -62,7 +62,7 @@ def with_data(chosen: Sequence[Chosen], folder: Path | None) -> list[Chosen]:
 
     Refused where no table has a cell that can be computed.
     """
-    found = []
+    tables = []
     for each in chosen:
         there = [cell for cell in each.plan.cells if not cell.missing_files()]
         lost = [cell for cell in each.plan.cells if cell.missing_files()]
@@ -70,10 +70,10 @@ def with_data(chosen: Sequence[Chosen], folder: Path | None) -> list[Chosen]:
             missing = where_from(files_missing([each]), folder)
             plan = Plan(there, partial(_lacking, each.plan.present, _names(there), _names(lost)))
             each = replace(each, plan=plan, missing=missing, n_missing=len(lost))
-        found.append(each)
-    if found and all(each.missing and not each.plan.cells for each in found):
-        raise CommandError(f"{found[0].spec.name}: {found[0].missing}")
-    return found
+        tables.append(each)
+    if tables and all(each.missing and not each.plan.cells for each in tables):
+        raise CommandError(f"{tables[0].spec.name}: {tables[0].missing}")
+    return tables
 
 
 def files_missing(chosen: Sequence[Chosen]) -> list[str]:
@@ -125,13 +125,13 @@ def narrowed(
     part of the key the method; upper and lower case are the same, and none asks for all. What is
     over all of them is not shown. A name that no table has is refused with those that they have.
     """
-    found = list(chosen)
+    tables = list(chosen)
     for part, (what, names) in enumerate({"data set": datasets, "method": methods}.items()):
         if names:
-            found = _with_part(found, part, what, names)
+            tables = _with_part(tables, part, what, names)
     return [
         replace(each, plan=Plan(each.plan.cells, partial(_part_of, each.plan)), is_part=True)
-        for each in found
+        for each in tables
     ]
 
 
@@ -141,7 +141,7 @@ def _with_part(
     """Return the tables with the cells whose key has one of these names at that place."""
     wanted = {name.casefold() for name in names}
     known: dict[str, None] = {}
-    found = []
+    tables = []
     for each in chosen:
         keys = [[*cell.key.split("/"), ""] for cell in each.plan.cells]
         # a table of one data set has its methods first and then draws, by their numbers
@@ -150,14 +150,14 @@ def _with_part(
         pairs = zip(each.plan.cells, parts, strict=True)
         cells = [cell for cell, name in pairs if name.casefold() in wanted]
         if cells:
-            found.append(replace(each, plan=replace(each.plan, cells=cells)))
+            tables.append(replace(each, plan=replace(each.plan, cells=cells)))
     lost = [name for name in names if name.casefold() not in {each.casefold() for each in known}]
-    if lost or not found:
+    if lost or not tables:
         raise CommandError(
             f"no table that was asked for has the {what} {(lost or names)[0]!r}; "
             f"{did_you_mean((lost or names)[0], known, what=f'{what}s')}"
         )
-    return found
+    return tables
 
 
 def _part_of(plan: Plan, results: Mapping[str, object]) -> list[Sheet]:

@@ -56,8 +56,8 @@ class KeptCells:
     def get(self, cell: Cell) -> CellOutcome | None:
         """Return the result that is kept, or None; a damaged file counts as none."""
         try:
-            found = json.loads(self.path(cell).read_text(encoding="utf-8"))
-            return CellOutcome(found["value"], float(found["seconds"]))
+            record = json.loads(self.path(cell).read_text(encoding="utf-8"))
+            return CellOutcome(record["value"], float(record["seconds"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -78,9 +78,9 @@ def compute(cell: Cell, n_threads: int | None) -> CellOutcome:
         # in a thread beside others the limits, which are the process's, are the caller's to set
         alone = threading.current_thread() is threading.main_thread()
         with _limited(n_threads) if alone else nullcontext(), config_context(n_threads=n_threads):
-            found = cell.compute(**cell.arguments)
+            result = cell.compute(**cell.arguments)
         # what JSON has: arrays and numbers of NumPy as Python's
-        value = json.loads(json.dumps(found, default=lambda each: each.tolist()))
+        value = json.loads(json.dumps(result, default=lambda each: each.tolist()))
     except Exception as error:  # noqa: BLE001
         what = f"{type(error).__name__}: {one_line(error)}"
         return CellOutcome(None, time.perf_counter() - start, what)
@@ -147,8 +147,8 @@ class Run:
         self.chosen = chosen
         self.kept = kept
         self._cells = {kept.path(cell): cell for each in chosen for cell in each.plan.cells}
-        found = {} if fresh else {path: kept.get(cell) for path, cell in self._cells.items()}
-        self.outcomes = {path: each for path, each in found.items() if each is not None}
+        outcomes = {} if fresh else {path: kept.get(cell) for path, cell in self._cells.items()}
+        self.outcomes = {path: each for path, each in outcomes.items() if each is not None}
 
     @property
     def is_complete(self) -> bool:

@@ -95,12 +95,12 @@ def _align_decimals(i: int, values: Sequence[Sequence[Any]], rows: list[list[str
 
     `rows`: the texts, changed in place.
     """
-    found = {
+    figures = {
         j: float(row[i])
         for j, row in enumerate(values)
         if i < len(row) and isinstance(row[i], numbers.Real) and not isinstance(row[i], bool)
     }
-    finite = {j: value for j, value in found.items() if math.isfinite(value)}
+    finite = {j: value for j, value in figures.items() if math.isfinite(value)}
     sizes = sorted(abs(value) for value in finite.values() if value)
     texts = [rows[j][i] for j in finite]
     if sizes and sizes[-1] <= 1000 * sizes[0] and not any("e" in text for text in texts):
@@ -108,7 +108,7 @@ def _align_decimals(i: int, values: Sequence[Sequence[Any]], rows: list[list[str
         decimals = min(printed, max(3 - math.floor(math.log10(sizes[len(sizes) // 2])), 0))
         for j, value in finite.items():
             rows[j][i] = f"{value:.{decimals}f}"
-    return bool(found)
+    return bool(figures)
 
 
 def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:

@@ -65,13 +65,13 @@ class Claim(NamedTuple):
 @cache
 def claims_on(table: str) -> list[Claim]:
     """Return what the paper says of a table."""
-    found = []
+    claims = []
     for row in printed("", "claims.csv"):
         if row["table"] == table:
             names = {each: tuple(row.get(each, "").split("|")) for each in ("second", "printed")}
             lists = {name: each for name, each in names.items() if each != ("",)}
-            found.append(Claim(**{**row, **lists, "exact": "exact" in row}))
-    return found
+            claims.append(Claim(**{**row, **lists, "exact": "exact" in row}))
+    return claims
 
 
 @cache
@@ -104,14 +104,14 @@ def judge(low: float | None, high: float | None, said: float) -> str:
 
 def decide(pairs: Sequence[Pair], claim: Claim) -> tuple[str, str]:
     """Return the verdict of a claim, and the differences in words."""
-    said = -1.0 if claim.better == "less" else 1.0
+    sign = -1.0 if claim.better == "less" else 1.0
     differences = [_difference(pair, claim.better) for pair in pairs]
-    agree = sum(said * each > 0.0 for each in differences)
-    against = sum(said * each < 0.0 for each in differences)
+    agree = sum(sign * each > 0.0 for each in differences)
+    against = sum(sign * each < 0.0 for each in differences)
     counts = f"{agree} as said, {against} the other way, {len(pairs) - agree - against} equal"
     if claim.exact or len(pairs) < _FEWEST:
         shown = [
-            said * each
+            sign * each
             for each, pair in zip(differences, pairs, strict=True)
             if claim.exact
             or (pair.spread is not None and abs(pair.first - pair.second) > pair.spread)
@@ -124,7 +124,7 @@ def decide(pairs: Sequence[Pair], claim: Claim) -> tuple[str, str]:
     low, middle, high = interval(differences)
     unit = "%" if claim.better == "less" else "points"
     words = f"{middle:+.3g} {unit} ({low:+.3g} to {high:+.3g}); {counts}"
-    return judge(low, high, said), words
+    return judge(low, high, sign), words
 
 
 def _difference(pair: Pair, better: str) -> float:
@@ -173,8 +173,8 @@ def with_verdicts(sheet: Sheet, compared: Sequence[Compared], withheld: Set[int]
         at = theirs + 1 if follows == f"± {PAPER}" else None
         for i, row in enumerate(rows):
             spread = None if at is None else row[at]
-            found = compare_with_theirs(row[ours], row[theirs], spread, each.better)
-            row.append(None if i in withheld else found)
+            decision = compare_with_theirs(row[ours], row[theirs], spread, each.better)
+            row.append(None if i in withheld else decision)
     names = [f"verdict, {each.ours}" if len(mine) > 1 else "verdict" for each in mine]
     return replace(sheet, columns=(*heads, *names), rows=rows)
 
@@ -182,9 +182,9 @@ def with_verdicts(sheet: Sheet, compared: Sequence[Compared], withheld: Set[int]
 def pairs_of(sheets: Sequence[Sheet], claim: Claim, labels: Sequence[str]) -> list[Pair]:
     """Return the pairs that a claim compares; ``labels``: of the first and of the others."""
     for sheet in sheets:
-        found = list(_in_rows(sheet, claim) if claim.column else _in_columns(sheet, claim, labels))
-        if found:
-            return found
+        pairs = list(_in_rows(sheet, claim) if claim.column else _in_columns(sheet, claim, labels))
+        if pairs:
+            return pairs
     return []
 
 
@@ -219,14 +219,14 @@ def _in_rows(sheet: Sheet, claim: Claim) -> Iterator[Pair]:
     best = min if claim.better == "less" else max
     for rows in groups.values():
         figures = {name: _number(row[at]) for name, row in rows.items()}
-        known = {name: value for name, value in figures.items() if value is not None}
-        others = [name for name in claim.second if name in known]
-        if claim.first in known and others:
-            second = best(others, key=lambda name: known[name])
+        numeric = {name: value for name, value in figures.items() if value is not None}
+        others = [name for name in claim.second if name in numeric]
+        if claim.first in numeric and others:
+            second = best(others, key=lambda name: numeric[name])
             width = [rows[name][i] for name in (claim.first, second) for i in spreads]
             sums = [each for each in width if isinstance(each, int | float)]
             spread = float(sum(sums)) if len(sums) == 2 else None
-            yield Pair(known[claim.first], known[second], spread)
+            yield Pair(numeric[claim.first], numeric[second], spread)
 
 
 def _number(value: Value) -> float | None:
@@ -276,8 +276,8 @@ def claim(name: str, theirs: float, differences: Mapping[str, Iterable[float]]) 
     ``theirs`` has the sign of the paper's difference. A single difference has no interval, which
     the row says; one below half of the last digit that is printed decides nothing.
     """
-    said = round(theirs, 6)
-    parts = (_judged_mean(differences[width], said, LAST_DIGIT) for width in WIDTHS)
+    rounded = round(theirs, 6)
+    parts = (_judged_mean(differences[width], rounded, LAST_DIGIT) for width in WIDTHS)
     return [name, *(value for part in parts for value in part)]
 
 

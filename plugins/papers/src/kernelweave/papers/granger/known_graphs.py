@@ -124,10 +124,10 @@ def _pcmci(X: FloatArray, linear: bool = True, lag_0: bool = False) -> FloatArra
     level = _LINK_LEVEL if linear else _THRESHOLD
     search = PCMCI(dataframe=DataFrame(X), cond_ind_test=test, verbosity=0)
     if lag_0:
-        found = search.run_pcmciplus(tau_min=0, tau_max=1, pc_alpha=level)
+        results = search.run_pcmciplus(tau_min=0, tau_max=1, pc_alpha=level)
     else:
-        found = search.run_pcmci(tau_min=1, tau_max=1, pc_alpha=level, alpha_level=level)
-    return np.asarray(np.abs(found["val_matrix"][:, :, 1]).T)
+        results = search.run_pcmci(tau_min=1, tau_max=1, pc_alpha=level, alpha_level=level)
+    return np.asarray(np.abs(results["val_matrix"][:, :, 1]).T)
 
 
 def _f_tests(X: FloatArray, by_pair: bool = False) -> FloatArray:

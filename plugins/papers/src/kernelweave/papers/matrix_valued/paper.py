@@ -111,14 +111,14 @@ def measure(name: str, n_classes: int, n_test: int) -> dict[str, list[float]]:
         return float((np.argmax(scores, axis=1) == test).mean())
 
     run(40, 1)  # what is imported and compiled at the first call is not of the first row
-    found: dict[str, list[float]] = {"steps": [], "seconds": [], "value": [], "accuracy": []}
+    record: dict[str, list[float]] = {"steps": [], "seconds": [], "value": [], "accuracy": []}
     for steps in STEPS:
         result, seconds = timed(partial(run, len(Y), steps), time.process_time)
         objective = 2.0 * method.lam * float(result.history.value[-1])  # J, as V writes it
         row = (result.n_iter, seconds, objective, accuracy(result))
-        for series, figure in zip(found.values(), row, strict=True):
+        for series, figure in zip(record.values(), row, strict=True):
             series.append(figure)
-    return found
+    return record
 
 
 def figure(request: Request, number: int) -> Plan:

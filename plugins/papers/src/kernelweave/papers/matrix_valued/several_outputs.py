@@ -135,8 +135,8 @@ def measure(method: str, name: str, path: str, rows: int, seed: int) -> dict[str
     X, Y = (StandardScaler().fit(each[:rows]).transform(each) for each in (X, Y))
     predict = METHODS[method].run
     predict(X[:60], Y[:60], X[:60])  # compiles and loads what is not to be timed
-    found, seconds = timed(lambda: predict(X[:rows], Y[:rows], X[rows:]), time.process_time)
-    return {"score": float(r2_score(Y[rows:], found)), "seconds": seconds}
+    predicted, seconds = timed(lambda: predict(X[:rows], Y[:rows], X[rows:]), time.process_time)
+    return {"score": float(r2_score(Y[rows:], predicted)), "seconds": seconds}
 
 
 def table(request: Request) -> Plan:

@@ -131,7 +131,7 @@ def _present(
     for file in _FILES[data]:
         name = data + _LABELS.get(file, "")
         on_set = (*notes, *_ON_BREAST_CANCER) if file in _LABELS else notes
-        found = {
+        curves = {
             (width, degree): results[f"{file}/{degree}/{width}"]
             for width in WIDTHS
             for degree in DEGREES
@@ -139,11 +139,11 @@ def _present(
         }
         title = f"{task.capitalize()} on {name}"
         text = f"{what[0].upper()}{what[1:]} against λ on {name}, a pair of curves for each degree."
-        shown.append(Drawing(title, text, partial(_draw, what, found)))
-        shown.append(Sheet(title, _heads(what), _rows(found), on_set))
+        shown.append(Drawing(title, text, partial(_draw, what, curves)))
+        shown.append(Sheet(title, _heads(what), _rows(curves), on_set))
         title = f"What the curves on {name} say"
         columns = (f"difference of {what}", *heads(), f"trend {PAPER}")
-        shown.append(Sheet(title, columns, _claims(found), _ON_CLAIMS))
+        shown.append(Sheet(title, columns, _claims(curves), _ON_CLAIMS))
     return shown
 
 

@@ -37,9 +37,9 @@ def validation_error(
     parts = list(folds(*drawn(*load(path), most), n_folds, share))
 
     def errors(lam: float, size: float) -> list[float]:
-        found = (learn(data, method, degree, lam, size, quick=quick) for data in parts)
+        weights = (learn(data, method, degree, lam, size, quick=quick) for data in parts)
         return [
-            ridge_errors(data, mu, degree, lam)[0] for data, mu in zip(parts, found, strict=True)
+            ridge_errors(data, mu, degree, lam)[0] for data, mu in zip(parts, weights, strict=True)
         ]
 
     pairs = [(lam, size) for lam in lambdas(quick) for size in sizes_of(method, quick)]
@@ -94,10 +94,10 @@ def table(request: Request, number: int) -> Plan:
         for width, share in WIDTHS.items()
     ]
     kind = f"ridge.tables {'validation' if validates else 'test'}"
-    said = (*_NOTES, *(() if validates else notes(kind)))
-    said += notes(f"{kind} shifted") if data == "sonar" else ()
-    said += notes(f"{kind} quick") if quick else ()
-    return Plan(cells, partial(_present, data, theirs, said, validates))
+    remarks = (*_NOTES, *(() if validates else notes(kind)))
+    remarks += notes(f"{kind} shifted") if data == "sonar" else ()
+    remarks += notes(f"{kind} quick") if quick else ()
+    return Plan(cells, partial(_present, data, theirs, remarks, validates))
 
 
 def _key(row: _Row, width: str) -> str:
@@ -123,12 +123,12 @@ def _present(
 def _figures(row: _Row, validates: bool, results: Results) -> list[Value]:
     figures: list[Value] = []
     for width in WIDTHS:
-        found = results.get(_key(row, width), {})
-        figures += [mean(found.get("rmse", ())), spread(found.get("rmse", ()))]
+        record = results.get(_key(row, width), {})
+        figures += [mean(record.get("rmse", ())), spread(record.get("rmse", ()))]
         if validates:
-            figures += [found.get("lam"), found.get("size")]
+            figures += [record.get("lam"), record.get("size")]
         else:
-            figures += [mean(found.get("wrong", ())), spread(found.get("wrong", ()))]
+            figures += [mean(record.get("wrong", ())), spread(record.get("wrong", ()))]
     return figures
 
 
@@ -159,11 +159,11 @@ def _claims(data: str, theirs: Sequence[_Row], validates: bool, results: Results
 
 def _along_lambda(row: _Row, results: Results) -> list[Value]:
     """Return what a method has at the largest λ less what it has at the least."""
-    found = {width: results.get(_key(row, width), {}).get("by λ", ()) for width in WIDTHS}
-    lams = [lam for lam, _ in next(filter(None, found.values()), ())]
+    by_width = {width: results.get(_key(row, width), {}).get("by λ", ()) for width in WIDTHS}
+    lams = [lam for lam, _ in next(filter(None, by_width.values()), ())]
     ends = f"{lams[-1]:g} less at {lams[0]:g}" if lams else "the largest less at the least"
     differences = {
-        width: map(sub, each[-1][1], each[0][1]) if each else () for width, each in found.items()
+        width: map(sub, each[-1][1], each[0][1]) if each else () for width, each in by_width.items()
     }
     name = f"{_name((row['method'], row['d']))}, at λ = {ends}"
     return [*claim(name, -1.0, differences), None]

@@ -92,8 +92,8 @@ def _choose(model: BaseEstimator, grid: dict[str, Any], folds: int, X: Any, y: F
     """Set what cross-validation over a grid chooses."""
     from sklearn.base import clone
 
-    found = clone(model).set_params(**grid, cv=folds).fit(X, y)
-    model.set_params(**{name: getattr(found, f"{name}_") for name in grid})
+    search = clone(model).set_params(**grid, cv=folds).fit(X, y)
+    model.set_params(**{name: getattr(search, f"{name}_") for name in grid})
 
 
 def measure_fifty(
@@ -164,13 +164,13 @@ def figure_of(request: Request, results: Results, variant: str, field: str, name
     """Return what a variant has on a set, or why it is left out."""
     if _is_left_out(request, variant, name):
         return f"n > {_most(request)}"
-    found: Value = ours(results, variant, field)(name)
-    return found
+    figure: Value = ours(results, variant, field)(name)
+    return figure
 
 
 def _best_baseline(results: Results, name: str) -> Value:
-    found = [ours(results, f"{method}/0", "accuracy")(name) for method in BASELINES]
-    return max((each for each in found if each is not None), default=None)
+    accuracies = [ours(results, f"{method}/0", "accuracy")(name) for method in BASELINES]
+    return max((each for each in accuracies if each is not None), default=None)
 
 
 def table(request: Request, number: int) -> Plan:
@@ -185,13 +185,13 @@ def table(request: Request, number: int) -> Plan:
             figures = {_BEST: partial(_best_baseline, results), **figures}
         else:
             figures |= {name: ours(results, f"{name}/0", field) for name in BASELINES}
-        said: tuple[str, ...] = _DATA
+        remarks: tuple[str, ...] = _DATA
         if "cross-validated" in variants:
-            said += notes(f"sparse.fits chosen{' quickly' if request.quick else ''}")
-        said += on_starts(request) + _ON_BEST if number == 5 else ()
-        said += _ON_BASELINES
-        said += {"accuracy": _ON_ACCURACY, "seconds": _ON_SECONDS}.get(field, ())
-        return [compared_sheet(title, figures, number, printed, said)]
+            remarks += notes(f"sparse.fits chosen{' quickly' if request.quick else ''}")
+        remarks += on_starts(request) + _ON_BEST if number == 5 else ()
+        remarks += _ON_BASELINES
+        remarks += {"accuracy": _ON_ACCURACY, "seconds": _ON_SECONDS}.get(field, ())
+        return [compared_sheet(title, figures, number, printed, remarks)]
 
     baselines = cells_of_baselines(request, BASELINES, 8, 1)
     return Plan([*cells_of(request, variants), *baselines], present)
@@ -204,10 +204,10 @@ def fifty_kernels(request: Request, number: int) -> Plan:
 
     def present(results: Results) -> list[Sheet]:
         chosen = notes(f"sparse.fits fifty chosen{' quickly' if request.quick else ''}")
-        said = (*_ON_FIFTY, *chosen, *(_FIFTY_SECONDS if field == "seconds" else ()))
+        remarks = (*_ON_FIFTY, *chosen, *(_FIFTY_SECONDS if field == "seconds" else ()))
         figures = {variant: ours(results, "fifty", variant, field) for variant in _FIFTY_VARIANTS}
         figures |= {method: ours(results, f"{method}/0", field) for method in BASELINES}
-        return [compared_sheet(title, figures, number, _PRINTED, said)]
+        return [compared_sheet(title, figures, number, _PRINTED, remarks)]
 
     cells = [set_cell(request, name, "fifty", measure_fifty, effort, **quick) for name in SETS]
     return Plan([*cells, *cells_of_baselines(request, BASELINES, 50, 1)], present)

@@ -41,10 +41,10 @@ def bound(
 
     parts = read(path, columns, limit)
     grams = default_kernels().fit_grams(parts.X).grams
-    found = lower_bound(
+    result = lower_bound(
         grams, parts.y, C=C, lam=lam, k0=k0, relaxation=relaxation, tol=1e-5, check=False
     )
-    return float(found.bound)
+    return float(result.bound)
 
 
 def _bound_cells(request: Request, bounds: tuple[str, ...]) -> list[Cell]:
@@ -68,8 +68,8 @@ def _bound_of(request: Request, results: Results, relaxation: str, name: str) ->
     """Return a bound, or why it is left out."""
     most = _LARGEST[relaxation]
     left_out = not request.quick and size_of(request, name) > most
-    found: Value = results.get(f"{name}/{relaxation}", f"n > {most}" if left_out else None)
-    return found
+    value: Value = results.get(f"{name}/{relaxation}", f"n > {most}" if left_out else None)
+    return value
 
 
 def _head(request: Request, relaxation: str) -> str:
@@ -115,17 +115,17 @@ def _gaps(request: Request) -> Plan:
             return 100.0 * (upper / float(lower) - 1.0)
 
         def best(name: str) -> Value:
-            found = [gap(heuristic, name) for heuristic in STARTS[:-1]]
-            return min((each for each in found if isinstance(each, float)), default=None)
+            gaps = [gap(heuristic, name) for heuristic in STARTS[:-1]]
+            return min((each for each in gaps if isinstance(each, float)), default=None)
 
         def proved(name: str) -> Value:
-            found = ours(results, "optimum", "gap")(name)
-            return None if found is None else 100.0 * float(found)
+            share = ours(results, "optimum", "gap")(name)
+            return None if share is None else 100.0 * float(share)
 
         figures: dict[str, Callable[[str], Value]] = {s: partial(gap, s) for s in STARTS[:-1]}
         figures |= {"best": best, "optimum": partial(gap, "optimum"), "proved by search": proved}
         printed = ("random", "3×3", "full", "best")
-        said = (*_NOTES, *on_starts(request), *_ON_GAPS)
-        return [compared_sheet("Gaps to the relaxation (%)", figures, 7, printed, said)]
+        remarks = (*_NOTES, *on_starts(request), *_ON_GAPS)
+        return [compared_sheet("Gaps to the relaxation (%)", figures, 7, printed, remarks)]
 
     return Plan([*_bound_cells(request, ("saddle",)), *cells_of(request, STARTS)], present)

@@ -73,9 +73,9 @@ def table(request: Request) -> Plan:
         fields = ("relaxation (%)", "solves", "gap", "CPU seconds")
         rows: list[list[Value]] = []
         for case in cases:
-            found = results.get(case.key, {})
+            record = results.get(case.key, {})
             few = comb(case.n_views, case.k0)
-            rows.append([*case, few, *(found.get(field) for field in fields)])
+            rows.append([*case, few, *(record.get(field) for field in fields)])
         columns = ("views", "k₀", "C", "λ", "supports", *fields)
         return [Sheet(f"Proved optima of {n_rows} rows", columns, rows, _NOTES)]
 

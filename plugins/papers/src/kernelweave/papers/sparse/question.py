@@ -128,8 +128,8 @@ def table(request: Request, n_kernels: int) -> Plan:
     cells = cells_of(request, METHODS, n_kernels, n_splits)
     most = f"at most {request.sample_limit}" if request.sample_limit else "all"
     made_of = f"Splits of each set: {n_splits}; training rows: {most}."
-    said = (*notes(f"sparse.question {n_kernels}"), made_of, *_NOTES)
-    return Plan(cells, partial(_present, n_kernels, said))
+    remarks = (*notes(f"sparse.question {n_kernels}"), made_of, *_NOTES)
+    return Plan(cells, partial(_present, n_kernels, remarks))
 
 
 def _present(n_kernels: int, notes: tuple[str, ...], results: Results) -> list[Sheet]:
@@ -137,16 +137,16 @@ def _present(n_kernels: int, notes: tuple[str, ...], results: Results) -> list[S
     rows: list[list[Value]] = []
     for name in SETS:
         row: list[Value] = [name]
-        found = {
+        accuracies = {
             method: [each["accuracy"] for each in within(results, name, method).values()]
             for method in METHODS
         }
         for method in METHODS:
-            row.append(mean(found[method]))
-        row.append(spread(found[ALGORITHM_1]))
+            row.append(mean(accuracies[method]))
+        row.append(spread(accuracies[ALGORITHM_1]))
         rows.append(row)
-        if all(found.values()):
-            means[name] = {method: float(np.mean(found[method])) for method in METHODS}
+        if all(accuracies.values()):
+            means[name] = {method: float(np.mean(accuracies[method])) for method in METHODS}
             means[name][_BEST] = max(means[name][method] for method in BASELINES)
     heads = ("data", *METHODS, "± of Algorithm 1")
     title = f"Test accuracy (%) with {n_kernels} kernels, tuned alike"

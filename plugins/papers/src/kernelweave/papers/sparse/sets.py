@@ -164,10 +164,10 @@ def ours(results: Results, what: str, *fields: str) -> Callable[[str], Any]:
     """Return the function from a set to a field of its result, which may not be there."""
 
     def find(name: str) -> Any:
-        found = results.get(f"{name}/{what}")
+        value = results.get(f"{name}/{what}")
         for field in fields:
-            found = None if found is None else found[field]
-        return found
+            value = None if value is None else value[field]
+        return value
 
     return find
 

@@ -129,14 +129,14 @@ def digits(n_train: int, seed: int) -> SampledViews:
 
     pixels, y = load_digits(return_X_y=True)
     image = pixels.reshape(-1, 8, 8)
-    turned = image[:, :, ::-1]
+    mirrored = image[:, :, ::-1]
     rng = np.random.default_rng(seed)
     blocks = {
         "pixels": pixels,
         "rows": image.sum(axis=2),
         "columns": image.sum(axis=1),
         "diagonals": np.stack(
-            [each.trace(k, 1, 2) for each in (image, turned) for k in range(-7, 8)], axis=1
+            [each.trace(k, 1, 2) for each in (image, mirrored) for k in range(-7, 8)], axis=1
         ),
         "blocks": image.reshape(-1, 4, 2, 4, 2).sum(axis=(2, 4)).reshape(-1, 16),
         "Fourier": np.abs(np.fft.rfft2(image)).reshape(-1, 40),
@@ -217,14 +217,14 @@ def measure(name: str, n_train: int, n_views: int, seed: int) -> dict[str, objec
     model, seconds = settled(
         lambda: method(name, data.columns, real=not n_views).fit(data.X, data.y)
     )
-    found: dict[str, object] = {
+    record: dict[str, object] = {
         "accuracy": 100.0 * float(np.mean(model.predict(data.X_test) == data.y_test)),
         "seconds": seconds,
     }
     kept = kept_by(model, data.columns)
     if kept is not None:
-        found |= {"kept": kept, "true": data.true}
-    return found
+        record |= {"kept": kept, "true": data.true}
+    return record
 
 
 def table(request: Request, n_views: int = _N_VIEWS) -> Plan:
@@ -250,15 +250,15 @@ def _present(n_views: int, results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     several = any(key.endswith("/1") for key in results)
     for name in METHODS if n_views else _ON_DIGITS:
-        found = list(within(results, name).values())
+        draws = list(within(results, name).values())
         if not _is_there(name):
             lost = "not run" if several else None
             rows.append([name, f"{NEEDS} is not installed", lost, *["not run"] * 4])
             continue
-        accuracy = [each["accuracy"] for each in found]
+        accuracy = [each["accuracy"] for each in draws]
         row: list[Value] = [name, mean(accuracy), spread(accuracy)]
-        row += _views_of(name, found, made=bool(n_views))
-        seconds = [each["seconds"] for each in found]
+        row += _views_of(name, draws, made=bool(n_views))
+        seconds = [each["seconds"] for each in draws]
         rows.append([*row, float(np.median(seconds)) if seconds else None])
     kept = ("found, of 3", "kept", "exact") if n_views else ("kept", "of them noise", "most kept")
     columns = ("method", "accuracy (%)", "±", *kept, "CPU seconds, median")
@@ -323,13 +323,13 @@ def _present_phase(results: Results) -> list[Sheet | Drawing]:
     rows: list[list[Value]] = []
     for i, n_views in enumerate(_VIEWS):
         for j, n_rows in enumerate(_ROWS):
-            found = list(within(results, n_rows, n_views).values())
-            if not found:
+            draws = list(within(results, n_rows, n_views).values())
+            if not draws:
                 continue
-            right = [len(set(each["kept"]) & set(each["true"])) for each in found]
-            share[i, j] = np.mean([set(each["kept"]) == set(each["true"]) for each in found])
-            accuracy = np.mean([each["accuracy"] for each in found])
-            seconds = np.median([each["seconds"] for each in found])
+            right = [len(set(each["kept"]) & set(each["true"])) for each in draws]
+            share[i, j] = np.mean([set(each["kept"]) == set(each["true"]) for each in draws])
+            accuracy = np.mean([each["accuracy"] for each in draws])
+            seconds = np.median([each["seconds"] for each in draws])
             numbers = (share[i, j], np.mean(right), accuracy, seconds)
             rows.append([n_views, n_rows, *(float(value) for value in numbers)])
 

@@ -73,8 +73,8 @@ def study(request: Request) -> Plan:
     def present(results: Results) -> list[Sheet | Drawing]:
         shown: list[Sheet | Drawing] = []
         for rows in sizes:
-            found = SizeResults(results, rows, names, methods)
-            shown += [verdict(found), shares(found), *scores(found), drawing(found)]
+            at_size = SizeResults(results, rows, names, methods)
+            shown += [verdict(at_size), shares(at_size), *scores(at_size), drawing(at_size)]
         return shown
 
     return Plan(cells, present)
@@ -111,8 +111,8 @@ class SizeResults:
 
     def differences(self, other: str) -> dict[str, list[float]]:
         """Return the paired differences by set, where there are any."""
-        found = {name: self.paired(name, other) for name in self.sizable}
-        return {name: each for name, each in found.items() if each}
+        by_set = {name: self.paired(name, other) for name in self.sizable}
+        return {name: each for name, each in by_set.items() if each}
 
     @cached_property
     def to_best(self) -> dict[str, float]:
@@ -151,10 +151,10 @@ def against(by_set: Mapping[str, list[float]]) -> list[Value]:
     means = [float(np.mean(each)) for each in by_set.values()]
     intervals = [_interval(each) for each in by_set.values()]
     signs = [each.sign for each in intervals if each is not None]
-    sure: list[Value] = [signs.count(1), signs.count(-1)] if signs else ["one fold"] * 2
+    decided: list[Value] = [signs.count(1), signs.count(-1)] if signs else ["one fold"] * 2
     ahead = sum(value > _TIE for value in means)
     middle = f"{float(np.median(means)):+.1f}"
-    return [len(means), sum(map(len, by_set.values())), ahead, *sure, middle, in_words(means)]
+    return [len(means), sum(map(len, by_set.values())), ahead, *decided, middle, in_words(means)]
 
 
 def _by_group(by_set: Mapping[str, list[float]]) -> list[Value]:

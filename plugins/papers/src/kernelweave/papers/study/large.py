@@ -131,10 +131,10 @@ def large(request: Request) -> Plan:
 def _sheet(results: Results, sources: Mapping[str, SetSource]) -> Sheet:
     rows: list[list[Value]] = []
     for name, source in sources.items():
-        found = {method: list(within(results, name, method).values()) for method in _METHODS}
+        by_method = {method: list(within(results, name, method).values()) for method in _METHODS}
         row: list[Value] = [name, source.n_rows, "accuracy" if source.n_classes else "R²"]
         for figure, digits in _FIGURES.items():
-            for method, each in found.items():
+            for method, each in by_method.items():
                 lost = None if method in _PLAIN else reason_not_run(method, source) or None
                 middle = float(np.median([one[figure] for one in each])) if each else None
                 row.append(lost if middle is None else f"{middle:.{digits}f}")

@@ -159,8 +159,8 @@ def _recursive(
         "reg": [1e-2] if quick else [1e-3, 1e-2, 1e-1],
         "diag": [True] if quick else [False, True],
     }
-    found = [_machine(parts, classes=classes, **one) for one in ParameterGrid(grid)]
-    best = max(found, key=lambda each: each[0])[1]
+    machines = [_machine(parts, classes=classes, **one) for one in ParameterGrid(grid)]
+    best = max(machines, key=lambda each: each[0])[1]
     predicted = best.predict(scaler.transform(X_test).astype(np.float32))
     return labels[np.ravel(predicted)] if classes else np.ravel(predicted) * unit + offset
 

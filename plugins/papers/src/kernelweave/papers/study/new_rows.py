@@ -68,8 +68,8 @@ def judged(truth: Labels, predicted: Labels, parts: Index, *, classes: bool) -> 
 
     score = accuracy_score if classes else r2_score
     kept = [parts != part for part in np.unique(parts)]
-    found = [float(score(truth[own], predicted[own])) for own in kept if len(kept) > 1]
-    error = np.sqrt((len(found) - 1) * np.var(found)) if found else np.nan
+    replicates = [float(score(truth[rows], predicted[rows])) for rows in kept if len(kept) > 1]
+    error = np.sqrt((len(replicates) - 1) * np.var(replicates)) if replicates else np.nan
     return float(score(truth, predicted)), float(error)
 
 
@@ -78,10 +78,10 @@ def _fitted(X: Any, y: object, *, classes: bool, **passed: object) -> tuple[Any,
     from kernelweave import evidence
 
     kind = evidence.EvidenceKernelClassifier if classes else evidence.EvidenceKernelRegressor
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = kind().fit(X, y, **passed)
-    return model, any(issubclass(each.category, evidence.HeldOutWarning) for each in said)
+    return model, any(issubclass(each.category, evidence.HeldOutWarning) for each in caught)
 
 
 def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> Expecting:
@@ -89,15 +89,15 @@ def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> Exp
     model, _ = _fitted(X, y, classes=task.classes, **given)
     lines = model.held_out_
     start = f"new {task.column}" if task.by == "groups" else "later"
-    own = lines.iloc[:1] if passed else lines[lines.index.str.startswith(start)]
+    chosen = lines.iloc[:1] if passed else lines[lines.index.str.startswith(start)]
     interval = None if task.classes else partial(model.predict_interval, confidence=_CONFIDENCE)
-    found = Expecting(model.predict, interval, usual=lines["score"].iloc[0])
-    if not len(own):
-        return found
-    score, error, n_rows, n_groups = own.iloc[0]
+    fit = Expecting(model.predict, interval, usual=lines["score"].iloc[0])
+    if not len(chosen):
+        return fit
+    score, error, n_rows, n_groups = chosen.iloc[0]
     n_turns = model.held_out_fold_.max() + 1 if passed else n_groups
     share = n_rows / (len(X) - n_rows / n_turns)
-    return found._replace(expected=score, error=error, n_groups=n_groups, share=share)
+    return fit._replace(expected=score, error=error, n_groups=n_groups, share=share)
 
 
 def _numbers(X: pd.DataFrame, task: NewRowsTask) -> FloatArray:
@@ -129,9 +129,9 @@ def _crossed(
         parts = np.arange(n) * _PASSED_BLOCKS // n
         splits = TimeSeriesSplit(_ORIGINS, test_size=n // _PASSED_BLOCKS).split(X)
     folds = list(splits)
-    found = [fit(X.iloc[one], y[one]).predict(X.iloc[other]) for one, other in folds]
+    predictions = [fit(X.iloc[one], y[one]).predict(X.iloc[other]) for one, other in folds]
     held = np.concatenate([other for _, other in folds])
-    score, error = judged(y[held], np.concatenate(found), parts[held], classes=task.classes)
+    score, error = judged(y[held], np.concatenate(predictions), parts[held], classes=task.classes)
     n_groups = len(np.unique(parts[held]))
     share = len(held) / float(np.mean([len(one) for one, _ in folds]))
     return fit(X, y)._replace(expected=score, error=error, n_groups=n_groups, share=share)
@@ -144,10 +144,10 @@ def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> 
     levels = {name: code for code, name in enumerate(X[task.column].unique())}
 
     def numbers(X: pd.DataFrame) -> FloatArray:
-        found = _numbers(X, task)
+        Z = _numbers(X, task)
         if passed or task.by != "groups":
-            return found
-        return np.column_stack([found, X[task.column].map(levels).to_numpy(dtype=np.float64)])
+            return Z
+        return np.column_stack([Z, X[task.column].map(levels).to_numpy(dtype=np.float64)])
 
     def fit(X: pd.DataFrame, y: Labels) -> Expecting:
         model = getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=0).fit(numbers(X), y)
@@ -168,11 +168,11 @@ def _mixed(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expecting:
         one = PolynomialFeatures(1)
         design = make_pipeline(SimpleImputer(), VarianceThreshold(), StandardScaler(), one)
         Z = design.fit_transform(_numbers(X, task))
-        found = MixedLM(y, Z, groups=X[task.column].to_numpy()).fit()
-        half = _NORMAL * np.sqrt(found.scale + float(np.ravel(found.cov_re)[0]))
+        model = MixedLM(y, Z, groups=X[task.column].to_numpy()).fit()
+        half = _NORMAL * np.sqrt(model.scale + float(np.ravel(model.cov_re)[0]))
 
         def predict(new: pd.DataFrame) -> FloatArray:
-            return np.asarray(design.transform(_numbers(new, task)) @ found.fe_params)
+            return np.asarray(design.transform(_numbers(new, task)) @ model.fe_params)
 
         return Expecting(predict, lambda new: (predict(new) - half, predict(new) + half))
 
@@ -189,13 +189,13 @@ def _boosted_with_levels(X: pd.DataFrame, y: Labels, task: NewRowsTask) -> Expec
         data = gpboost.Dataset(Z, y, free_raw_data=False)
         kind = partial(gpboost.GPModel, group_data=groups, num_parallel_threads=1)
         folds = list(GroupKFold(N_FOLDS).split(Z, groups=groups))
-        tried = gpboost.cv(_TREES, data, kind(), _MOST_TREES, early_stopping_rounds=20, folds=folds)
-        found = gpboost.train(_TREES, data, len(next(iter(tried.values()))), gp_model=kind())
+        evals = gpboost.cv(_TREES, data, kind(), _MOST_TREES, early_stopping_rounds=20, folds=folds)
+        model = gpboost.train(_TREES, data, len(next(iter(evals.values()))), gp_model=kind())
 
         def says(new: pd.DataFrame) -> dict[str, FloatArray]:
-            asked = {"group_data_pred": new[task.column].to_numpy(), "pred_latent": False}
-            intervals: dict[str, FloatArray] = found.predict(
-                _numbers(new, task), predict_var=True, **asked
+            options = {"group_data_pred": new[task.column].to_numpy(), "pred_latent": False}
+            intervals: dict[str, FloatArray] = model.predict(
+                _numbers(new, task), predict_var=True, **options
             )
             return intervals
 
@@ -248,16 +248,16 @@ def measure(name: str, method: str, seed: int) -> dict[str, float]:
     met: list[Any] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for own, new in _splits(task, X, seed, _BLOCKS if method == PLAIN else _PASSED_BLOCKS):
-            fit: Expecting = METHODS[method].run(X.iloc[own].reset_index(drop=True), y[own], task)
-            asked = X.iloc[new].reset_index(drop=True)
-            predicted.append(fit.predict(asked))
-            groups = asked[task.column] if task.by == "groups" else np.full(len(new), len(fits))
+        for old, new in _splits(task, X, seed, _BLOCKS if method == PLAIN else _PASSED_BLOCKS):
+            fit: Expecting = METHODS[method].run(X.iloc[old].reset_index(drop=True), y[old], task)
+            X_new = X.iloc[new].reset_index(drop=True)
+            predicted.append(fit.predict(X_new))
+            groups = X_new[task.column] if task.by == "groups" else np.full(len(new), len(fits))
             parts.append(np.asarray(groups))
             fits.append(fit)
             met.append(y[new])
             if fit.interval is not None:
-                low, high = fit.interval(asked)
+                low, high = fit.interval(X_new)
                 held.append(float(np.mean((low <= met[-1]) & (met[-1] <= high))))
     score, error = judged(*map(np.concatenate, (met, predicted, parts)), classes=task.classes)
     names, share = ("expected", "error", "n_groups", "share", "usual"), mean(held)
@@ -308,8 +308,8 @@ class Came:
 
     def mean_text(self, figure: str) -> str | None:
         """Return the mean of a figure where there is one."""
-        found = mean(each[figure] for each in self.draws if np.isfinite(each[figure]))
-        return None if found is None else f"{found:.2f}"
+        value = mean(each[figure] for each in self.draws if np.isfinite(each[figure]))
+        return None if value is None else f"{value:.2f}"
 
     @property
     def row(self) -> list[Value]:
@@ -333,7 +333,7 @@ class Came:
             for each in self.draws
             if np.isfinite(each["expected"])
         ])  # fmt: skip
-        counts: list[Value] = [f"{sum(own)} of {len(own)}" for own in agree.T]
+        counts: list[Value] = [f"{sum(column)} of {len(column)}" for column in agree.T]
         counts = counts or [None, None]
         figures = [self.mean_text(name) for name in ("expected", "realised")]
         held = self.mean_text("held") or ("no intervals" if self.draws else None)

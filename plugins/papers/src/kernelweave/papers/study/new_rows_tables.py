@@ -80,16 +80,16 @@ def _airfoil() -> Table:
     """A section is an airfoil at one angle."""
     from kernelweave.tables.bundled import airfoil
 
-    found: dict[str, Any] = airfoil()
-    X, y = found["data"], found["target"].to_numpy()
+    dataset: dict[str, Any] = airfoil()
+    X, y = dataset["data"], dataset["target"].to_numpy()
     pairs = X["chord_length"].astype(str) + " at " + X["angle_of_attack"].astype(str)
     kept = np.random.RandomState(0).permutation(len(X))[:600]
     return X.assign(section=pairs).iloc[kept].reset_index(drop=True), y[kept]
 
 
 def _shipped(name: str) -> pd.DataFrame:
-    found: pd.DataFrame = import_module(f"linearmodels.datasets.{name}").load()
-    return found
+    frame: pd.DataFrame = import_module(f"linearmodels.datasets.{name}").load()
+    return frame
 
 
 def _wages() -> Table:
@@ -115,8 +115,8 @@ def _lagged(y: pd.Series, **columns: Any) -> Table:
 def _loaded(name: str) -> pd.DataFrame:
     from statsmodels import datasets
 
-    found: pd.DataFrame = getattr(datasets, name).load_pandas().data
-    return found
+    frame: pd.DataFrame = getattr(datasets, name).load_pandas().data
+    return frame
 
 
 def _fertility() -> Table:

@@ -65,8 +65,8 @@ class RealTable(NamedTuple):
         X, y = frame.drop(columns=self.target).reset_index(drop=True), frame[self.target]
         if self.task == CLASSES:
             return X, y.astype(str).to_numpy(dtype=object)
-        found = y.to_numpy(dtype=np.float64)
-        return X, np.log1p(found) if self.scale == "log" else found
+        targets = y.to_numpy(dtype=np.float64)
+        return X, np.log1p(targets) if self.scale == "log" else targets
 
 
 def _table(row: dict[str, Any]) -> RealTable:
@@ -90,25 +90,25 @@ def plain(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     Examples
     --------
     >>> import pandas as pd
-    >>> found, words = plain(pd.DataFrame({"day": ["1970-01-03", None], "name": ["a", None]}))
-    >>> found["day"].tolist(), found["name"].tolist(), words
+    >>> frame, words = plain(pd.DataFrame({"day": ["1970-01-03", None], "name": ["a", None]}))
+    >>> frame["day"].tolist(), frame["name"].tolist(), words
     ([2.0, nan], ['a', 'missing'], ['name'])
     """
     import pandas as pd
 
-    found: dict[Any, pd.Series[Any]] = {}
+    converted: dict[Any, pd.Series[Any]] = {}
     words = []
     for name, column in X.items():
         if column.dtype.kind in "iufb":
-            found[name] = column.astype(float)
+            converted[name] = column.astype(float)
             continue
         try:
             dates = pd.to_datetime(column.astype(object), format="ISO8601", utc=True)
-            found[name] = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+            converted[name] = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
         except (ValueError, TypeError):
-            found[name] = column.astype(object).where(column.notna(), "missing").astype(str)
+            converted[name] = column.astype(object).where(column.notna(), "missing").astype(str)
             words.append(str(name))
-    return pd.DataFrame(found), words
+    return pd.DataFrame(converted), words
 
 
 def _evidence(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
@@ -120,10 +120,10 @@ def _evidence(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
 def _catboost(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
     import catboost
 
-    found, words = plain(X)
+    frame, words = plain(X)
     kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
     quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1, "random_seed": 0}
-    return kind(cat_features=words, **quiet), found
+    return kind(cat_features=words, **quiet), frame
 
 
 def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
@@ -132,14 +132,14 @@ def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
 
-    found, words = plain(X)
+    frame, words = plain(X)
     levels = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_LEVELS
     )
     trees = getattr(ensemble, f"HistGradientBoosting{'Classifier' if classes else 'Regressor'}")
     codes = make_column_transformer((levels, words), remainder="passthrough")
     model = trees(random_state=0, categorical_features=list(range(len(words))))
-    return make_pipeline(codes, model), found
+    return make_pipeline(codes, model), frame
 
 
 def _tuned_defaults(name: str, X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
@@ -149,14 +149,14 @@ def _tuned_defaults(name: str, X: pd.DataFrame, *, classes: bool) -> tuple[Any, 
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
-    found, words = plain(X)
+    frame, words = plain(X)
     kind = getattr(pytabkit, f"{name}_TD_{'Classifier' if classes else 'Regressor'}")
     median = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     numbers = make_column_transformer(
-        (median, found.columns.difference(words, sort=False)), remainder="passthrough"
+        (median, frame.columns.difference(words, sort=False)), remainder="passthrough"
     )
     model = kind(device="cpu", n_threads=1, random_state=0, verbosity=0)
-    return make_pipeline(numbers.set_output(transform="pandas"), model), found.astype(
+    return make_pipeline(numbers.set_output(transform="pandas"), model), frame.astype(
         dict.fromkeys(words, "category")
     )
 
@@ -196,10 +196,10 @@ def measure(name: str, method: str, fold: int, rows: int) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.process_time()
-        model, asked = METHODS[method].run(X, classes=classes)
-        model.fit(asked.iloc[train].reset_index(drop=True), y[train])
-        predicted = np.ravel(model.predict(asked.iloc[test]))
-        shares = model.predict_proba(asked.iloc[test]) if classes else None
+        model, frame = METHODS[method].run(X, classes=classes)
+        model.fit(frame.iloc[train].reset_index(drop=True), y[train])
+        predicted = np.ravel(model.predict(frame.iloc[test]))
+        shares = model.predict_proba(frame.iloc[test]) if classes else None
         seconds = time.process_time() - start
     score = (accuracy_score if classes else r2_score)(y[test], predicted)
     loss = np.nan if shares is None else log_loss(y[test], shares, labels=model.classes_)
@@ -236,18 +236,20 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
     groups = {
         group: [name for name in names if has(TABLES[name])] for group, has in _GROUPS.items()
     }
-    groups = {group: own for group, own in groups.items() if own}
+    groups = {group: tables for group, tables in groups.items() if tables}
     found = SizeResults(results, rows, names, (OURS, *_OTHERS))
     lines: list[list[Value]] = []
-    for group, own in groups.items():
+    for group, tables in groups.items():
         for other in (*_OTHERS, *_TUNED):
             by_table = {
-                name: each for name, each in found.differences(other).items() if name in own
+                name: each for name, each in found.differences(other).items() if name in tables
             }
             lost = _lost(other) or None
             compared = against(by_table) if by_table else [lost] * 7
-            seconds = [_middle(found, own, method, "seconds") or lost for method in (OURS, other)]
-            lines.append([group, other, *compared, *_losses(found, own, other), *seconds])
+            seconds = [
+                _middle(found, tables, method, "seconds") or lost for method in (OURS, other)
+            ]
+            lines.append([group, other, *compared, *_losses(found, tables, other), *seconds])
     heads = (
         *("tables", "method", "number", "folds", "ahead on", "significantly ahead"),
         *("significantly behind", "median", "mean", "log loss", "log loss, other's"),
@@ -305,10 +307,10 @@ def _error(name: str, figures: Mapping[str, float]) -> float:
 
 def _losses(found: SizeResults, names: list[str], other: str) -> list[Value]:
     """Return the mean log loss of both over the tables that have classes."""
-    own = [name for name in names if TABLES[name].task == CLASSES]
-    if not own:
+    tables = [name for name in names if TABLES[name].task == CLASSES]
+    if not tables:
         return ["no classes"] * 2
-    both = [name for name in own if found.paired(name, other)]
+    both = [name for name in tables if found.paired(name, other)]
     means = [
         mean(_figure(found, name, method, "loss") for name in both) for method in (OURS, other)
     ]

@@ -209,5 +209,5 @@ def samples(where: str) -> Samples:
         return load(where)
     from sklearn import datasets
 
-    found = getattr(datasets, where)(return_X_y=True)
-    return found[0], found[1]
+    pair = getattr(datasets, where)(return_X_y=True)
+    return pair[0], pair[1]

@@ -53,12 +53,12 @@ class Task(NamedTuple):
 @cache
 def sets(task: str) -> dict[str, Task]:
     """Return the sets of a task, regression or classification, from ``sets.csv``."""
-    sizes, found = ("n_features", "n_train", "n_test"), {}
+    sizes, tasks = ("n_features", "n_train", "n_test"), {}
     for row in printed("tessellated", "sets.csv"):
         if row["task"] == task:
             counts = {name: int(row[name]) for name in sizes}
-            found[str(row["name"])] = Task(row["file"], **counts, note=row.get("note", ""))
-    return found
+            tasks[str(row["name"])] = Task(row["file"], **counts, note=row.get("note", ""))
+    return tasks
 
 
 @cache
@@ -187,13 +187,13 @@ def _sheet(task: str, results: Results) -> Sheet:
     rows: list[list[Value]] = []
     for name in sets(task):
         for method in methods_for(task):
-            found = within(results, name, method).values()
-            if method == FINE and not found:
+            draws = within(results, name, method).values()
+            if method == FINE and not draws:
                 continue
-            scores = [each["score"] for each in found]
-            gaps = [each["gap"] for each in found if each["gap"] is not None]
-            seconds = mean(each["seconds"] for each in found)
-            bound: Value = float(f"{max(gaps):.1e}") if gaps else ("no bound" if found else None)
+            scores = [each["score"] for each in draws]
+            gaps = [each["gap"] for each in draws if each["gap"] is not None]
+            seconds = mean(each["seconds"] for each in draws)
+            bound: Value = float(f"{max(gaps):.1e}") if gaps else ("no bound" if draws else None)
             figures = theirs().get((name, method), {})
             score = figures.get("score", "N/A" if figures else None)
             if not is_installed(method):
@@ -215,11 +215,11 @@ def _summary(task: str, results: Results) -> Sheet:
     pooled = [method for method in methods_for(task) if method not in left_out]
     ours, in_print = [], []
     for name in sets(task):
-        found = {
+        means = {
             method: mean(each["score"] for each in within(results, name, method).values())
             for method in pooled
         }
-        ours.append(_against_all(found))
+        ours.append(_against_all(means))
         scores = {method: theirs().get((name, method), {}).get("score") for method in pooled}
         in_print.append(_against_all(scores))
     what = "accuracy" if task == CLASSES else "MSE"
@@ -235,14 +235,14 @@ def _summary(task: str, results: Results) -> Sheet:
 
 def _against_all(scores: Mapping[str, float | None]) -> float | None:
     """Return TKL's score over the mean of all, where there is another."""
-    known = [score for score in scores.values() if score is not None]
-    own = scores["TKL"]
-    return own / float(np.mean(known)) if own is not None and len(known) > 1 else None
+    numbers = [score for score in scores.values() if score is not None]
+    tkl = scores["TKL"]
+    return tkl / float(np.mean(numbers)) if tkl is not None and len(numbers) > 1 else None
 
 
 def _change(ratios: list[float | None]) -> float | None:
-    found = mean(ratio for ratio in ratios if ratio is not None)
-    return None if found is None else 100.0 * (found - 1.0)
+    average = mean(ratio for ratio in ratios if ratio is not None)
+    return None if average is None else 100.0 * (average - 1.0)
 
 
 def measure_turbine(path: str, n_train: int, n_test: int, seed: int) -> dict[str, float]:
@@ -304,6 +304,6 @@ def gas_turbine(request: Request) -> Plan:
 def _present_turbine(results: Results) -> list[Sheet]:
     printed = theirs()[_TURBINE, "TKL"]
     paper = {"error": printed["score"], "fit_seconds": printed["seconds"], "threads": 8}
-    found = results.get(_TURBINE, {})
-    rows = [[shown, found.get(name), paper.get(name)] for name, shown in _FIGURES.items()]
+    record = results.get(_TURBINE, {})
+    rows = [[shown, record.get(name), paper.get(name)] for name, shown in _FIGURES.items()]
     return [Sheet("Gas turbine", ("figure", "ours", "theirs (paper)"), rows, _ON_TURBINE)]

@@ -71,11 +71,11 @@ def figure(request: Request, year: int) -> Plan:
 
 def _present(data: tuple[str, ...], results: Results) -> list[Sheet | Drawing]:
     rows: list[list[Value]] = []
-    for key, found in results.items():
-        reached = [_first_below(found["gap"], level) for level in _LEVELS]
+    for key, trace in results.items():
+        reached = [_first_below(trace["gap"], level) for level in _LEVELS]
         at = reached[-1]
-        solves = found["solves"][at] if isinstance(at, int) else at
-        rows.append([*key.split("/"), *reached, solves, found["gap"][-1], found["seconds"][-1]])
+        solves = trace["solves"][at] if isinstance(at, int) else at
+        rows.append([*key.split("/"), *reached, solves, trace["gap"][-1], trace["seconds"][-1]])
     levels = [f"to {level:g}" for level in _LEVELS]
     heads = ("data", "algorithm", *levels, _LAST, "last gap", "seconds")
     description = "Relative certified gap after each iteration."
@@ -90,9 +90,9 @@ def _draw(data: tuple[str, ...], results: Results, figure: Figure) -> None:
     axes = figure.subplots(1, len(data), sharey=True, squeeze=False)[0]
     for ax, each in zip(axes, data, strict=True):
         for style, name in zip(SERIES, _ALGORITHMS, strict=False):
-            found = results.get(f"{each}/{name}")
-            if found is not None:
-                gap = np.maximum(np.array(found["gap"], dtype=float), 1e-16)
+            trace = results.get(f"{each}/{name}")
+            if trace is not None:
+                gap = np.maximum(np.array(trace["gap"], dtype=float), 1e-16)
                 ax.loglog(1 + np.arange(len(gap)), gap, **style, markevery=0.1, label=name)
         ax.set(title=each, xlabel="iteration")
         ax.xaxis.set_minor_formatter("")
@@ -119,14 +119,14 @@ def measure_seconds(path: str, algorithm: str, n_train: int, trials: int) -> dic
     each = min(10, n_train // 4)
     few = np.concatenate([np.flatnonzero(y == label)[:each] for label in np.unique(y)])
     model.fit(X[few], y[few])  # compiles
-    found: dict[str, list[float]] = {"seconds": [], "gap": [], "n_iter": []}
+    record: dict[str, list[float]] = {"seconds": [], "gap": [], "n_iter": []}
     for trial in range(trials):
         part = drawn(X, y, n_train, trial + 1)
         _, seconds = timed(partial(model.fit, *part))
-        found["seconds"].append(seconds)
-        found["gap"].append(float(model.result_.gap))
-        found["n_iter"].append(int(model.n_iter_))
-    return found
+        record["seconds"].append(seconds)
+        record["gap"].append(float(model.result_.gap))
+        record["n_iter"].append(int(model.n_iter_))
+    return record
 
 
 def table(request: Request) -> Plan:
@@ -153,10 +153,10 @@ def _present_seconds(results: Results) -> list[Sheet]:
     for name, printed_rows in _times().items():
         theirs = {row["algorithm"]: (row["seconds"], row["spread"]) for row in printed_rows}
         for algorithm in _TIMED:
-            found = results.get(f"{name}/{algorithm}", {"seconds": [], "gap": [], "n_iter": []})
-            seconds = found["seconds"]
+            record = results.get(f"{name}/{algorithm}", {"seconds": [], "gap": [], "n_iter": []})
+            seconds = record["seconds"]
             half = "one fit" if len(seconds) == 1 else spread(seconds)
-            ours = [mean(seconds), half, mean(found["n_iter"]), max(found["gap"], default=None)]
+            ours = [mean(seconds), half, mean(record["n_iter"]), max(record["gap"], default=None)]
             rows.append([name, algorithm, *ours, *theirs.get(algorithm, (None, None))])
     columns = ("data", "algorithm", "seconds", "±", "iterations", "largest gap")
     heads = (*columns, f"seconds {PAPER}", f"± {PAPER}")

@@ -86,8 +86,8 @@ def fit_tuned(
     else:
         kernels = paper_dictionary(X.shape[1], quick=quick, per_feature=per_feature)
         model, grid = _multiple(name, kernels, y, classes=classes, quick=quick)
-    found = GridSearchCV(model, grid, cv=cv, scoring=scoring, refit=False).fit(*some)
-    chosen = found.best_params_
+    tuned = GridSearchCV(model, grid, cv=cv, scoring=scoring, refit=False).fit(*some)
+    chosen = tuned.best_params_
     model.set_params(**chosen).fit(X, y)
     return model, {key.rpartition("__")[2]: value for key, value in chosen.items()}
 

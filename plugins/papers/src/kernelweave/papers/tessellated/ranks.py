@@ -35,11 +35,11 @@ def measure(path: str, task: str, n_samples: int, rank: int, trials: int) -> dic
         P = U @ U.T
         K = family.gram(X, P * (family.n_P / np.trace(P)))
         if task == CLASSES:
-            found = solve_svc(K, y, C=0.1, tol=_TOL, backend="smo")
+            solution = solve_svc(K, y, C=0.1, tol=_TOL, backend="smo")
         else:
             target, tol = as_unit_range(y), _TOL / 10
-            found = solve_svr(K, target, C=0.1, epsilon=0.02, tol=tol, backend="smo")
-        steps.append(found.n_iter)
+            solution = solve_svr(K, target, C=0.1, epsilon=0.02, tol=tol, backend="smo")
+        steps.append(solution.n_iter)
     return {"steps": steps}
 
 
@@ -69,9 +69,9 @@ def _present(results: Results) -> list[Sheet | Drawing]:
         axes = figure.subplots(1, 2)
         for ax, task in zip(axes, _SETS, strict=True):
             ranks = [rank for rank in _RANKS if f"{task}/{rank}" in results]
-            found = [np.array(results[f"{task}/{rank}"]["steps"]) for rank in ranks]
-            means = np.array([steps.mean() for steps in found])
-            ax.errorbar(ranks, means, list(map(_half, found)), fmt="o", color=UPPER, markersize=4)
+            by_rank = [np.array(results[f"{task}/{rank}"]["steps"]) for rank in ranks]
+            means = np.array([steps.mean() for steps in by_rank])
+            ax.errorbar(ranks, means, list(map(_half, by_rank)), fmt="o", color=UPPER, markersize=4)
             if len(ranks) > 1:
                 slope, start = np.polyfit(ranks, means, 1)
                 ax.plot(ranks, start + slope * np.array(ranks), color=LOWER)

@@ -133,11 +133,11 @@ def _present(results: Mapping[str, object], subject: _Subject) -> list[Sheet | D
     rows: list[list[Value]] = []
     for name in subject.algorithms:
         for task in TASKS:
-            found = _series(results, task, name, subject.key)
-            if len(found) >= 4:
+            timings = _series(results, task, name, subject.key)
+            if len(timings) >= 4:
                 printed = subject.printed.get((name, task), (None, None))
-                longest = float(found[:, 2].max())
-                rows.append([name, task, *exponents(*found.T), *printed, longest])
+                longest = float(timings[:, 2].max())
+                rows.append([name, task, *exponents(*timings.T), *printed, longest])
     title, columns = f"Seconds of {subject.what}", ("algorithm", "task", "m", "n_P")
     heads = (*columns, "m (paper)", "n_P (paper)", "longest (s)")
     return [
@@ -151,10 +151,10 @@ def _draw(results: Mapping[str, object], subject: _Subject, figure: Figure) -> N
     sizes = sorted({int(key.split("/")[2]) for key in results})
     for ax, task in zip(axes, TASKS, strict=True):
         for style, name in zip(SERIES, subject.algorithms, strict=False):
-            found = _series(results, task, name, subject.key)
-            for n_P in np.unique(found[:, 1]):
-                part = found[found[:, 1] == n_P]
-                label = name if n_P == found[:, 1].min() else None
+            timings = _series(results, task, name, subject.key)
+            for n_P in np.unique(timings[:, 1]):
+                part = timings[timings[:, 1] == n_P]
+                label = name if n_P == timings[:, 1].min() else None
                 ax.loglog(part[:, 0], part[:, 2], **style, label=label)
         ax.set_xticks(sizes, sizes)
         ax.xaxis.set_minor_formatter("")
@@ -218,16 +218,16 @@ def parts(request: Request) -> Plan:
 
 def _present_parts(results: Results) -> list[Sheet]:
     keyed = {tuple(map(int, key.split("/"))): value for key, value in results.items()}
-    found = [(size, keyed[size, p]) for size, p in sorted(keyed)]
-    m = [size for size, _ in found]
-    n_P = [value["n_P"] for _, value in found]
+    runs = [(size, keyed[size, p]) for size, p in sorted(keyed)]
+    m = [size for size, _ in runs]
+    n_P = [value["n_P"] for _, value in runs]
     rows: list[list[Value]] = []
-    for part in _PARTS if len(found) >= 4 else ():
-        ours = exponents(m, n_P, [value[part] for _, value in found])
+    for part in _PARTS if len(runs) >= 4 else ():
+        ours = exponents(m, n_P, [value[part] for _, value in runs])
         printed, bars = _PRINTED.get(part, (None, None)), _BARS.get(part, ("none", "none"))
-        rows.append([part, *ours, *printed, *bars, max(value[part] for _, value in found)])
+        rows.append([part, *ours, *printed, *bars, max(value[part] for _, value in runs)])
     each: list[list[Value]] = [
-        [size, int(value["n_P"]), *(1e3 * value[part] for part in _PARTS)] for size, value in found
+        [size, int(value["n_P"]), *(1e3 * value[part] for part in _PARTS)] for size, value in runs
     ]
     columns = ("part", "m", "n_P", "m (paper)", "n_P (paper)", "m at most", "n_P at most")
     return [
