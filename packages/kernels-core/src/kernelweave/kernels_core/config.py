@@ -159,7 +159,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @dataclass
 class _Holders:
-    """Those who hold linear algebra to one thread, and the threads that the first of them found."""
+    """The count of contexts that hold linear algebra to one thread, and the threads before them."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     count: int = 0
@@ -188,7 +188,7 @@ def _set_threads(numbers: list[tuple[LibController, int]]) -> None:
 
 @functools.cache
 def _pools() -> list[LibController]:
-    """Return those of linear algebra; to look for them costs more than a small solve."""
+    """Return the pools of linear algebra, kept: a search costs more than a small solve."""
     # its linear algebra is another library than NumPy's
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
@@ -212,7 +212,7 @@ def _is_inside_a_loop() -> bool:
 
 
 def _threads_left_by_the_loop() -> int:
-    """Return the threads of a worker: its share in a process of its own, one beside others."""
+    """Return the threads of a worker: its share if it is a process, one if it is a thread."""
     if threading.current_thread() is not threading.main_thread():
         return 1
     share = os.environ.get("NUMBA_NUM_THREADS", "")

@@ -57,7 +57,7 @@ class KernelWeaveWarning(UserWarning):
 
 
 def warn(message: str | Warning, category: type[Warning] = KernelWeaveWarning) -> None:
-    """Warn of the line of the user's that called this project, however deep it was in it."""
+    """Warn at the user's line that called this project, however deep the call is."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("kernelweave."):
         frame, level = frame.f_back, level + 1

@@ -262,7 +262,7 @@ def _solution_at(problem: Problem, result: Result) -> Solution:
 
 
 class _Point:
-    """What a set of one point makes of quadratic forms, as sets say it."""
+    """A set of one vector of weights: `worst` is their quadratic form."""
 
     def __init__(self, weights: FloatArray) -> None:
         self._weights = weights

@@ -63,7 +63,7 @@ def score_paths(
 
 
 def _path_fits(estimator: _SparseWeights, data: Data, folds: list[Fold]) -> FoldFit:
-    """Return what goes on along the path of a fold to a setting, and makes a model of the point."""
+    """Return a fit that walks along the path of a fold to a setting, and makes a model there."""
     stored, targets, unit = _stored(estimator, data), data.targets, 1.0
     if getattr(estimator, "units", "absolute") == "scale":
         unit = standard_deviation(targets[0], data.weight)

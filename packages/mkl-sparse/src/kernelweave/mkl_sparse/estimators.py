@@ -219,7 +219,7 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
 
     @staticmethod
     def complexity(setting: Setting) -> tuple[int, int]:
-        """Return what is less for fewer views, then fewer kernels."""
+        """Return a sort key: fewer views first, then fewer kernels."""
         return setting.get("n_views", 0), setting["k0"]
 
     def scores(
@@ -285,7 +285,7 @@ def _lower_proof(method: str) -> str:
 def _attributes_of(
     estimator: _SparseWeights, stored: Any, problem: Problem, result: Result
 ) -> dict[str, Any]:
-    """Return what only these estimators tell of a result."""
+    """Return the attributes that only these estimators have."""
     attributes = weight_attributes(estimator, stored, np.asarray(result.parameters))
     attributes["kernel_support_"] = np.flatnonzero(attributes["weights_"])
     if not np.isfinite(result.lower_bound):

@@ -75,7 +75,7 @@ class BoxTasks:
 
     @classmethod
     def of(cls, learner: Any, targets: FloatArray, weight: ArrayLike | None) -> BoxTasks:
-        """Return those of a support vector machine or a learner with a squared loss."""
+        """Return the tasks of a support vector machine or a squared loss."""
         n = targets.shape[1]
         if not hasattr(learner, "noise"):
             nothing = np.broadcast_to(np.float64(0.0), (n, n))

@@ -152,7 +152,7 @@ class Entries:
 
     @classmethod
     def of(cls, side: int) -> Entries:
-        """Return those of a matrix of ``side`` rows."""
+        """Return the upper triangle of ``side`` rows."""
         rows, columns = np.triu_indices(side)
         return cls(side, rows, columns)
 

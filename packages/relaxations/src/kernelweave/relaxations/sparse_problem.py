@@ -30,7 +30,7 @@ class SparseProblem:
     sample_weight: FloatArray | None = None
 
     def oracle(self, pool: CutPool | None = None) -> SaddleOracle:
-        """Return the saddle function, with cuts that are known of it."""
+        """Return the saddle function, with the cuts of ``pool``."""
         return SaddleOracle(self.grams, self.targets, self.learner, self.sample_weight, pool)
 
     def boxes(self) -> list[BoxProblem]:

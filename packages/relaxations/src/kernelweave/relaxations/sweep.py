@@ -140,11 +140,11 @@ class Sweep:
 
     @property
     def _open_parts(self) -> tuple[NDArray[np.number], ...]:
-        """Return what is kept of each support that is open."""
+        """Return the arrays with an entry per open support."""
         return self._found, self._weights, self._ends, self._marks, self._shares
 
     def _cuts(self) -> tuple[FloatArray, FloatArray, FloatArray, float, float, int]:
-        """Return what the compiled functions take first; the multipliers grow with the pool."""
+        """Return the first arguments of compiled functions; let μ grow with the pool."""
         pool = self._search.oracle.pool
         grown = np.zeros(len(pool))
         grown[: self._mu.size] = self._mu

@@ -256,7 +256,7 @@ class SpectahedronOracle:
         return solution if exact is None else self._certified(solution, exact, K)
 
     def _exact(self, K: Gram, entries: Operator | None) -> Operator | None:
-        """Return what says in float64 how good a solution is, where K only steers to it."""
+        """Return the operator that certifies solutions in float64, None if K does."""
         return entries if isinstance(K, UnstoredKernel) or self.dtype != np.float64 else None
 
     def _learn(self, K: Gram, dual0: RealArray | None, tol: float, error: float) -> Solution:
@@ -367,7 +367,7 @@ class SpectahedronOracle:
         return Direction(D, vector, ritz, lower / self.scale)
 
     def remark(self, solution: Solution, P: RealArray, gap: float) -> str:
-        """Return what holds the ``gap``, public units, open where that is a quadrature, else ""."""
+        """Return why the ``gap``, public units, stays open if by quadrature, else ""."""
         if not hasattr(self.prepared, "integral_values"):
             return ""
         W = np.asarray(solution.dual_coef) / np.sqrt(self.scale)

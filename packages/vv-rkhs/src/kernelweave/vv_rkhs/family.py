@@ -178,7 +178,7 @@ def _strips(n_samples: int) -> list[tuple[slice, slice]]:
 
 
 def _lower_parts(K: RealArray, rows: slice, before: slice) -> tuple[Matrix, Matrix]:
-    """Return what some rows have left of the diagonal block, and that block, in float64."""
+    """Return the part of rows left of the diagonal block, and the block, in float64."""
     return (
         K[rows, before].astype(np.float64, copy=False),
         K[rows, rows].astype(np.float64, copy=False),

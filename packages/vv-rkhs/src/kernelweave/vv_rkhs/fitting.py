@@ -224,7 +224,7 @@ class SeparableKernelEstimator(SolvingEstimator):
 
 
 def learn_separable(estimator: SeparableKernelEstimator, given: Data) -> FitResult:
-    """Return what a fit finds; the targets of classes are one-hot."""
+    """Return the result of a fit; the targets of classes are one-hot."""
     weight, y = given.weight, given.labels(getattr(estimator, "classes_", None))
     with config_context(memory_limit=estimator.memory_limit), blas_threads(len(weight)):
         folds = _folds(estimator, given, y)
@@ -298,7 +298,7 @@ def _attributes_of(
     choice: KernelChoice | None,
     result: Result,
 ) -> dict[str, Any]:
-    """Return what a fitted estimator tells of a result."""
+    """Return the fitted attributes made of a result."""
     lower = _LOWER_PROOF
     if joint:
         lower = _JOINT_PROOF if result.lower_bound > 0.0 else _NO_PROOF

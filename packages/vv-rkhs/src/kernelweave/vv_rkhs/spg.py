@@ -171,7 +171,7 @@ class SpectralGradientSearch(SeparableSearch):
         return None
 
     def _next_tol(self, tol: float, point: JointEvaluation, step: float) -> float:
-        """Return what the next C must reach: a short step is a sign of an inexact gradient."""
+        """Return the next C's tolerance: a short step is a sign of an inexact gradient."""
         if self.inner_tol is not None:
             return self.inner_tol
         tol = min(tol, 0.1 * self.prepared.bounds.stationarity(point))

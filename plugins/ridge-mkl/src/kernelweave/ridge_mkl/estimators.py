@@ -188,7 +188,7 @@ class _Ridge(CrossValidatedEstimator, _LearnedWeights):
 
     @staticmethod
     def complexity(setting: Setting) -> tuple[float, float, float]:
-        """Return what is less for a smaller degree, then a larger λ, then a smaller q."""
+        """Return a sort key: a smaller degree first, then a larger λ, a smaller q."""
         return setting.get("degree", 1), -setting["lam"], setting.get("q", 1.0)
 
     def scores(

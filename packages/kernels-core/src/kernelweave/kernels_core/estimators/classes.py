@@ -105,7 +105,7 @@ def fit_parts(
     weight: FloatArray,
     groups: Index | None = None,
 ) -> dict[str, Any]:
-    """Fit a clone per subproblem and return lists of what each found, by attribute.
+    """Fit a clone per subproblem and return a dict from attribute to their values.
 
     ``weight`` has the weights of the classes; samples of one number in ``groups`` go together.
     """
@@ -344,9 +344,9 @@ def with_probabilities(
     weight: FloatArray,
     groups: Index | None = None,
 ) -> FitResult:
-    """Return a fit with what makes probabilities, where they are asked for.
+    """Return a fit, with ``calibration_`` added where ``probability=True``.
 
-    After a Ctrl-C what is learned is whole, but for its probabilities. Arguments as `calibrate`'s.
+    After a Ctrl-C the model is whole but has no probabilities. Arguments as `calibrate`'s.
     """
     if fit.stopped is not None or not estimator.probability:
         return fit
@@ -364,7 +364,7 @@ def calibrate(
     weight: FloatArray,
     groups: Index | None = None,
 ) -> LogisticRegression:
-    """Return what makes probabilities of decision values, by fits without a part of the rows.
+    """Return the map from decision values to probabilities, learned from held-out rows.
 
     `codes` of shape (n_samples,): places in the classes; `weight`: those of the classes included;
     `groups`: what is held out together.
@@ -395,7 +395,7 @@ def calibrate(
 def _calibration_folds(
     estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray, groups: Index | None
 ) -> list[Fold]:
-    """Return those of a splitter or a list, or as many as there is room for, of rows that count.
+    """Return folds of rows of positive weight: of a splitter or list ``cv``, else stratified.
 
     Copies of a row are held out with it, where no splitter says how. A fold learns from every
     class: ValueError where one cannot.

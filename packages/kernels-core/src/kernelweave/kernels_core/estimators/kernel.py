@@ -238,7 +238,7 @@ class KernelEstimator(SolvingEstimator):
         return validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
 
     def _values(self, X: Rows) -> FloatArray:
-        """Return what the predictor says of checked points, shape (n_samples, n_tasks)."""
+        """Return decision values or predictions, shape (n_samples, n_tasks)."""
         check_is_fitted(self, "kernel_")
         return self._predictor(self._points(X))
 
@@ -318,7 +318,7 @@ class SpreadRegressor(KernelRegressor):
 
 
 def unit_of(estimator: Any, samples: Samples) -> float:
-    """Return what is 1 in the problem of an estimator with ``units``, of one task."""
+    """Return what divides the targets of one task: 1, or their standard deviation."""
     return (
         1.0
         if estimator.units == "absolute"

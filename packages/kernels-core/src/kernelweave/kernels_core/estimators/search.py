@@ -146,7 +146,7 @@ class CrossValidatedEstimator(KernelEstimator):
 
     @staticmethod
     def complexity(setting: Setting) -> Any:
-        """Return what is less for a simpler setting: its values, in the order of ``grids``."""
+        """Return a sort key, simpler settings first: the values, in the order of ``grids``."""
         return tuple(setting.values())
 
     def scores(

@@ -247,7 +247,7 @@ def fit_dictionary(estimator: WeightedKernels, X: Points) -> FittedDictionary | 
 def weight_attributes(
     estimator: WeightedKernels, stored: Any, weights: FloatArray
 ) -> dict[str, Any]:
-    """Return what an estimator tells of the weights of the kernels that were not left out."""
+    """Return the attributes made of the weights, 0 for kernels that were left out."""
     all_weights = np.zeros(len(stored) + len(stored.dropped))
     all_weights[stored.kept] = weights
     views = views_of(estimator)

@@ -53,12 +53,12 @@ class PrecomputedGrams:
 
     @classmethod
     def of(cls, grams: object, what: str = "X") -> PrecomputedGrams:
-        """Return samples of them, which are their own; ``what`` names the argument in messages."""
+        """Return Gram matrices as samples; ``what`` names the argument in messages."""
         return grams if isinstance(grams, cls) else cls.of_checked(as_grams(grams, what))
 
     @classmethod
     def of_checked(cls, stack: RealArray) -> PrecomputedGrams:
-        """Return samples of what `as_grams` has returned."""
+        """Return a stack that `as_grams` made as samples."""
         new = object.__new__(cls)
         new._set(stack)
         return new
@@ -364,5 +364,5 @@ class PrecomputedDictionary:
         )
 
     def kernel(self, weights: ArrayLike) -> PrecomputedKernel:
-        """Return what combines a stack of cross-Gram matrices with these weights."""
+        """Return the kernel that sums cross-Gram matrices with these weights."""
         return PrecomputedKernel(np.asarray(weights, dtype=np.float64))

@@ -138,7 +138,7 @@ def _printed(row: _Row, validates: bool) -> list[Value]:
 
 
 def _claims(data: str, theirs: Sequence[_Row], validates: bool, results: Results) -> Sheet:
-    """Return what the paper's figures say of the methods, and whether ours say so too."""
+    """Return the paper's differences between methods, ours, and verdicts."""
     table = {(row["method"], row["d"]): row for row in theirs}
     rows: list[list[Value]] = []
     claims = [pair for pair in _CLAIMS[validates] if data != "sonar" or pair[0][0] != "BM"]
@@ -158,7 +158,7 @@ def _claims(data: str, theirs: Sequence[_Row], validates: bool, results: Results
 
 
 def _along_lambda(row: _Row, results: Results) -> list[Value]:
-    """Return what a method has at the largest λ less what it has at the least."""
+    """Return a row: a method's error at the largest λ less that at the least."""
     by_width = {width: results.get(_key(row, width), {}).get("by λ", ()) for width in WIDTHS}
     lams = [lam for lam, _ in next(filter(None, by_width.values()), ())]
     ends = f"{lams[-1]:g} less at {lams[0]:g}" if lams else "the largest less at the least"
