@@ -342,8 +342,11 @@ class LandmarksLeaveOut:
         inner, right = self._equations(np.concatenate([rows, len(self.rows) + units]))
         mass = self.rows.mass[rows]
         inner[np.arange(len(rows)), np.arange(len(rows))] -= 1.0 / mass
-        moved = solve(inner, right, assume_a="sym", check_finite=False)[: len(rows)]
-        return np.asarray(-moved / mass[:, None])
+        # a landmark that no row needs has 1e-15 where rows have 1
+        scale = 1.0 / np.sqrt(np.abs(inner).max(axis=1, keepdims=True))
+        inner, right = scale * inner * scale.T, scale * right
+        moved = scale * solve(inner, right, assume_a="sym", check_finite=False)
+        return np.asarray(-moved[: len(rows)] / mass[:, None])
 
     def alone(self, rows: Index) -> tuple[FloatArray, FloatArray]:
         """Return residuals and variances of rows, each predicted from all others.
