@@ -280,7 +280,7 @@ class _Csv:
 
     def _words(self) -> dict[str, type[str]]:
         """Return the columns of words: in one part only, or codes of numbers such as 01067."""
-        led = self._look_at_lines()
+        led, self.has_empty_rows = self._look_at_lines()
         kinds: dict[str, set[str]] = {}
         for part in self._parts():
             for name in map(str, part):
@@ -295,15 +295,14 @@ class _Csv:
             words -= others
         return dict.fromkeys(words, str)
 
-    def _look_at_lines(self) -> bool:
-        """Note whether lines of separators alone occur; return whether a zero leads a cell."""
-        led, blank = False, f"{self.separator} \t\r\n"
+    def _look_at_lines(self) -> tuple[bool, bool]:
+        """Return whether a zero leads a cell, and whether a line is of separators alone."""
+        led, empty, blank = False, False, f"{self.separator} \t\r\n"
         with self.path.open(encoding=self.encoding) as file:
             for line in file:
                 led = led or may_hold_codes(line, self.separator)
-                if self.separator in line and not line.strip(blank):
-                    self.has_empty_rows = True
-        return led
+                empty = empty or (self.separator in line and not line.strip(blank))
+        return led, empty
 
 
 def _are_digits(column: pd.Series) -> bool:
