@@ -114,7 +114,7 @@ def test_a_proof_by_hand(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     assert (found.lower, found.upper, found.n_leaves) == (0.25, 0.25, 1)
     found = check(written(tmp_path, integrals_by_hand()))
     assert (found.side, found.upper) == (2, 1)
-    assert "exponent -2, box [[0], [4]]" in found.said
+    assert "exponent -2, box [[0], [4]]" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -360,7 +360,7 @@ def check_rows(rows: Iterator[Row], seen: Row) -> Problem:
     about = ", ".join(f"{k} {v}" for k, v in head.items())
     gap = float((of.upper - of.lower) / max(abs(of.upper), abs(of.lower), Fraction(1, 10**99)))
     of.n_leaves, sha256 = len(proved), seen["data"].hexdigest()
-    of.said = (
+    of.sentence = (
         f"Proved ({about}): the optimum lies between {float(of.lower):.12g} and "
         f"{float(of.upper):.12g}, which the kernel in the file reaches (relative gap {gap:.1e}). "
         f"Not proved: that its data, SHA-256 {sha256}, are yours."
@@ -377,7 +377,7 @@ def check(path: str | Path) -> Problem:
 
     Returns
     -------
-    SimpleNamespace of the problem, ``lower`` and ``upper`` as fractions, and the sentence ``said``
+    SimpleNamespace of the problem, ``lower`` and ``upper`` as fractions, and the ``sentence``
     """
     seen = {"line": 0, "data": hashlib.sha256()}
     with Path(path).open(encoding="ascii") as lines:
@@ -395,6 +395,6 @@ def main() -> None:
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit("usage: kernelweave-check FILE, which `kernelweave certify --proof FILE` wrote")
     try:
-        sys.stdout.write(f"{check(sys.argv[1]).said}\n")
+        sys.stdout.write(f"{check(sys.argv[1]).sentence}\n")
     except (ProofError, OSError) as error:
         sys.exit(str(error))

@@ -70,14 +70,14 @@ class ExponentiatedGradient:
         self, beta: npt.NDArray[np.float64], dual0: npt.NDArray[np.float64] | None
     ) -> Solution:
         problem = self.problem
-        found: Solution = problem.learner.solve(
+        solution: Solution = problem.learner.solve(
             self.fitted.gram(problem.X, beta),
             problem.targets,
             sample_weight=problem.sample_weight,
             dual0=dual0,
             tol=1e-6,
         )
-        return found
+        return solution
 
     def _enter(self, beta: npt.NDArray[np.float64], solution: Solution) -> None:
         """Make β the present iterate, with qⱼ = Σₜ uₜᵀ Kⱼ uₜ there."""
@@ -90,9 +90,9 @@ class ExponentiatedGradient:
         largest = max(self.q.max(), np.finfo(np.float64).tiny)
         beta = self.parameters * np.exp(self.rate * (self.q / largest - 1.0))
         beta = beta / beta.sum()
-        found = self._solve(beta, self.solution.dual_coef)
-        if found.upper_bound <= self.solution.upper_bound:
-            self._enter(beta, found)
+        solution = self._solve(beta, self.solution.dual_coef)
+        if solution.upper_bound <= self.solution.upper_bound:
+            self._enter(beta, solution)
             self.rate *= 1.5
         else:
             self.rate *= 0.5

@@ -73,7 +73,7 @@ def check_accepts(spec: AlgorithmSpec, problem: Problem) -> None:
 class _Run:
     """What `solve` records while it runs: the bounds so far and the best iterate.
 
-    `found`: the learner's solution at the best iterate, or a function that returns it; `remark`:
+    `solution`: the learner's solution at the best iterate, or a function that returns it; `remark`:
     why the search stalled; `premise`: an assumption of the family on which the bounds rest.
     """
 
@@ -85,7 +85,7 @@ class _Run:
     upper: float = math.inf
     n_iter: int = 0
     parameters: object = None
-    found: object = None
+    solution: object = None
     history: History = field(default_factory=History)
     remark: str = ""
     premise: str = ""
@@ -98,7 +98,7 @@ class _Run:
         search, upper = self.search, float(self.search.upper)
         self.lower = max(self.lower, float(search.lower))
         if upper < self.upper or self.parameters is None:
-            self.parameters, self.found = search.parameters, getattr(search, "solution", None)
+            self.parameters, self.solution = search.parameters, getattr(search, "solution", None)
             self.upper = min(upper, self.upper)
         check_bounds(self.name, self.lower, self.upper)
         self.history.append(
@@ -128,7 +128,7 @@ class _Run:
         )
 
     def result(self, status: Status) -> Result:
-        solution = self.found() if callable(self.found) else self.found
+        solution = self.solution() if callable(self.solution) else self.solution
         return Result(
             value=self.upper,
             lower_bound=self.lower,

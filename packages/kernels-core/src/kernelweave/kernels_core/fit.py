@@ -272,7 +272,7 @@ class _Point:
 
 
 def _of_factors(
-    problem: Problem, result: Result, stored: FittedFactors, own: Certificate
+    problem: Problem, result: Result, stored: FittedFactors, proved: Certificate
 ) -> dict[str, Certificate]:
     """Return the certificate of approximated kernels, and bounds of the optimum of the exact ones.
 
@@ -280,8 +280,8 @@ def _of_factors(
     weights, so that every upper bound stays one. A feasible dual point is feasible for both, and
     bounds from below what its quadratic forms in K allow.
     """
-    lower, upper = (f"{proof}; {_OF_FACTORS}" for proof in (own.lower_proof, own.upper_proof))
-    certificates = {"certificate_": replace(own, lower_proof=lower, upper_proof=upper)}
+    lower, upper = (f"{proof}; {_OF_FACTORS}" for proof in (proved.lower_proof, proved.upper_proof))
+    certificates = {"certificate_": replace(proved, lower_proof=lower, upper_proof=upper)}
     # a third party's algorithm may keep no solution to bound it by
     if result.solution is None:
         return certificates

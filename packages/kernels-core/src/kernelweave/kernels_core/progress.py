@@ -75,10 +75,10 @@ def watch(callback: Callback) -> Iterator[None]:
         _watchers.reset(token)
 
 
-def notify(progress: Progress, own: Callback | None, verbose: int) -> bool:
+def notify(progress: Progress, last: Callback | None, verbose: int) -> bool:
     """Print and pass on one iteration; return whether somebody asks to stop."""
     if verbose > 0:
         print(progress)  # noqa: T201
-    callbacks = _watchers.get() if own is None else (*_watchers.get(), own)
+    callbacks = _watchers.get() if last is None else (*_watchers.get(), last)
     answers = [callback(progress) for callback in callbacks]
     return any(answer is True for answer in answers)

@@ -30,20 +30,20 @@ from .svm import DEFAULT_MAX_ITER, solution_from
 from .unstored import solve_unstored
 
 
-def _part(problem: BoxProblem, found: DualSolution) -> Solution:
+def _part(problem: BoxProblem, dual: DualSolution) -> Solution:
     """Return one task's duals as a learner's solution."""
     return Solution(
-        dual_coef=found.dual_coef[None],
-        intercept=np.array([found.intercept]),
-        lower_bound=found.lower_bound,
-        upper_bound=found.upper_bound,
-        function_values=found.function_values[None],
+        dual_coef=dual.dual_coef[None],
+        intercept=np.array([dual.intercept]),
+        lower_bound=dual.lower_bound,
+        upper_bound=dual.upper_bound,
+        function_values=dual.function_values[None],
         slope=np.maximum(problem.upper, -problem.lower)[None],
-        linear=found.kappa,
-        violation=found.kkt_violation,
-        n_iter=found.n_iter,
-        status=found.status,
-        stretch=found.stretch,
+        linear=dual.kappa,
+        violation=dual.kkt_violation,
+        n_iter=dual.n_iter,
+        status=dual.status,
+        stretch=dual.stretch,
     )
 
 

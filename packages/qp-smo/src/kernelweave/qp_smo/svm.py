@@ -110,9 +110,9 @@ def _solve_to_gap(
     return replace(solution, status=_status(solution, outcome, tol))
 
 
-def _status(found: DualSolution, outcome: Outcome, tol: float) -> SolveStatus:
+def _status(solution: DualSolution, outcome: Outcome, tol: float) -> SolveStatus:
     """Return that the gap is closed, if it is, or why it stayed open."""
-    if found.gap <= tol:
+    if solution.gap <= tol:
         return SolveStatus.CONVERGED
     if outcome.status is not SolveStatus.CONVERGED:
         return outcome.status

@@ -209,11 +209,11 @@ class SupportSearch:
         master = solve_cut_master(self.oracle.pool, self._root)
         return min(master.lower_bound, self.lower), master.weights
 
-    def take(self, found: SaddleEvaluation) -> None:
+    def take(self, evaluation: SaddleEvaluation) -> None:
         """Keep sparse weights that were evaluated, if they are the best."""
-        upper = objective_upper(found, self._root.on_support(found.weights > 0.0))
+        upper = objective_upper(evaluation, self._root.on_support(evaluation.weights > 0.0))
         if upper < self.upper or self.best is None:
-            self.upper, self.best = upper, found
+            self.upper, self.best = upper, evaluation
         check_bounds("the relaxation", self.relaxation_bound, self.upper)
 
     def refine(self) -> None:

@@ -313,13 +313,13 @@ class Singles:
         search.take(evaluation)
         self._raises(j, evaluation)
 
-    def _raises(self, j: int, found: SaddleEvaluation) -> bool:
+    def _raises(self, j: int, evaluation: SaddleEvaluation) -> bool:
         """Raise the bound of a kernel to the dual value there; whether that is news.
 
         The rounding of the matrix is charged as the upper bound charges it.
         """
-        margin = found.upper_bound - found.solution.upper_bound
-        bound = float(self._with_penalty(np.array(found.lower_bound - margin)))
+        margin = evaluation.upper_bound - evaluation.solution.upper_bound
+        bound = float(self._with_penalty(np.array(evaluation.lower_bound - margin)))
         before = self._lower[j]
         self._lower[j] = max(before, bound)
         return bool(self._lower[j] > before)

@@ -237,7 +237,7 @@ def _other_lines(
 
     seed = check_random_state(random_state).randint(2**31 - 1)
     lines, late = expected(left_out, rows, kinds, judge, np.random.RandomState(seed), many=many)
-    return lines, ", ".join(kind.said for kind in late)
+    return lines, ", ".join(kind.phrase for kind in late)
 
 
 def _with_screening_remarks(
@@ -266,16 +266,16 @@ def _status_of(learned: Learned | LearnedLarge) -> Status:
 def fit_warnings(
     samples: ReadTable,
     fitted: Fitted,
-    found: dict[str, Any],
+    attributes: dict[str, Any],
     late: str,
     max_time: float | None,
     max_iter: int,
 ) -> list[Warning]:
     """Return warnings: limits that ended the fit, poor scores, intervals that hold too little.
 
-    `found`, `late`: as `attributes_of` returns; `max_time`, `max_iter`: the limits of the fit.
+    `attributes`, `late`: as `attributes_of` returns; `max_time`, `max_iter`: the limits of the fit.
     """
-    task, status = found["_task"], found["result_"].status
+    task, status = attributes["_task"], attributes["result_"].status
     issued: list[Warning] = []
     if samples.division.order is not None and isinstance(task, Regression):
         issued += _later_intervals_warnings(fitted.predictor)
@@ -287,7 +287,7 @@ def fit_warnings(
         )
         issued.append(ConvergenceWarning(message))
     elif status is Status.MAX_ITER:
-        ends = found["certificate_"].ends
+        ends = attributes["certificate_"].ends
         n_open = ends.count(Status.MAX_ITER.label)
         message = Message(
             f"{{max_iter}} of {max_iter} ended {n_open} of {len(ends)} searches of the scales "
@@ -303,7 +303,7 @@ def fit_warnings(
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
     finding = task.underfit(rows.take(seen), values[seen]) if len(seen) else None
     issued += [] if finding is None else [finding]
-    return issued + new_rows_warnings(task, found["_new_rows"])
+    return issued + new_rows_warnings(task, attributes["_new_rows"])
 
 
 def _later_intervals_warnings(predictor: Predictor) -> list[Warning]:

@@ -115,7 +115,7 @@ class LeftOut:
     @property
     def variances(self) -> FloatArray:
         """Of the residuals, shape (n_left_out,)."""
-        return np.asarray(self._spreads - self.mixture.doubt[self.rows])
+        return np.asarray(self._spreads - self.mixture.outlier_variance[self.rows])
 
     @cached_property
     def residuals(self) -> FloatArray:

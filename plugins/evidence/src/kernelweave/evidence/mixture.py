@@ -55,7 +55,7 @@ class Mixture:
     - `points`: the training rows
     - `scales`: their ``weights`` and ``noise`` hold the path's weights already
     - `diagonal` of shape (n_points,): σ²/w, what S has beyond K
-    - `doubt` of shape (n_points,): how much of this outliers have beyond the others
+    - `outlier_variance` of shape (n_points,): how much of this outliers have beyond the others
     - `dual` of shape (n_points, n_outputs): S⁻¹ times the standardised targets
     - `target`: the way back to the units of the targets
     - `width`, of each output or of all: deviation of a target around its prediction, by leaving one
@@ -66,7 +66,7 @@ class Mixture:
     points: Points
     scales: tuple[Scales, ...]
     diagonal: FloatArray
-    doubt: FloatArray
+    outlier_variance: FloatArray
     dual: FloatArray
     target: Standardised
     width: FloatArray | float
@@ -134,12 +134,12 @@ def fit_mixture(
     points = views.points(rows.numeric, rows.codes) if points is None else points
     targets = Standardised.of(rows) if targets is None else targets.of_rows(rows)
     noise = sum(each.noise for each in scales)
-    doubt = noise * (1.0 / rows.precision - 1.0 / rows.mass)
-    diagonal = noise * (1.0 / rows.mass) + JITTER + doubt
+    outlier_variance = noise * (1.0 / rows.precision - 1.0 / rows.mass)
+    diagonal = noise * (1.0 / rows.mass) + JITTER + outlier_variance
     factor = _factor(views, points, scales, diagonal)
     dual = cho_solve((factor, True), targets.values.T, check_finite=False)
-    width = _left_out(factor, rows.mass, doubt) if targets.warps else 0.0
-    mixture = Mixture(views, points, scales, diagonal, doubt, dual, targets, width)
+    width = _left_out(factor, rows.mass, outlier_variance) if targets.warps else 0.0
+    mixture = Mixture(views, points, scales, diagonal, outlier_variance, dual, targets, width)
     vars(mixture)["factor"] = factor
     return mixture
 
@@ -153,10 +153,10 @@ def _factor(
     return np.asarray(cho_factor(S, lower=True, overwrite_a=True, check_finite=False)[0])
 
 
-def _left_out(factor: FloatArray, mass: FloatArray, doubt: FloatArray) -> float:
-    """Return the root mean of 1/(S⁻¹)ᵢᵢ − `doubt`: variances of rows given all others."""
+def _left_out(factor: FloatArray, mass: FloatArray, outlier_variance: FloatArray) -> float:
+    """Return the root mean of 1/(S⁻¹)ᵢᵢ less `outlier_variance`: of rows given all others."""
     inverse, _ = lapack.dpotri(factor.copy(order="F"), lower=1, overwrite_c=1)
-    variances = 1.0 / inverse.diagonal() - doubt
+    variances = 1.0 / inverse.diagonal() - outlier_variance
     return float(np.sqrt(mass @ variances / mass.sum()))
 
 

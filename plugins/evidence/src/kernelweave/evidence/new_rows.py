@@ -85,13 +85,13 @@ class HeldOutWarning(KernelWeaveWarning):
 class Kind:
     """A kind of new rows.
 
-    `name`: for the table; `said`: for a sentence, after "on"; `argument`: what tells `fit` of it;
+    `name`: for the table; `phrase`: for a sentence, after "on"; `argument`: what tells `fit` of it;
     `groups` of shape (n,): which row goes with which, −1 with none; or `order` of shape (n,): what
     comes before what.
     """
 
     name: str
-    said: str
+    phrase: str
     argument: str
     groups: Index | None = None
     order: FloatArray | None = None

@@ -345,15 +345,15 @@ def prediction_range(
 
 
 def centred_by_others(
-    found: FloatArray, values: FloatArray, mass: FloatArray, rows: Index
+    residuals: FloatArray, values: FloatArray, mass: FloatArray, rows: Index
 ) -> FloatArray:
     """Return residuals of rows left out of targets that are centred by the mean of the others.
 
-    `found` of shape (n_rows, n_outputs + 1): of targets as they are, and of targets that are all
-    one; `values` of shape (n, n_outputs): the former; `mass` of shape (n,): weights.
+    `residuals` of shape (n_rows, n_outputs + 1): of targets as they are, and of targets all one;
+    `values` of shape (n, n_outputs): the former; `mass` of shape (n,): weights.
     """
     moved = mass[rows] @ values[rows] / (mass.sum() - mass[rows].sum())
-    return np.asarray(found[:, :-1] + moved * found[:, -1:])
+    return np.asarray(residuals[:, :-1] + moved * residuals[:, -1:])
 
 
 def normalise_weights(weight: FloatArray | None) -> FloatArray | None:

@@ -37,7 +37,7 @@ class Reduction:
     - `rest`, `still`, `mixed`: which kernels do not move, do, and change otherwise
     - `basis` of shape (n_samples, n_shared), `grams` of shape (n_rest, n_shared, n_shared): of what
       does not move, see `leading`
-    - `moving` of shape (n_samples, n_own), `own` of shape (n_still, n_own, n_own): of what does
+    - `moving` of shape (n_samples, n_own), `inner` of shape (n_still, n_own, n_own): of what does
     """
 
     rest: Index
@@ -46,7 +46,7 @@ class Reduction:
     basis: Matrix
     grams: RealArray
     moving: Matrix
-    own: RealArray
+    inner: RealArray
 
     def of_draws(
         self, back: Index, features: list[list[Matrix]], Y: Matrix, dtype: np.dtype[np.floating]
@@ -78,12 +78,12 @@ class Reduction:
 
     def _kernels(self, moving: RealArray, features: list[RealArray]) -> SharedKernels:
         """Return the kernels of draws: W M Wᵀ for each W in ``moving``, Z Zᵀ for ``features``."""
-        grams, own = (each.astype(moving.dtype) for each in (self.grams, self.own))
+        grams, inner = (each.astype(moving.dtype) for each in (self.grams, self.inner))
         n, n_kernels = grams.shape[1], len(self.rest) + len(self.still) + len(self.mixed)
 
         def combine(weights: Matrix, problems: Index) -> RealArray:
             W = moving[problems]
-            K: RealArray = np.matmul(np.matmul(W, combined(own, weights[:, self.still])), _t(W))
+            K: RealArray = np.matmul(np.matmul(W, combined(inner, weights[:, self.still])), _t(W))
             K[:, :n, :n] += combined(grams, weights[:, self.rest])
             for j, Z in zip(self.mixed, features, strict=True):
                 each = Z[problems] * np.sqrt(weights[:, j]).astype(K.dtype)[:, None, None]
@@ -95,7 +95,7 @@ class Reduction:
             products = np.zeros((len(C), n_kernels, moving.shape[1]), dtype=C.dtype)
             products[:, self.rest, :n] = images(grams, np.ascontiguousarray(C[:, :n]))
             inside = np.matmul(_t(W), C[:, :, None])[:, :, 0]
-            products[:, self.still] = np.matmul(images(own, inside), _t(W))
+            products[:, self.still] = np.matmul(images(inner, inside), _t(W))
             for j, Z in zip(self.mixed, features, strict=True):
                 each = Z[problems]
                 products[:, j] = np.matmul(each, np.matmul(_t(each), C[:, :, None]))[:, :, 0]

@@ -165,14 +165,14 @@ def _losses(values: Matrix, wanted: Matrix, scoring: Scoring) -> Vector:
 def _predictions_apart(
     grams: SharedKernels,
     cross: RealArray,
-    known: Matrix,
+    targets: Matrix,
     lams: npt.NDArray[np.float64],
     task: TargetSettings,
     start: Matrix | None,
 ) -> Iterator[tuple[Matrix, Matrix]]:
     """Yield predictions, and weights, at each λ, for columns that are targets each."""
-    mean = known.mean(axis=0)
-    Y = np.ascontiguousarray((known - mean).T)
+    mean = targets.mean(axis=0)
+    Y = np.ascontiguousarray((targets - mean).T)
     # the largest λ leaves few others
     weights = np.zeros((len(Y), grams.n_kernels)) if start is None else start
     flat = cross.reshape(len(cross), -1)
@@ -191,7 +191,7 @@ def _predictions_apart(
 def _predictions_of_group(
     inner: RealArray,
     cross: RealArray,
-    known: Matrix,
+    targets: Matrix,
     lams: npt.NDArray[np.float64],
     task: TargetSettings,
     start: Vector | None,
@@ -199,7 +199,7 @@ def _predictions_of_group(
     """Yield predictions, and weights, at each λ, for the nodes of one group."""
     family = PrecomputedFamily(inner, check=False)
     for lam in lams:
-        fit = fit_target(family, known, float(lam), task, start=start)
+        fit = fit_target(family, targets, float(lam), task, start=start)
         start = fit.weights
         yield fit.predict(cross), start
 

@@ -134,16 +134,16 @@ def moved(
     return replace(shared(grams), combine=combine, images=images_of)
 
 
-def _add_moved(K: RealArray, own: RealArray, order: Index) -> None:
+def _add_moved(K: RealArray, gram: RealArray, order: Index) -> None:
     """Add a matrix whose samples are in another order; moved round in a circle, by its blocks."""
     first, l = int(order[0]), len(order)
     if not np.array_equal(order, (np.arange(l) + first) % l):
-        K += own.take(order, axis=0).take(order, axis=1)
+        K += gram.take(order, axis=0).take(order, axis=1)
         return
     ends = (slice(0, l - first), slice(first, l)), (slice(l - first, l), slice(0, first))
     for rows, from_rows in ends:
         for columns, from_columns in ends:
-            K[rows, columns] += own[from_rows, from_columns]
+            K[rows, columns] += gram[from_rows, from_columns]
 
 
 def combined(grams: RealArray, weights: Matrix) -> RealArray:

@@ -43,7 +43,7 @@ _REPEATS = 5
 class Demonstration:
     """Everything the demo shows, computed once.
 
-    `name`: a data set by name or a file whose last column is the target. `found`: scores and
+    `name`: a data set by name or a file whose last column is the target. `figures`: scores and
     seconds of each model, and what ours says of itself: what ``--json`` prints.
     """
 
@@ -54,7 +54,7 @@ class Demonstration:
         _refuse_what_takes_minutes(name, len(columns), len(table.frame))
         self.name = name
         self._split(table.inputs(columns), self.target.values)
-        self.found: dict[str, Any] = {
+        self.figures: dict[str, Any] = {
             "data": name,
             "task": self.target.task,
             "n_samples": len(table.frame),
@@ -63,7 +63,7 @@ class Demonstration:
             "n_test": len(self.y_test),
             "scores": {label: self._scored(label) for label in (OURS, *OTHERS)},
         }
-        self.found |= self._own_figures()
+        self.figures |= self._own_figures()
 
     @property
     def classes(self) -> bool:
@@ -163,7 +163,7 @@ def demo_picture(demo: Demonstration) -> bytes:
     middle.supylabel(f"change of the mean {effects.response}", fontsize=10)
     middle.suptitle("Effects of the most important columns", fontsize=11)
     (_draw_calibration if demo.classes else _draw_intervals)(right.subplots(), demo)
-    figure.suptitle(f"{demo.name}: evidence kernel, fitted on {demo.found['n_train']} rows")
+    figure.suptitle(f"{demo.name}: evidence kernel, fitted on {demo.figures['n_train']} rows")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": SIGNATURE})
     return buffer.getvalue()
@@ -171,7 +171,7 @@ def demo_picture(demo: Demonstration) -> bytes:
 
 def _draw_scores(ax: Any, demo: Demonstration) -> None:
     """Draw a point with two standard errors for each model, ours in colour and on top."""
-    scores = list(demo.found["scores"].items())[::-1]
+    scores = list(demo.figures["scores"].items())[::-1]
     for place, (label, each) in enumerate(scores):
         at, colour, below = each["score"], LOWER if label == OURS else FAINT, 2.0 * each["error"]
         # an accuracy of one is rounded
@@ -183,7 +183,7 @@ def _draw_scores(ax: Any, demo: Demonstration) -> None:
     ax.set_ylim(-0.5, len(scores) - 0.4)
     measure = measure_name(demo.target.task)
     ax.set(xlabel=f"{measure}, ± two standard errors")
-    ax.set_title(f"Scores on {demo.found['n_test']} test rows", fontsize=11)
+    ax.set_title(f"Scores on {demo.figures['n_test']} test rows", fontsize=11)
     open_frame(ax, "x")
 
 
@@ -196,8 +196,8 @@ def _draw_intervals(ax: Axes, demo: Demonstration) -> None:
     ax.errorbar(y, mean, yerr=reach, fmt="o", markersize=3, color=LOWER, ecolor="#9DC9E6")
     ax.axline((mean.mean(), mean.mean()), slope=1, color=FAINT, linewidth=1)
     ax.set(xlabel="true value", ylabel="prediction")
-    share = demo.found["coverage"]["share"]
-    held = f"{share:.1%} of {demo.found['n_test']} test rows"
+    share = demo.figures["coverage"]["share"]
+    held = f"{share:.1%} of {demo.figures['n_test']} test rows"
     ax.set_title(f"{CONFIDENCE:.0%} intervals contain {held}", fontsize=11)
     open_frame(ax)
 

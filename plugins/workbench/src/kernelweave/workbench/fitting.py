@@ -165,7 +165,7 @@ def fit_table(
     # share of the progress bar: the time of a fit grows with the square of its rows
     works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
-    with locate_cell_errors(table), _summarised_warnings(name) as doubts, bar as end_fit:
+    with locate_cell_errors(table), _summarised_warnings(name) as held_out_warnings, bar as end_fit:
         seen = fit_division(name, division, folds)
         estimator = fit_model(make(), X, y, weight, **seen)
         end_fit()
@@ -205,7 +205,7 @@ def fit_table(
         new_rows=_expected_on_new_rows(estimator)
         if name == "evidence"
         else _of_folds(held_out, folds, choices.metric),
-        doubt=next(iter(doubts), ""),
+        warning=next(iter(held_out_warnings), ""),
     )  # fmt: skip
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
@@ -219,7 +219,7 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
     from kernelweave.evidence import HeldOutWarning
     from kernelweave.tables import ColumnWarning
 
-    doubts: list[str] = []
+    held_out_warnings: list[str] = []
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -230,7 +230,7 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
                 alone = f". {message.finding[:1].upper()}{message.finding[1:]}"
                 # other models see columns of numbers in the place of those that a remedy names
                 plain = name != "evidence" or not message.remedy
-                doubts.append(alone if plain else f", but {message.finding}{remedy}")
+                held_out_warnings.append(alone if plain else f", but {message.finding}{remedy}")
             else:
                 before(message, category, *rest, **more)
 
@@ -239,7 +239,7 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         warnings.simplefilter("ignore", ColumnWarning)
         if name == "evidence":
             warnings.simplefilter("ignore", UnderfitWarning)
-        yield doubts
+        yield held_out_warnings
 
 
 def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:

@@ -30,13 +30,13 @@ def summary(model: Model) -> dict[str, Any]:
     """Return what a fit found, ready for JSON.
 
     Data, held-out score and other models', what columns are worth, bounds, gap, status, and the
-    certificate's sentences. The functions below take it as `found`.
+    certificate's sentences. The functions below take it as `facts`.
     """
     header, machine = model.header, model.machine
     result, held_out = machine.result_, model.held_out
     settings = machine.get_params(deep=False)
     usual = measure_name(header.task, weighted=settings.get("class_weight") is not None)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "data": header.source,
         "n_samples": header.n_samples,
         "n_features": len(header.columns),
@@ -56,7 +56,7 @@ def summary(model: Model) -> dict[str, Any]:
         "comparison": header.comparison,
         "importance": list(header.importance),
         "new_rows": _with_intervals(header),
-        "doubt": header.doubt,
+        "warning": header.warning,
         "kernels": _kernels(model),
         "views": views_of(model),
         # what folds chose
@@ -79,13 +79,13 @@ def summary(model: Model) -> dict[str, Any]:
     }
     ranking = None if held_out is None else ranking_of(held_out)
     rows = [Row(**row) for row in header.comparison["rows"]]
-    found["verdict"] = verdict(header.comparison["ours"], rows, found["measure"], ranking)
+    facts["verdict"] = verdict(header.comparison["ours"], rows, facts["measure"], ranking)
     if held_out is not None:
-        found["held_out"] = _scored(held_out, Metric(header.metric), ranking, header)
+        facts["held_out"] = _scored(held_out, Metric(header.metric), ranking, header)
         # the first line is of the very rows whose score is printed
-        for row in found["new_rows"][:1]:
-            row |= {name: found["held_out"][name] for name in ("score", "error", "low", "high")}
-    return found | {"certificate": closing_sentences(found)}
+        for row in facts["new_rows"][:1]:
+            row |= {name: facts["held_out"][name] for name in ("score", "error", "low", "high")}
+    return facts | {"certificate": closing_sentences(facts)}
 
 
 def _scored(
@@ -176,9 +176,9 @@ def is_rule(algorithm: str) -> bool:
     return bool(names) and all(getattr(sets[name].load(), "is_point", False) for name in names)
 
 
-def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
+def column_remarks(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return the remark of at most twelve columns that have one, ignored columns first."""
-    remarked = [row for row in found["columns"] if row["sentence"]]
+    remarked = [row for row in facts["columns"] if row["sentence"]]
     remarked.sort(key=lambda row: row["done"] == "used")
     lines = {}
     for row in remarked[:_MOST_REMARKS]:
@@ -188,43 +188,43 @@ def column_remarks(found: Mapping[str, Any]) -> dict[str, str]:
     return lines
 
 
-def bounds_rows(found: Mapping[str, Any]) -> dict[str, str]:
+def bounds_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows that say how good the learned kernel is for its objective.
 
     With what bounds are of, where that is not the problem itself.
     """
-    tolerance = "" if found["tol"] is None else f" (asked for {found['tol']:g})"
-    premise = found.get("premise")
+    tolerance = "" if facts["tol"] is None else f" (asked for {facts['tol']:g})"
+    premise = facts.get("premise")
     return {
-        "iterations": f"{found['n_iter']}",
-        "lower bound": f"{found['lower_bound']:.8g}",
-        "upper bound": f"{found['upper_bound']:.8g}",
-        "relative gap": f"{found['gap']:.2e}{tolerance}",
-        "status": found["message"],
+        "iterations": f"{facts['n_iter']}",
+        "lower bound": f"{facts['lower_bound']:.8g}",
+        "upper bound": f"{facts['upper_bound']:.8g}",
+        "relative gap": f"{facts['gap']:.2e}{tolerance}",
+        "status": facts["message"],
         **({"premise": premise} if premise else {}),
     }
 
 
-def closing_sentences(found: Mapping[str, Any]) -> str:
+def closing_sentences(facts: Mapping[str, Any]) -> str:
     """Return what is known of predictions of new rows, by the best evidence, and what is proved.
 
     Its ``test``, where it has one, counts more than the rows held out.
     """
-    return f"{_known(found)} {_proved(found)}".strip()
+    return f"{_known(facts)} {_proved(facts)}".strip()
 
 
-def _known(found: Mapping[str, Any]) -> str:
+def _known(facts: Mapping[str, Any]) -> str:
     """Return how well new rows are predicted: by a test file, or by rows held out."""
-    scored, tested = found["held_out"], found.get("test")
+    scored, tested = facts["held_out"], facts.get("test")
     # of rows that were learned from, a test says nothing of new ones
     if tested is not None and not tested["shares_rows"]:
-        return _test_sentence(found, tested, scored)
+        return _test_sentence(facts, tested, scored)
     if scored is None:
         return "How well new rows are predicted is not known yet."
-    answer = "the mean" if found["task"] == "regression" else "the most frequent class"
-    if _is_no_better(found):
+    answer = "the mean" if facts["task"] == "regression" else "the most frequent class"
+    if _is_no_better(facts):
         # beside other models the verdict has said it
-        rows = found["comparison"]["rows"]
+        rows = facts["comparison"]["rows"]
         compared, baseline = bool(rows), scored["baseline"]
         for row in rows:
             baseline = row["score"] if row["name"] == "baseline" else baseline
@@ -232,15 +232,15 @@ def _known(found: Mapping[str, Any]) -> str:
         if ranking := scored["rare_ranking"]:
             return "" if compared else ranking
         word = "not significantly" if scored["score"] > baseline else "no"
-        text = f"{_expected(found, scored)}, {word} better than {answer} ({baseline:z.3f})"
+        text = f"{_expected(facts, scored)}, {word} better than {answer} ({baseline:z.3f})"
         return f"{text}." if compared else f"{text}: {why}."
-    return f"{_expected(found, scored)}{found.get('doubt', '')}."
+    return f"{_expected(facts, scored)}{facts.get('warning', '')}."
 
 
-def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
+def other_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return what to expect of each kind of new rows, where more than one is known."""
     lines: dict[str, str] = {}
-    for row in found["new_rows"]:
+    for row in facts["new_rows"]:
         parts = "blocks of time" if row["name"].startswith("later") else "groups"
         of = f" of {row['n_groups']} {parts}" if row["n_groups"] < row["n_rows"] else ""
         scored = Score(row["score"], row["error"]).formatted(3)
@@ -251,10 +251,10 @@ def other_rows(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _test_sentence(
-    found: Mapping[str, Any], tested: Mapping[str, Any], scored: Mapping[str, Any] | None
+    facts: Mapping[str, Any], tested: Mapping[str, Any], scored: Mapping[str, Any] | None
 ) -> str:
     where = f"On {tested['rows']} rows of {tested['data']}"
-    text = f"{where}: {found['measure']} {_interval(tested)}"
+    text = f"{where}: {facts['measure']} {_interval(tested)}"
     # of fewer rows, or groups, nobody knows how far their score is from that of others
     if scored is None or tested["n_parts"] < FEWEST_PARTS:
         return f"{text}."
@@ -270,23 +270,23 @@ def _test_sentence(
     )
 
 
-def _is_no_better(found: Mapping[str, Any]) -> bool:
+def _is_no_better(facts: Mapping[str, Any]) -> bool:
     """Whether one answer for every row scores as high on the same rows, as the verdict says too."""
-    lead = [found["held_out"][name] for name in ("ahead", "ahead_error", "n_parts")]
-    for row in found["comparison"]["rows"]:
+    lead = [facts["held_out"][name] for name in ("ahead", "ahead_error", "n_parts")]
+    for row in facts["comparison"]["rows"]:
         if row["name"] == "baseline":
             lead = [row[name] for name in ("behind", "behind_error", "n_parts")]
     ahead, error, n_parts = lead
     return not ahead > margin_of_error((error, n_parts))
 
 
-def _expected(found: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
+def _expected(facts: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
     """Return the score to expect of new rows, from the held-out score, as a phrase."""
-    measure = found["measure"]
-    if found.get("metric") is None:
+    measure = facts["measure"]
+    if facts.get("metric") is None:
         measure = measure[:1].upper() + measure[1:]
     kinds = [
-        row["name"] for row in found.get("new_rows", ())[:1] if row["name"] != "rows like these"
+        row["name"] for row in facts.get("new_rows", ())[:1] if row["name"] != "rows like these"
     ]
     on = f"{measure} on similar new rows" + "".join(f" ({kind})" for kind in kinds)
     if scored["score"] == scored["high"]:
@@ -299,28 +299,28 @@ def _interval(scored: Mapping[str, Any]) -> str:
     return Score(scored["score"], scored["error"]).with_interval(scored["low"], scored["high"])
 
 
-def _proved(found: Mapping[str, Any]) -> str:
+def _proved(facts: Mapping[str, Any]) -> str:
     """Return what is proved of a fit, and what is not."""
-    if found["algorithm"] == "evidence":
+    if facts["algorithm"] == "evidence":
         kernel = "is a local optimum of the evidence"
-        if found["status"] != Status.STATIONARY.label:
-            kernel = f"is what the search had found when it ended ({found['status']})"
+        if facts["status"] != Status.STATIONARY.label:
+            kernel = f"is what the search had found when it ended ({facts['status']})"
         return (
             "This is an estimate, not a proof: the predictor is optimal for the chosen kernel, "
             f"but the kernel {kernel}."
         )
-    if premise := found.get("premise"):
+    if premise := facts.get("premise"):
         return f"This is an estimate, not a proof: {premise}."
-    if not found["gap"] < float("inf"):
+    if not facts["gap"] < float("inf"):
         return "This algorithm has no lower bound, so the distance to the optimum is not known."
-    lower, upper = f"{found['lower_bound']:.8g}", f"{found['upper_bound']:.8g}"
-    if found["is_rule"]:
+    lower, upper = f"{facts['lower_bound']:.8g}", f"{facts['upper_bound']:.8g}"
+    if facts["is_rule"]:
         return (
             f"The weights follow from a rule and were not optimised: their objective is between "
             f"{lower} and {upper}."
         )
     # beyond that, digits say nothing to anybody
-    percent = 100.0 * max(found["gap"], 1e-5)
+    percent = 100.0 * max(facts["gap"], 1e-5)
     if percent > _FAR:
         return (
             f"The optimum is between {lower} and {upper}: too wide an interval to say how good the "

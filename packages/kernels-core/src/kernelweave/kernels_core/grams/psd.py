@@ -146,11 +146,11 @@ def _factorises(A: FloatArray, diagonal: FloatArray) -> bool:
     return bool(run_interruptibly(dpotrf, B.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 
-def describe(name: str, found: Spectrum) -> str:
+def describe(name: str, spectrum: Spectrum) -> str:
     """Return the clause that names an indefinite kernel and its eigenvalues."""
     return (
         f"{name} is not positive semidefinite on these samples "
-        f"(smallest eigenvalue {found.lambda_min:.6g}, largest {found.lambda_max:.6g})"
+        f"(smallest eigenvalue {spectrum.lambda_min:.6g}, largest {spectrum.lambda_max:.6g})"
     )
 
 

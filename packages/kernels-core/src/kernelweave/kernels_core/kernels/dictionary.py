@@ -222,7 +222,7 @@ class KernelDictionary(Parameters):
         )
 
     def _fit_one(
-        self, label: str, kernel: Kernel, X: Points, K: RealArray, found: dict[str, Spectrum]
+        self, label: str, kernel: Kernel, X: Points, K: RealArray, indefinite: dict[str, Spectrum]
     ) -> Kernel | None:
         """Write the Gram matrix into K and return the fitted kernel, ``None`` if unusable."""
         kernel = kernel._at(X)
@@ -236,16 +236,16 @@ class KernelDictionary(Parameters):
         if kernel.is_psd is not True and self.psd != "keep":
             spectrum = find_indefinite(K)
             if spectrum is not None:
-                found[label] = spectrum
+                indefinite[label] = spectrum
                 if self.psd != "clip":
                     return None
                 kernel, _ = Clipped.fit(kernel, X, K)
                 K[...] = kernel(X)
         return fit_normalization(kernel, X, K, self.normalize, label)
 
-    def _report(self, found: dict[str, Spectrum], kept: list[int]) -> None:
-        clauses = "; ".join(describe(label, s) for label, s in found.items())
-        if not found:
+    def _report(self, indefinite: dict[str, Spectrum], kept: list[int]) -> None:
+        clauses = "; ".join(describe(label, s) for label, s in indefinite.items())
+        if not indefinite:
             return
         if self.psd == "raise":
             raise NotPSDError(f"{clauses}: {REMEDY}")

@@ -215,19 +215,19 @@ def _check_at_parameters(case: _Case, claim: Interval, at: PointEvaluation) -> N
     assert not reason, f"{case.where}: {reason}"
 
 
-def _check_others(case: _Case, own: Interval) -> list[Interval]:
+def _check_others(case: _Case, claim: Interval) -> list[Interval]:
     """Return the intervals of the others that nothing refutes; a contradiction is decided."""
     kept = []
     for other in other_intervals(case.spec, case.problem, case.label):
-        if overlap(own, other):
+        if overlap(claim, other):
             kept.append(other)
             continue
-        mine, theirs = refute_pair(case.problem, own, other)
+        mine, theirs = refute_pair(case.problem, claim, other)
         assert not mine, f"{case.where}, beside {other.algorithm}: {mine}"
         where = f"{other.algorithm} on {case.problem.triple}, {case.label}"
         how = theirs or (
             f"it contradicts {case.spec.name}, [{other.lower_bound}, {other.upper_bound}] beside "
-            f"[{own.lower_bound}, {own.upper_bound}], and no evaluation decides between them"
+            f"[{claim.lower_bound}, {claim.upper_bound}], and no evaluation decides between them"
         )
         warnings.warn(f"{where}: {how}", KernelWeaveWarning, stacklevel=4)
     return kept

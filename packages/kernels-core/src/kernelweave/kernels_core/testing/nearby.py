@@ -97,24 +97,24 @@ def _slopes(problem: Problem, weights: FloatArray, u: FloatArray) -> FloatArray:
     return np.array([(value(weights + step * e) - here) / step for e in np.eye(len(weights))])
 
 
-def _of_outputs(problem: Problem, found: Any, at: PointEvaluation) -> Iterator[tuple[str, Any]]:
+def _of_outputs(problem: Problem, point: Any, at: PointEvaluation) -> Iterator[tuple[str, Any]]:
     """Weights that grow and shrink, and where tasks share one, output kernels that turn."""
-    weights, L = np.asarray(found.weights), np.asarray(found.output_kernel)
+    weights, L = np.asarray(point.weights), np.asarray(point.output_kernel)
     constraint = problem.constraint
     if getattr(constraint, "learn_input", False):
         for share in _SHARES:
             for factor in (1.0 + share, 1.0 / (1.0 + share)):
-                yield f"weights times {factor:g}", replace(found, weights=factor * weights)
+                yield f"weights times {factor:g}", replace(point, weights=factor * weights)
         for j in np.argsort(weights)[-2:]:
             for i in range(len(weights)):
                 moved = weights.copy()
                 moved[j] *= 0.9
                 moved[i] += 0.1 * weights[j]
-                yield f"a tenth of weight {j} given to {i}", replace(found, weights=moved)
-    if shares_outputs(problem, found) and getattr(constraint, "learn_output", True):
+                yield f"a tenth of weight {j} given to {i}", replace(point, weights=moved)
+    if shares_outputs(problem, point) and getattr(constraint, "learn_output", True):
         K = np.asarray(problem.family.gram(problem.X, weights))
         B = at.dual_coef @ K @ at.dual_coef.T
         v = np.linalg.eigh(B)[1][:, -1]
         for share in _SHARES:
             mixed = (1.0 - share) * L + share * np.trace(L) * np.outer(v, v)
-            yield f"{share:g} of the way to the best output", replace(found, output_kernel=mixed)
+            yield f"{share:g} of the way to the best output", replace(point, output_kernel=mixed)

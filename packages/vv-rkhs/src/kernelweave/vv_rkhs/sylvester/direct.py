@@ -192,16 +192,16 @@ def refined(
     L: Matrix,
     Y: Matrix,
     ridge: float,
-    known: EigenFactors,
+    factors: EigenFactors,
     solve: Callable[[Matrix], Matrix],
 ) -> SylvesterSolution:
     """Return what ``solve`` gives for K C L + r C = Y, or after a step of refinement if better."""
     target = 1e-10 * float(np.linalg.norm(Y))
-    solution = finish(K, L, Y, ridge, solve(Y), target=target, method="eigen", factors=known)
+    solution = finish(K, L, Y, ridge, solve(Y), target=target, method="eigen", factors=factors)
     if solution.converged:
         return solution
     C = solution.C + solve(Y - solution.fit - ridge * solution.C)
-    again = finish(K, L, Y, ridge, C, target=target, method="eigen", factors=known)
+    again = finish(K, L, Y, ridge, C, target=target, method="eigen", factors=factors)
     return min(solution, again, key=lambda each: each.residual_norm)
 
 

@@ -50,14 +50,14 @@ class TextColumn:
     They are those of how often parts of words occur, three and four letters long, in texts of
     length 1. A missing text is at the origin, like one that shares nothing with those of training.
 
-    - `known` of shape (n_known,): the hashes that texts of training have
+    - `known_hashes` of shape (n_known,): the hashes that texts of training have
     - `bases` of shape (1 + n_folds, n_components, n_known): the components of all texts, then those
       of each fold's training texts, zero where these have fewer
     """
 
     position: int
     name: str
-    known: Index
+    known_hashes: Index
     bases: NDArray[np.float32]
 
     @classmethod
@@ -74,7 +74,7 @@ class TextColumn:
             some = words.take(part)
             if some.labels:
                 basis, hashes = _components(some, len(out))
-                out[: len(basis), np.searchsorted(self.known, hashes)] = basis
+                out[: len(basis), np.searchsorted(self.known_hashes, hashes)] = basis
         return replace(self, bases=bases)
 
     def transform(self, words: Words, *, folds: bool = False) -> FloatArray:
@@ -84,8 +84,8 @@ class TextColumn:
         bases = self.bases if folds else self.bases[:1]
         out = np.zeros((len(words.labels) + 1, *bases.shape[:2]))
         if words.labels:
-            flat = bases.reshape(-1, len(self.known))
-            values = _parts_of_words(words.labels)[:, self.known] @ flat.T
+            flat = bases.reshape(-1, len(self.known_hashes))
+            values = _parts_of_words(words.labels)[:, self.known_hashes] @ flat.T
             out[:-1] = values.reshape(-1, *bases.shape[:2])
         return np.asarray(out[words.codes])
 
@@ -251,14 +251,15 @@ def fit_numbers(
         used[dimensions[j].source].append(dimensions[j].name)
     ends = np.cumsum([len(group) for group in groups]) - 1
     for column, end in zip(columns, ends, strict=True):
-        name, own = column.name, column.name in with_missing
+        name, has_indicator = column.name, column.name in with_missing
         if column.parts is not None:
             remark(plans, name, _date_remark(column, column.parts, used[name]))
         if block.has_missing[end]:
-            remark(plans, name, _missing_remark(values[:, end], column, block.medians[end], own))
+            median = block.medians[end]
+            remark(plans, name, _missing_remark(values[:, end], column, median, has_indicator))
         if not used[name]:
             why = _why_unused(values, int(end), block, dimensions)
-            if own:
+            if has_indicator:
                 remark(plans, name, f"Only missing values are used: {why}.")
             else:
                 leave_out(plans, name, why)
@@ -319,9 +320,11 @@ def _date_remark(column: NumberColumn, parts: DateParts, used: list[str]) -> str
     return f"Parsed{read_as} into {names}." if names else f"Parsed{read_as}."
 
 
-def _missing_remark(values: FloatArray, column: NumberColumn, median: float, own: bool) -> str:
+def _missing_remark(
+    values: FloatArray, column: NumberColumn, median: float, has_indicator: bool
+) -> str:
     filled = "the median" if column.parts else f"the median {median:.6g}"
-    shown = "an indicator" if own else "the indicator of another column"
+    shown = "an indicator" if has_indicator else "the indicator of another column"
     n_missing = int(np.isnan(values).sum())
     return f"{n_missing} of {len(values)} values missing: replaced by {filled}, with {shown}."
 

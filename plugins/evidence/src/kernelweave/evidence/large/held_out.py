@@ -53,16 +53,16 @@ class HeldFolds:
       of landmarks; the others judge what was chosen; −1 is left out beside a fold, or of a group
       of such rows
     - `without` of shape (n_folds, n): which rows are left out where a fold is predicted
-    - `known`: finds their copies among all rows; ``None`` where rows recur, so that new ones will
-      have copies among the training rows too, and where the user says how rows are held out
-    - `copy_of` of shape (n,): which of the known each row is
+    - `known_rows`: finds their copies among all rows; ``None`` where rows recur, so that new ones
+      will have copies among the training rows too, and where the user says how rows are held out
+    - `copy_of` of shape (n,): which of the known rows each row is
     """
 
     rows: Rows
     places: Index
     fold: Index
     without: NDArray[np.bool_]
-    known: KnownRows | None
+    known_rows: KnownRows | None
     copy_of: Index
 
     @property
@@ -88,7 +88,7 @@ class HeldFolds:
         `targets`: units of the sums; `copies`: mass and cross of the known rows, where more of
         their copies were summed over than are held out here.
         """
-        if copies is not None and self.known is not None:
+        if copies is not None and self.known_rows is not None:
             places, first = np.unique(self.copy_of[which], return_index=True)
             return RowBlock(self.rows.take(which[first]), copies[0][places], copies[1][places])
         block = self._block(which, targets)

@@ -155,11 +155,11 @@ class BySplits:
 class WithoutCopies:
     """A way to hold rows out, with their copies left out beside their folds, wherever these are.
 
-    `known`: rows that are held out; `of_folds` of shape (n_folds, n_known): in which folds.
+    `known_rows`: rows that are held out; `of_folds` of shape (n_folds, n_known): in which folds.
     """
 
     rule: ByGroups | InOrder
-    known: KnownRows
+    known_rows: KnownRows
     of_folds: NDArray[np.bool_]
 
     @classmethod
@@ -192,7 +192,7 @@ class WithoutCopies:
         """Return the fold of each row, and each fold's own rows with all their copies."""
         fold, without = self.rule(rows, places)
         bare = rows.without_names()
-        copy_of = self.known.find(bare.numeric, bare.codes)
+        copy_of = self.known_rows.find(bare.numeric, bare.codes)
         return fold, without | ((copy_of >= 0) & self.of_folds[:, copy_of])
 
 

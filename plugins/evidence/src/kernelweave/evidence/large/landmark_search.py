@@ -259,13 +259,13 @@ class LandmarkSearch:
         if self._of_rows is not None or (seen and not len(self.roles.late_landmarks)):
             return
         early, late = self.roles.landmarks[:size], self.roles.late_landmarks
-        known = self.roles.held_out.known
+        known_rows = self.roles.held_out.known_rows
         n_late = int(size * min(len(late) / len(self.roles.landmarks), _LATE))
         landmarks = self._landmarks(self.scales, np.concatenate([early, late[:n_late]]))
         report = partial(self._report_rows, len(landmarks), n_rows)
         ratio = self._ratio(self.scales)
-        sums = total_sums(self.source, landmarks, self.targets, n_rows, known, report, ratio)
-        copies = None if known is None else sums.copies
+        sums = total_sums(self.source, landmarks, self.targets, n_rows, known_rows, report, ratio)
+        copies = None if known_rows is None else sums.copies
         total = NormalEquations.of(root_of(landmarks.gram()), sums)
         without = np.flatnonzero(self.roles.held_out.without[0])
         chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks

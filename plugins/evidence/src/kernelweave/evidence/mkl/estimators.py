@@ -192,19 +192,19 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         return partial(learn_weights, quick=quick, tol=self.tol, max_iter=self.max_iter)
 
     def _predict_held_out(
-        self, grams: FloatArray, rows: Rows, own: Index, others: Index
+        self, grams: FloatArray, rows: Rows, training: Index, others: Index
     ) -> FloatArray:
         """Learn the weights on some rows; return predictions of others, shape (n_others, T)."""
-        part = rows.take(own)
+        part = rows.take(training)
         target = _standardised(part)
-        inner = PrecomputedDictionary(np.stack([K[np.ix_(own, own)] for K in grams]))
-        family, places = NoisyFamily(inner, 1.0 / part.mass), own.astype(np.float64)[:, None]
+        inner = PrecomputedDictionary(np.stack([K[np.ix_(training, training)] for K in grams]))
+        family, places = NoisyFamily(inner, 1.0 / part.mass), training.astype(np.float64)[:, None]
         parts = family, Ridge(C=1.0 / FLOOR), PricedOrthant()
         result, _ = self._search(Problem(*parts, places, target.values, part.weight))
-        K = np.zeros((len(others), len(own)))
+        K = np.zeros((len(others), len(training)))
         for w, each in zip(result.parameters[:-1], grams, strict=True):
             if w > 0.0:
-                K += w * each[np.ix_(others, own)]
+                K += w * each[np.ix_(others, training)]
         return target.restore(K @ result.solution.dual_coef.T)
 
 

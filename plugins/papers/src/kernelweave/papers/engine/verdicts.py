@@ -89,7 +89,7 @@ class Pair:
     spread: float | None = None
 
 
-def judge(low: float | None, high: float | None, said: float) -> str:
+def judge(low: float | None, high: float | None, claimed: float) -> str:
     """Return what an interval of a difference says of the sign that a paper gives it.
 
     Examples
@@ -97,9 +97,9 @@ def judge(low: float | None, high: float | None, said: float) -> str:
     >>> judge(0.5, 2.0, said=1.0), judge(-2.0, -0.5, said=1.0), judge(-1.0, 1.0, said=1.0)
     ('holds', 'does not hold', 'cannot be decided')
     """
-    if low is None or high is None or low <= 0.0 <= high or said == 0.0:
+    if low is None or high is None or low <= 0.0 <= high or claimed == 0.0:
         return OPEN
-    return HOLDS if (low > 0.0) == (said > 0.0) else FAILS
+    return HOLDS if (low > 0.0) == (claimed > 0.0) else FAILS
 
 
 def decide(pairs: Sequence[Pair], claim: Claim) -> tuple[str, str]:
@@ -281,11 +281,11 @@ def claim(name: str, theirs: float, differences: Mapping[str, Iterable[float]]) 
     return [name, *(value for part in parts for value in part)]
 
 
-def _judged_mean(differences: Iterable[float], said: float, least: float = 0.0) -> list[Value]:
+def _judged_mean(differences: Iterable[float], claimed: float, least: float = 0.0) -> list[Value]:
     """Return the mean, the ends of its interval, and whether they have the sign that is said."""
     low, middle, high = interval(differences)
     if middle is None:
         return [None] * 4
     if low is None:
         return [middle, "of one alone", "of one alone", OPEN]
-    return [middle, low, high, OPEN if abs(middle) < least else judge(low, high, said)]
+    return [middle, low, high, OPEN if abs(middle) < least else judge(low, high, claimed)]

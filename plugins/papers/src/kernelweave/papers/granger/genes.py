@@ -89,21 +89,21 @@ def figure(request: Request, number: int) -> Plan:
     return Plan(cells, present)
 
 
-_Found = Mapping[str, Any]
+_ByModel = Mapping[str, Any]
 
 
-def _errors(found: _Found) -> list[Sheet | Drawing]:
+def _errors(by_model: _ByModel) -> list[Sheet | Drawing]:
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
-        ax.boxplot([each["rmse"] for each in found.values()])
-        ax.set_xticks(range(1, len(found) + 1), list(found))
+        ax.boxplot([each["rmse"] for each in by_model.values()])
+        ax.set_xticks(range(1, len(by_model) + 1), list(by_model))
         ax.axhline(1.0, color="0.5", linewidth=0.8, linestyle="--")
         ax.set_ylabel("held-out error in standard deviations")
 
     title = "Figure 3: held-out root mean squared error per gene"
     rows: list[list[Value]] = [
         [name, *(round(float(of(each["rmse"])), 3) for of in (np.mean, np.median))]
-        for name, each in found.items()
+        for name, each in by_model.items()
     ]
     return [
         Sheet(title, ["model", "mean", "median"], rows, _NOTES),
@@ -111,10 +111,10 @@ def _errors(found: _Found) -> list[Sheet | Drawing]:
     ]
 
 
-def _graphs(found: _Found) -> list[Sheet | Drawing]:
+def _graphs(by_model: _ByModel) -> list[Sheet | Drawing]:
     def draw(figure: Figure) -> None:
-        axes = np.atleast_1d(figure.subplots(1, max(1, len(found)), sharey=True))
-        for ax, (name, each) in zip(axes, found.items(), strict=False):
+        axes = np.atleast_1d(figure.subplots(1, max(1, len(by_model)), sharey=True))
+        for ax, (name, each) in zip(axes, by_model.items(), strict=False):
             image = _matrix(ax, np.array(each["graph"]), cmap=HEAT, vmin=0.0)
             ax.set(title=name, xlabel="group that drives")
             figure.colorbar(image, ax=ax, shrink=0.7, label="weight")
@@ -124,9 +124,9 @@ def _graphs(found: _Found) -> list[Sheet | Drawing]:
     return [Drawing("Figure 4: causal graphs", description, draw, _NOTES)]
 
 
-def _interactions(found: _Found) -> list[Sheet | Drawing]:
+def _interactions(by_model: _ByModel) -> list[Sheet | Drawing]:
     def draw(figure: Figure) -> None:
-        for each in found.values():
+        for each in by_model.values():
             L = np.array(each["output"])
             limit = float(np.abs(L).max()) or 1.0
             ax = figure.subplots()
@@ -146,7 +146,7 @@ def _matrix(ax: Any, matrix: FloatArray, **style: Any) -> Any:
     return ax.imshow(matrix, **style)
 
 
-_FIGURES: dict[int, tuple[Callable[[_Found], list[Sheet | Drawing]], tuple[str, ...]]] = {
+_FIGURES: dict[int, tuple[Callable[[_ByModel], list[Sheet | Drawing]], tuple[str, ...]]] = {
     3: (_errors, tuple(MODELS)),
     4: (_graphs, ("linear, with L", "nonlinear, with L")),
     5: (_interactions, ("nonlinear, with L",)),

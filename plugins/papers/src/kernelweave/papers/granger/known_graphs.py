@@ -76,10 +76,10 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present)
 
 
-def _present(found: Results) -> list[Sheet]:
+def _present(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
-    for label in dict.fromkeys(key.partition("/")[0] for key in found):
-        each = list(within(found, label).values())
+    for label in dict.fromkeys(key.partition("/")[0] for key in results):
+        each = list(within(results, label).values())
         values = np.array([[one[name] for name in _SCORES] for one in each])
         rows.append([label, len(each), *map(plus_minus, values.mean(axis=2).T)])
         if values.shape[2] > 1:
@@ -201,14 +201,14 @@ def methods(request: Request) -> Plan:
     return Plan(cells, _present_methods)
 
 
-def _present_methods(found: Results) -> list[Sheet]:
+def _present_methods(results: Results) -> list[Sheet]:
     heads, rows = ["method"], []
     for system in LORENZ:
         heads += [f"{system}: AUROC", "least", "CPU s"]
     for method, entry in METHODS.items():
         row: list[Value] = [method]
         for system in LORENZ:
-            each = within(found, system, method).values()
+            each = within(results, system, method).values()
             areas = [one["auroc"] for one in each]
             figures = mean(areas), min(areas, default=None), mean(one["seconds"] for one in each)
             row += entry.shown(figures)
@@ -283,10 +283,10 @@ def decisions(request: Request) -> Plan:
     return Plan(cells, _present_decisions)
 
 
-def _present_decisions(found: Results) -> list[Sheet]:
+def _present_decisions(results: Results) -> list[Sheet]:
     rows: list[list[Value]] = []
     for name in _SYSTEMS:
-        each = list(within(found, name).values())
+        each = list(within(results, name).values())
         driven = [one for one in each if one["edges"]]
         passed = [max(1, one["found"] + one["false"]) for one in each]
         rows.append(

@@ -132,23 +132,23 @@ def figure(request: Request, number: int) -> Plan:
         for name, method in METHODS.items()
         if number == 2 or method.rho is None
     ]
-    return Plan(cells, lambda found: _present(found, number))
+    return Plan(cells, lambda results: _present(results, number))
 
 
-def _present(found: Results, number: int) -> list[Sheet | Drawing]:
+def _present(results: Results, number: int) -> list[Sheet | Drawing]:
     what, label = ("value", "objective") if number == 1 else ("accuracy", "accuracy")
     title = f"Figure {number}: {label} against time"
     rows = [
         [name, steps, round(seconds, 2), round(value, 4)]
-        for name, each in found.items()
+        for name, each in results.items()
         for steps, seconds, value in zip(each["steps"], each["seconds"], each[what], strict=True)
     ]
 
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
         for style, name in zip(SERIES, METHODS, strict=False):
-            if name in found:
-                ax.semilogx(found[name]["seconds"], found[name][what], **style, label=name)
+            if name in results:
+                ax.semilogx(results[name]["seconds"], results[name][what], **style, label=name)
         ax.set(xlabel="seconds", ylabel=label)
         ax.grid(alpha=0.2)
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
@@ -239,7 +239,7 @@ def table(request: Request) -> Plan:
     return Plan(cells, _present_table)
 
 
-def _present_table(found: Results) -> list[Sheet]:
+def _present_table(results: Results) -> list[Sheet]:
     theirs = printed("matrix_valued")
     methods = [name for name in theirs[0] if name != "stock"]
     columns = ["stock"]
@@ -249,7 +249,7 @@ def _present_table(found: Results) -> list[Sheet]:
     for i, row in enumerate(theirs):
         rows.append([row["stock"]])
         for method in methods:
-            ours = [_error(found.get(method), i)] if method in OURS else []
+            ours = [_error(results.get(method), i)] if method in OURS else []
             rows[-1] += [row[method], *ours]
     return [Sheet("Table 1: mean squared error × 1000 on nine stocks", columns, rows, _ON_STOCKS)]
 

@@ -157,16 +157,16 @@ def table(request: Request) -> Plan:
         for method, entry in METHODS.items()
         if entry.is_installed
     ]
-    return Plan(cells, lambda found: _present(found, sizes))
+    return Plan(cells, lambda results: _present(results, sizes))
 
 
-def _present(found: Results, sizes: list[int]) -> list[Sheet]:
+def _present(results: Results, sizes: list[int]) -> list[Sheet]:
     sheets = []
     for key, title, digits in (("score", "R²", 3), ("seconds", "CPU seconds", 1)):
         rows: list[list[Value]] = []
         for name in SETS:
             for size in sizes:
-                cells = [within(found, name, size, method).values() for method in METHODS]
+                cells = [within(results, name, size, method).values() for method in METHODS]
                 rows.append([name, size])
                 for of_one, method in zip(cells, METHODS.values(), strict=True):
                     rows[-1] += method.shown([_text([each[key] for each in of_one], digits)])

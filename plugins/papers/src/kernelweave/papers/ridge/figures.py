@@ -147,10 +147,10 @@ def _present(
     return shown
 
 
-def _draw(what: str, found: _Curves, figure: Figure) -> None:
+def _draw(what: str, curves: _Curves, figure: Figure) -> None:
     panels = figure.subplots(1, len(WIDTHS), sharey=True)
     for ax, width in zip(panels, WIDTHS, strict=True):
-        for (_, degree), value in ((key, found[key]) for key in found if key[0] == width):
+        for (_, degree), value in ((key, curves[key]) for key in curves if key[0] == width):
             errors = {"test": np.mean(value["test"], axis=0), "CV": value["cv"]}
             for (part, error), line in zip(errors.items(), ("-", "--"), strict=True):
                 style = {**SERIES[degree - 1], "linestyle": line, "label": f"{part}, d = {degree}"}
@@ -166,10 +166,10 @@ def _heads(what: str) -> tuple[str, ...]:
     return ("d", "λ", *(f"{field}, {width}" for width in WIDTHS for field in fields))
 
 
-def _rows(found: _Curves) -> list[list[Value]]:
+def _rows(curves: _Curves) -> list[list[Value]]:
     rows: list[list[Value]] = []
     for degree in DEGREES:
-        of_widths = [found.get((width, degree)) for width in WIDTHS]
+        of_widths = [curves.get((width, degree)) for width in WIDTHS]
         lams: list[float] = next((value["lam"] for value in of_widths if value), [])
         for i, lam in enumerate(lams):
             row: list[Value] = [degree, lam]
@@ -183,13 +183,13 @@ def _figures(value: _Curve, i: int) -> list[Value]:
     return [value["size"][i], value["cv"][i], mean(half[i] for half in value["test"])]
 
 
-def _claims(found: _Curves) -> list[list[Value]]:
+def _claims(curves: _Curves) -> list[list[Value]]:
     """Return whether errors fall with λ, by degree, and whether they are higher at d = 2 and 3."""
     rows: list[list[Value]] = []
-    lams: list[float] = next((value["lam"] for value in found.values()), [])
+    lams: list[float] = next((value["lam"] for value in curves.values()), [])
     ends = f"λ = {lams[-1]:g} less λ = {lams[0]:g}" if lams else "the largest λ less the least"
     # equal shares of wrong labels differ by rounding
-    test = {key: np.round(np.array(value["test"]), 12) for key, value in found.items()}
+    test = {key: np.round(np.array(value["test"]), 12) for key, value in curves.items()}
     for degree in DEGREES:
         along = {w: test[w, degree] for w in WIDTHS if (w, degree) in test}
         differences = {w: along[w][:, -1] - along[w][:, 0] if w in along else () for w in WIDTHS}

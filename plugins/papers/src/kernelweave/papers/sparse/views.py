@@ -287,11 +287,11 @@ def _leads(results: Results, n_views: int) -> list[list[Value]]:
     return rows
 
 
-def _views_of(name: str, found: list[Any], *, made: bool) -> list[Value]:
+def _views_of(name: str, draws: list[Any], *, made: bool) -> list[Value]:
     """Return which views a method keeps: against the truth of made ones, else by their names."""
-    selecting = [each for each in found if "kept" in each]
+    selecting = [each for each in draws if "kept" in each]
     if not selecting:
-        return ["not given" if found else None] * 3
+        return ["not given" if draws else None] * 3
     pairs = [(set(each["kept"]), set(each["true"])) for each in selecting]
     size = "ranks all" if name == "random forest" else mean(len(kept) for kept, _ in pairs)
     if made:

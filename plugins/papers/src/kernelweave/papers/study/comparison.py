@@ -129,20 +129,19 @@ def _interval(paired: Sequence[float]) -> MeanInterval | None:
     return mean_interval(paired, 1.0 / (N_FOLDS - 1)) if len(paired) > 1 else None
 
 
-def verdict(found: SizeResults) -> Sheet:
+def verdict(at_size: SizeResults) -> Sheet:
     """Return a row per method: on how many sets we are ahead of it, and by how many points."""
     rows: list[list[Value]] = []
-    for other in found.others:
-        by_set = found.differences(other)
+    for other in at_size.others:
+        by_set = at_size.differences(other)
         if by_set:
-            rows.append([other, *against(by_set), *_by_group(by_set), _seconds(found, other)])
+            rows.append([other, *against(by_set), *_by_group(by_set), _seconds(at_size, other)])
         else:
             reason = reason_not_run(other, SETS["iris, one class"]) or None
             rows.append([other, *([reason] * (len(_HEADS) - 1))])
-    rows.append([OURS, *["itself"] * (len(_HEADS) - 2), _seconds(found, OURS)])
-    title = (
-        f"Points of the evidence kernel above each other method, at most {found.rows} training rows"
-    )
+    rows.append([OURS, *["itself"] * (len(_HEADS) - 2), _seconds(at_size, OURS)])
+    most = f"at most {at_size.rows} training rows"
+    title = f"Points of the evidence kernel above each other method, {most}"
     return Sheet(title, _HEADS, rows, _NOTES)
 
 
@@ -169,8 +168,10 @@ def _by_group(by_set: Mapping[str, list[float]]) -> list[Value]:
     ]
 
 
-def _seconds(found: SizeResults, method: str) -> float | None:
-    every = [each["seconds"] for name in found.names for each in found.folds(name, method).values()]
+def _seconds(at_size: SizeResults, method: str) -> float | None:
+    every = [
+        each["seconds"] for name in at_size.names for each in at_size.folds(name, method).values()
+    ]
     return round(float(np.median(every)), 2) if every else None
 
 
@@ -185,11 +186,11 @@ def _groups() -> dict[str, list[str]]:
     return {group: [name for name in SETS if of(SETS[name])] for group, of in has.items()}
 
 
-def shares(found: SizeResults, groups: Mapping[str, Sequence[str]] | None = None) -> Sheet:
+def shares(at_size: SizeResults, groups: Mapping[str, Sequence[str]] | None = None) -> Sheet:
     """Return on which share of the sets of each group we are close to the best other, or ahead."""
     rows: list[list[Value]] = []
     for group, members in (groups or _groups()).items():
-        to_best = [value for name, value in found.to_best.items() if name in members]
+        to_best = [value for name, value in at_size.to_best.items() if name in members]
         if to_best:
             close = 100.0 * float(np.mean([value >= -_MARGIN - _TIE for value in to_best]))
             first = 100.0 * float(np.mean([value > _TIE for value in to_best]))
@@ -197,56 +198,56 @@ def shares(found: SizeResults, groups: Mapping[str, Sequence[str]] | None = None
                 [group, len(to_best), f"{close:.0f} %", f"{first:.0f} %", in_words(to_best)]
             )
     heads = ("sets", "number", "within 1 point of the best", "ahead of all", "mean to the best")
-    title = f"Compared with the best other method of each set, at most {found.rows} training rows"
+    title = f"Compared with the best other method of each set, at most {at_size.rows} training rows"
     return Sheet(
         title, heads, rows, ("The best of several is partly luck: no single method is that good.",)
     )
 
 
-def scores(found: SizeResults) -> list[Sheet]:
+def scores(at_size: SizeResults) -> list[Sheet]:
     """Return the mean scores, sets with a say and without apart, where we lose first."""
-    names = sorted(found.to_best, key=lambda name: found.to_best[name])
+    names = sorted(at_size.to_best, key=lambda name: at_size.to_best[name])
     groups = {
         "sets used while the model was chosen": [n for n in names if SETS[n].had_a_say],
         "other sets": [n for n in names if not SETS[n].had_a_say],
     }
     return [
         Sheet(
-            f"Mean scores on {group}, at most {found.rows} training rows, worst for us first",
-            ("data", "score", "rows", "columns", "to the best", *found.methods),
-            [_scores_of(found, name) for name in members],
+            f"Mean scores on {group}, at most {at_size.rows} training rows, worst for us first",
+            ("data", "score", "rows", "columns", "to the best", *at_size.methods),
+            [_scores_of(at_size, name) for name in members],
         )
         for group, members in groups.items()
         if members
     ]
 
 
-def _scores_of(found: SizeResults, name: str) -> list[Value]:
+def _scores_of(at_size: SizeResults, name: str) -> list[Value]:
     source = SETS[name]
     values: list[Value] = [
-        _rounded(mean(each["score"] for each in found.folds(name, method).values()))
+        _rounded(mean(each["score"] for each in at_size.folds(name, method).values()))
         or reason_not_run(method, source)
         or None
-        for method in found.methods
+        for method in at_size.methods
     ]
     kind = "accuracy" if source.task == CLASSES else "R²"
-    rows = rows_trained(source, found.rows)
-    return [name, kind, rows, source.n_columns, f"{found.to_best[name]:+.1f}", *values]
+    rows = rows_trained(source, at_size.rows)
+    return [name, kind, rows, source.n_columns, f"{at_size.to_best[name]:+.1f}", *values]
 
 
 def _rounded(value: float | None) -> str | None:
     return None if value is None else f"{value:.1f}"
 
 
-def drawing(found: SizeResults) -> Drawing:
+def drawing(at_size: SizeResults) -> Drawing:
     """Return a picture of the differences to two methods, set by set, with intervals."""
-    others = [other for other in _DRAWN if other in found.methods]
-    by_other = {other: found.differences(other) for other in others}
+    others = [other for other in _DRAWN if other in at_size.methods]
+    by_other = {other: at_size.differences(other) for other in others}
 
     def draw(figure: Figure) -> None:
         from matplotlib.ticker import NullLocator
 
-        names = sorted(found.to_best, key=lambda name: found.to_best[name])
+        names = sorted(at_size.to_best, key=lambda name: at_size.to_best[name])
         figure.set_size_inches(6.4, max(2.0, 0.2 * len(names) + 1.0))
         ax = figure.subplots()
         for number, (other, by_set) in enumerate(by_other.items()):
@@ -276,4 +277,4 @@ def drawing(found: SizeResults) -> Drawing:
         f"For each set the mean difference of the evidence kernel to {' and to '.join(others)}, "
         "with its 95 % interval; the scale is linear within five points, logarithmic outside."
     )
-    return Drawing(f"Differences at most {found.rows} training rows", description, draw)
+    return Drawing(f"Differences at most {at_size.rows} training rows", description, draw)

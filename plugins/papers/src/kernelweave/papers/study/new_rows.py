@@ -341,8 +341,8 @@ class Came:
 
 
 def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
-    def came(method: str, own: Sequence[str]) -> Came:
-        return Came([each for name in own for each in within(results, name, method).values()])
+    def came(method: str, of_kind: Sequence[str]) -> Came:
+        return Came([each for name in of_kind for each in within(results, name, method).values()])
 
     rows: list[list[Value]] = []
     for name in names:
@@ -355,11 +355,11 @@ def _present(results: Results, names: Sequence[str]) -> list[Sheet]:
     sheets = [Sheet(title, (*heads, *more), rows, _NOTES)]
     rows = []
     for kind in dict.fromkeys(TASKS[name].kind for name in names):
-        own = [name for name in names if TASKS[name].kind == kind]
+        of_kind = [name for name in names if TASKS[name].kind == kind]
         for method in METHODS:
-            reasons = [reason_not_run(method, TASKS[name]) for name in own]
+            reasons = [reason_not_run(method, TASKS[name]) for name in of_kind]
             lost = reasons[0] if all(reasons) else None
-            rows.append([kind, method, *([lost] * 5 if lost else came(method, own).row)])
+            rows.append([kind, method, *([lost] * 5 if lost else came(method, of_kind).row)])
     kinds = ("tasks", "method", *same, "90 % intervals hold")
     sheets.append(Sheet("By kind of task and method", kinds, rows, is_aggregate=True))
     doubted = [name for name in SETS if results.get(f"{name}/{_WARNED}")]

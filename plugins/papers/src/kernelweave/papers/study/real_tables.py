@@ -237,19 +237,19 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
         group: [name for name in names if has(TABLES[name])] for group, has in _GROUPS.items()
     }
     groups = {group: tables for group, tables in groups.items() if tables}
-    found = SizeResults(results, rows, names, (OURS, *_OTHERS))
+    at_size = SizeResults(results, rows, names, (OURS, *_OTHERS))
     lines: list[list[Value]] = []
     for group, tables in groups.items():
         for other in (*_OTHERS, *_TUNED):
             by_table = {
-                name: each for name, each in found.differences(other).items() if name in tables
+                name: each for name, each in at_size.differences(other).items() if name in tables
             }
             lost = _lost(other) or None
             compared = against(by_table) if by_table else [lost] * 7
             seconds = [
-                _middle(found, tables, method, "seconds") or lost for method in (OURS, other)
+                _middle(at_size, tables, method, "seconds") or lost for method in (OURS, other)
             ]
-            lines.append([group, other, *compared, *_losses(found, tables, other), *seconds])
+            lines.append([group, other, *compared, *_losses(at_size, tables, other), *seconds])
     heads = (
         *("tables", "method", "number", "folds", "ahead on", "significantly ahead"),
         *("significantly behind", "median", "mean", "log loss", "log loss, other's"),
@@ -257,14 +257,14 @@ def _present(results: Results, names: tuple[str, ...], rows: int) -> list[Sheet]
     )
     title = f"Points of the evidence kernel above other methods, at most {rows} training rows"
     sheets = [Sheet(title, heads, lines, _NOTES, is_aggregate=True)]
-    if found.to_best:
-        sheets.append(shares(found, groups))
+    if at_size.to_best:
+        sheets.append(shares(at_size, groups))
     if find_spec("bencheval") is not None:
-        sheets.append(_leaderboard(found, groups))
-    return [*sheets, _by_table(found)]
+        sheets.append(_leaderboard(at_size, groups))
+    return [*sheets, _by_table(at_size)]
 
 
-def _leaderboard(found: SizeResults, groups: Mapping[str, list[str]]) -> Sheet:
+def _leaderboard(at_size: SizeResults, groups: Mapping[str, list[str]]) -> Sheet:
     """Return the measures of TabArena, by the package bencheval, on folds that all methods have."""
     import pandas as pd
     from bencheval.evaluator import BenchmarkEvaluator
@@ -275,7 +275,7 @@ def _leaderboard(found: SizeResults, groups: Mapping[str, list[str]]) -> Sheet:
     for group, names in groups.items():
         errors = []
         for name in names:
-            by_method = {method: found.folds(name, method) for method in methods}
+            by_method = {method: at_size.folds(name, method) for method in methods}
             shared = set.intersection(*(set(each) for each in by_method.values()))
             errors += [
                 (name, fold, method, _error(name, by_method[method][fold]))
@@ -291,7 +291,7 @@ def _leaderboard(found: SizeResults, groups: Mapping[str, list[str]]) -> Sheet:
                 worse = f"{100.0 * line.improvability:.1f} %"
                 rows.append([group, str(method), data.task.nunique(), elo, share, worse])
     heads = ("tables", "method", "number", "Elo", "win rate", "improvability")
-    title = f"Measures of TabArena, at most {found.rows} training rows"
+    title = f"Measures of TabArena, at most {at_size.rows} training rows"
     note = (
         "Of the root mean squared error, and of the log loss of classes. Improvability: by how "
         "much less the error of the best method of a table is, on average."
@@ -305,42 +305,48 @@ def _error(name: str, figures: Mapping[str, float]) -> float:
     return float(np.sqrt(1.0 - figures["score"] / 100.0))
 
 
-def _losses(found: SizeResults, names: list[str], other: str) -> list[Value]:
+def _losses(at_size: SizeResults, names: list[str], other: str) -> list[Value]:
     """Return the mean log loss of both over the tables that have classes."""
     tables = [name for name in names if TABLES[name].task == CLASSES]
     if not tables:
         return ["no classes"] * 2
-    both = [name for name in tables if found.paired(name, other)]
+    both = [name for name in tables if at_size.paired(name, other)]
     means = [
-        mean(_figure(found, name, method, "loss") for name in both) for method in (OURS, other)
+        mean(_figure(at_size, name, method, "loss") for name in both) for method in (OURS, other)
     ]
     lost = _lost(other) or None
     return [lost if each is None else f"{each:.3f}" for each in means]
 
 
-def _figure(found: SizeResults, name: str, method: str, figure: str) -> float:
-    every = within(found.results, name, method, found.rows).values()
+def _figure(at_size: SizeResults, name: str, method: str, figure: str) -> float:
+    every = within(at_size.results, name, method, at_size.rows).values()
     return float(np.mean([each[figure] for each in every]))
 
 
-def _middle(found: SizeResults, names: list[str], method: str, figure: str) -> str | None:
-    every = [_figure(found, name, method, figure) for name in names if found.folds(name, method)]
+def _middle(at_size: SizeResults, names: list[str], method: str, figure: str) -> str | None:
+    every = [
+        _figure(at_size, name, method, figure) for name in names if at_size.folds(name, method)
+    ]
     return f"{np.median(every):.2f}" if every else None
 
 
-def _by_table(found: SizeResults) -> Sheet:
+def _by_table(at_size: SizeResults) -> Sheet:
     """Return the mean scores of each table, where we are furthest behind first."""
     rows: list[list[Value]] = []
-    for name in sorted(found.names, key=lambda name: (found.to_best.get(name, 0.0), name)):
+    for name in sorted(at_size.names, key=lambda name: (at_size.to_best.get(name, 0.0), name)):
         table = TABLES[name]
-        ours: Mapping[str, Any] = next(iter(found.folds(name, OURS).values()), {})
+        ours: Mapping[str, Any] = next(iter(at_size.folds(name, OURS).values()), {})
         scores: list[Value] = [
-            f"{_figure(found, name, method, 'score'):.1f}"
-            if found.folds(name, method)
+            f"{_figure(at_size, name, method, 'score'):.1f}"
+            if at_size.folds(name, method)
             else _lost(method) or None
             for method in METHODS
         ]
-        best = f"{found.to_best[name]:+.1f}" if name in found.to_best else _lost(_OTHERS[0]) or None
+        best = (
+            f"{at_size.to_best[name]:+.1f}"
+            if name in at_size.to_best
+            else _lost(_OTHERS[0]) or None
+        )
         counts = [ours.get(figure, _lost(OURS) or None) for figure in ("rows", "columns")]
         kind = "accuracy" if table.task == CLASSES else "R²"
         rows.append([name, table.kind, table.where, table.target, kind, *counts, best, *scores])

@@ -74,18 +74,18 @@ def certify_command(
         )
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(bounds: dict[str, Any]) -> None:
     rows = {
-        "objective of the model": f"{found['objective']:.10g} (at most)",
-        "optimum": f"between {found['lower_bound']:.10g} and {found['upper_bound']:.10g}",
-        "second solve": f"{found['algorithm']}, {found['n_iter']} iterations, "
-        f"{found['seconds']:.2f} s, {found['status']}",
+        "objective of the model": f"{bounds['objective']:.10g} (at most)",
+        "optimum": f"between {bounds['lower_bound']:.10g} and {bounds['upper_bound']:.10g}",
+        "second solve": f"{bounds['algorithm']}, {bounds['n_iter']} iterations, "
+        f"{bounds['seconds']:.2f} s, {bounds['status']}",
     }
     screen = console.out()
     console.print_section(screen, "Certificate", rows.items())
-    percent = 100 * max(found["excess"], 1e-5)
+    percent = 100 * max(bounds["excess"], 1e-5)
     within = f"within {percent:.2g} % of the optimum"
-    if found["premise"]:
-        screen.print(f"The model's objective is {within}, but {found['premise']}.")
+    if bounds["premise"]:
+        screen.print(f"The model's objective is {within}, but {bounds['premise']}.")
         return
     screen.print(f"The model's objective is proved to be {within}.")

@@ -87,7 +87,7 @@ def compare_command(
     emit_json(comparison) if json else _show(comparison)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(facts: dict[str, Any]) -> None:
     from rich.text import Text
 
     from ..score_table import print_scores
@@ -95,8 +95,8 @@ def _show(found: dict[str, Any]) -> None:
 
     screen = console.out()
     screen.print(
-        Text(f"{found['measure']} on {found['rows']}", style="bold"),
-        Text(f"{found['task']} of {found['target']} in {found['data']}"),
+        Text(f"{facts['measure']} on {facts['rows']}", style="bold"),
+        Text(f"{facts['task']} of {facts['target']} in {facts['data']}"),
         sep="\n",
     )
     rows = [
@@ -104,10 +104,10 @@ def _show(found: dict[str, Any]) -> None:
             **row,
             "away": Score(-row["behind"], row["behind_error"]).formatted(3, sign="+") if at else "",
         }
-        for at, row in enumerate(found["models"])
+        for at, row in enumerate(facts["models"])
     ]
     print_scores(
-        screen, rows, measure=found["measure"], rare=found["rare"], unit=found["unit"], named=True
+        screen, rows, measure=facts["measure"], rare=facts["rare"], unit=facts["unit"], named=True
     )
-    if found["verdict"]:
-        screen.print(f"\n{found['verdict']}")
+    if facts["verdict"]:
+        screen.print(f"\n{facts['verdict']}")

@@ -44,7 +44,7 @@ def demo_command(
     with replacing(out) as stream:
         stream.write(picture)
     if json:
-        console.emit_json({**demo.found, "picture": str(out)})
+        console.emit_json({**demo.figures, "picture": str(out)})
     else:
         _show(demo, out)
 
@@ -52,35 +52,35 @@ def demo_command(
 def _show(demo: Demonstration, path: Path) -> None:
     from ..scoring.scores import Score
 
-    found: dict[str, Any] = demo.found
+    figures: dict[str, Any] = demo.figures
     measure = "accuracy" if demo.classes else "R²"
     about = {
-        "data": f"{found['data']}: {found['n_samples']} rows, {found['n_features']} columns",
+        "data": f"{figures['data']}: {figures['n_samples']} rows, {figures['n_features']} columns",
         "task": demo.target_sentence,
-        "split": f"{found['n_train']} training rows, {found['n_test']} test rows",
+        "split": f"{figures['n_train']} training rows, {figures['n_test']} test rows",
     }
     scores = {
         label: f"{Score(each['score'], each['error'])}, in {each['seconds']:.1f} s"
-        for label, each in found["scores"].items()
+        for label, each in figures["scores"].items()
     }
     screen = console.out()
     console.print_section(screen, "Data", about.items())
     console.print_section(screen, f"Test {measure}", scores.items())
-    console.print_section(screen, "Evidence kernel", _model_lines(found).items())
+    console.print_section(screen, "Evidence kernel", _model_lines(figures).items())
     screen.print(f"Figure: {path}")
 
 
-def _model_lines(found: dict[str, Any]) -> dict[str, str]:
+def _model_lines(figures: dict[str, Any]) -> dict[str, str]:
     """Return the lines on the learned model."""
     from ..scoring.scores import Coverage, Score, measure_name
 
-    strongest, measure = list(found["importance"])[:3], measure_name(found["task"])
+    strongest, measure = list(figures["importance"])[:3], measure_name(figures["task"])
     lines = {
-        f"{measure}": f"{Score(found['held_out_score'], found['held_out_error'])}, "
+        f"{measure}": f"{Score(figures['held_out_score'], figures['held_out_error'])}, "
         "cross-validated on the training rows",
         "top columns": ", ".join(strongest),
     }
-    held = Coverage(**found["coverage"])
-    sets = "intervals" if found["task"] == "regression" else "sets of classes"
+    held = Coverage(**figures["coverage"])
+    sets = "intervals" if figures["task"] == "regression" else "sets of classes"
     lines["coverage"] = f"{held.share:.1%} of the test rows are in their 90 % {sets}"
     return lines | ({"lowest": held.lowest} if held.lowest else {})

@@ -51,24 +51,24 @@ def examine() -> dict[str, object]:
     }
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(state: dict[str, Any]) -> None:
     from rich.text import Text
 
-    threads, cache = found["threads"], found["compiled code"]
+    threads, cache = state["threads"], state["compiled code"]
     rows = {
         "cores": f"{threads['cores']}; kernels use {threads['used by kernels']}",
         "thread pools": ", ".join(threads["pools"]) or "none",
         "settings": ", ".join(f"{k}={v}" for k, v in threads["settings"].items()) or "none",
-        "memory": f"{found['memory']['machine'] / _GIB:.1f} GiB; a fit may use "
-        f"{found['memory']['limit'] / _GIB:.1f} GiB",
+        "memory": f"{state['memory']['machine'] / _GIB:.1f} GiB; a fit may use "
+        f"{state['memory']['limit'] / _GIB:.1f} GiB",
         "compiled code": f"{cache['folder']} ({cache['why']}, "
         f"{'writable' if cache['writable'] else 'NOT writable'})",
-        "MOSEK": found["mosek"],
+        "MOSEK": state["mosek"],
     }
     screen = console.out()
-    console.print_section(screen, "Versions", found["versions"].items())
+    console.print_section(screen, "Versions", state["versions"].items())
     console.print_section(screen, "System", rows.items())
-    for problem in found["problems"]:
+    for problem in state["problems"]:
         screen.print(Text.assemble(("problem", "bold red"), f": {problem}"))
-    if not found["problems"]:
+    if not state["problems"]:
         screen.print("No problems found.")

@@ -143,12 +143,12 @@ def fit_command(
     table, other = read(data), None if test is None else read(test)
     table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
     with config_context(memory_limit=memory_limit):
-        found = _fit(
+        facts = _fit(
             table, other, target, task, choices, drop or [], weights, compare, out, predictions,
             force,
         )  # fmt: skip
-    emit_json(found) if json else _show(found)
-    if found["interrupted"]:
+    emit_json(facts) if json else _show(facts)
+    if facts["interrupted"]:
         kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
         raise KeyboardInterrupt(kept)
 
@@ -220,16 +220,16 @@ def _fit(
         save_model(outcome.model, path, force=True)
     if predictions is not None:
         _write_predictions(outcome.model, unknown, predictions)
-    found = summary(outcome.model)
+    facts = summary(outcome.model)
     seconds = {row.name: row.seconds for row in outcome.rows}
-    for row in found["comparison"]["rows"]:
+    for row in facts["comparison"]["rows"]:
         row["seconds"] = seconds[row["name"]]
-    found["test"] = None if other is None else _tested(outcome.model, other, notes)
-    if found["test"] is not None:
-        found["test"]["shares_rows"] = bool(shared)
+    facts["test"] = None if other is None else _tested(outcome.model, other, notes)
+    if facts["test"] is not None:
+        facts["test"]["shares_rows"] = bool(shared)
     return {
-        **found,
-        "certificate": closing_sentences(found),
+        **facts,
+        "certificate": closing_sentences(facts),
         "task_reason": target.reason,
         "notes": [*notes, *outcome.model.header.notes],
         "seconds": outcome.seconds,
@@ -333,48 +333,48 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
     )
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(facts: dict[str, Any]) -> None:
     from ..model_catalog import model_title
     from ..summaries import bounds_rows, column_remarks, other_rows
 
     screen = console.out()
-    width = found["n_features"]
+    width = facts["n_features"]
     rows = {
-        "data": f"{found['data']}: {found['n_samples']} rows, {width} column"
+        "data": f"{facts['data']}: {facts['n_samples']} rows, {width} column"
         + ("s" if width != 1 else ""),
-        "model": f"{model_title(found['model'])}, {found['algorithm']}"
-        if found["algorithm"] != "evidence"
+        "model": f"{model_title(facts['model'])}, {facts['algorithm']}"
+        if facts["algorithm"] != "evidence"
         else model_title("evidence"),
-        "seconds": f"{found['seconds']:.1f}",
-        "saved to": found["file"] or "nothing (use --out FILE)",
+        "seconds": f"{facts['seconds']:.1f}",
+        "saved to": facts["file"] or "nothing (use --out FILE)",
     }
-    if found["kernels"]:
-        few = [f"{weight:.3f} {name}" for name, weight in list(found["kernels"].items())[:8]]
-        more = len(found["kernels"]) - len(few)
+    if facts["kernels"]:
+        few = [f"{weight:.3f} {name}" for name, weight in list(facts["kernels"].items())[:8]]
+        more = len(facts["kernels"]) - len(few)
         rows["kernels"] = ", ".join(few) + (f" and {more} more" if more else "")
-    if found["chosen"]:
-        chosen = found["chosen"].items()
+    if facts["chosen"]:
+        chosen = facts["chosen"].items()
         rows["chosen by CV"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
-    if found["views"]:
-        rows["views"] = _views(found["views"])
-    if strong := _strongest(found["importance"]):
+    if facts["views"]:
+        rows["views"] = _views(facts["views"])
+    if strong := _strongest(facts["importance"]):
         rows["top columns"] = (
-            f"{strong}: drop in {found['importance_measure']} when a column is shuffled"
+            f"{strong}: drop in {facts['importance_measure']} when a column is shuffled"
         )
     console.print_section(
-        screen, f"{found['task']} of {found['target']} ({found['task_reason']})", rows.items()
+        screen, f"{facts['task']} of {facts['target']} ({facts['task_reason']})", rows.items()
     )
-    _show_scores(screen, found)
-    if lines := other_rows(found):
-        title = f"Expected {found['measure']} by kind of new rows"
+    _show_scores(screen, facts)
+    if lines := other_rows(facts):
+        title = f"Expected {facts['measure']} by kind of new rows"
         console.print_section(screen, title, lines.items())
-    if remarks := column_remarks(found):
+    if remarks := column_remarks(facts):
         console.print_section(screen, "Columns", remarks.items())
-    if found["algorithm"] != "evidence":
-        rows = bounds_rows(found)
+    if facts["algorithm"] != "evidence":
+        rows = bounds_rows(facts)
         rows["status"] = console.message_text(rows["status"])
         console.print_section(screen, "Certificate", rows.items())
-    screen.print(found["certificate"])
+    screen.print(facts["certificate"])
 
 
 def _views(views: list[dict[str, Any]], most: int = 8) -> str:
@@ -384,7 +384,7 @@ def _views(views: list[dict[str, Any]], most: int = 8) -> str:
     return f"{named}{more}: {len(used)} of {len(views)}"
 
 
-def _show_scores(screen: Console, found: dict[str, Any]) -> None:
+def _show_scores(screen: Console, facts: dict[str, Any]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -392,32 +392,32 @@ def _show_scores(screen: Console, found: dict[str, Any]) -> None:
     from ..score_table import print_scores, shown
     from ..scoring.scores import Coverage, Score
 
-    scored = found["held_out"]
+    scored = facts["held_out"]
     if scored is None:
         screen.print("No validation score: the fit stopped before the first fold was done.\n")
         return
     rows = [
-        {**scored, "title": model_title(found["model"]), "seconds": found["seconds"], "ours": True}
+        {**scored, "title": model_title(facts["model"]), "seconds": facts["seconds"], "ours": True}
     ]
-    for row in found["comparison"]["rows"]:
+    for row in facts["comparison"]["rows"]:
         away = Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")
         rows.append({**row, "away": away})
-    screen.print(Text(f"{found['measure']} on {scored['rows']}", style="bold"))
+    screen.print(Text(f"{facts['measure']} on {scored['rows']}", style="bold"))
     print_scores(
-        screen, rows, measure=found["measure"], rare=scored["rare"], unit=found["unit"]
+        screen, rows, measure=facts["measure"], rare=scored["rare"], unit=facts["unit"]
     )  # fmt: skip
-    if found["verdict"]:
-        screen.print(Padding(Text(found["verdict"]), (0, 2)))
+    if facts["verdict"]:
+        screen.print(Padding(Text(facts["verdict"]), (0, 2)))
     screen.print("")
-    if found["test"]:
-        tested = found["test"]
+    if facts["test"]:
+        tested = facts["test"]
         value = Score(tested["score"], tested["error"]).formatted(3)
         also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
         # a long folder would leave the column beside it no room
         line = {Path(tested["data"]).name: f"{value}{also}, on {tested['rows']} rows"}
         if "coverage" in tested:
             held = next(Coverage(**each) for each in tested["coverage"] if each["level"] == 0.9)
-            sets = "intervals" if found["task"] == "regression" else "sets of classes"
+            sets = "intervals" if facts["task"] == "regression" else "sets of classes"
             line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % {sets}"
             line |= {"lowest": held.lowest} if held.lowest else {}
-        console.print_section(screen, f"Test {found['measure']}", line.items())
+        console.print_section(screen, f"Test {facts['measure']}", line.items())

@@ -57,19 +57,19 @@ def list_command(
         console.print_message("note", f"no {kind} are registered")
 
 
-def _print_json(found: dict[str, list[ComponentSpec]]) -> None:
-    rows = {kind: [_describe(kind, spec) for spec in specs] for kind, specs in found.items()}
+def _print_json(by_kind: dict[str, list[ComponentSpec]]) -> None:
+    rows = {kind: [_describe(kind, spec) for spec in specs] for kind, specs in by_kind.items()}
     if "datasets" in rows:
         rows["datasets"] += [
             {"name": name, "summary": about, "file": str(path)}
-            for name, (path, about) in _folder_rows(found["datasets"]).items()
+            for name, (path, about) in _folder_rows(by_kind["datasets"]).items()
         ]
     console.emit_json(rows)
 
 
-def _print(found: dict[str, list[ComponentSpec]]) -> None:
+def _print(by_kind: dict[str, list[ComponentSpec]]) -> None:
     screen = console.out()
-    for kind, specs in found.items():
+    for kind, specs in by_kind.items():
         if specs:
             console.print_section(screen, kind, map(_row, specs))
         files = _folder_rows(specs) if kind == "datasets" else {}

@@ -106,7 +106,7 @@ class Header:
         Permutation importance of the columns, largest first.
     new_rows : tuple of NewRows
         Expected score for each kind of new rows; rows like the validation rows first.
-    doubt : str
+    warning : str
         A warning if another kind of rows is predicted significantly worse; otherwise empty.
     notes : tuple of str
         Findings about the table, one sentence each.
@@ -135,7 +135,7 @@ class Header:
     metric: str | None = None
     importance: tuple[dict[str, Any], ...] = ()
     new_rows: tuple[dict[str, Any], ...] = ()
-    doubt: str = ""
+    warning: str = ""
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)

@@ -218,14 +218,16 @@ class Model:
 
 
 def for_predicted_class(
-    found: ShapleyValues, labels: Labels, classes: tuple[object, ...] | None
+    shapley: ShapleyValues, labels: Labels, classes: tuple[object, ...] | None
 ) -> ShapleyValues:
     """Return the explanations of the class of each row; of a regression as they are."""
     if classes is None:
-        return found
-    values = found.values if found.values.ndim == 3 else found.values[:, :, None] * (-1.0, 1.0)
+        return shapley
+    values = shapley.values
+    if values.ndim == 2:
+        values = values[:, :, None] * (-1.0, 1.0)
     which = [classes.index(label) for label in labels.tolist()]
-    return replace(found, values=values[np.arange(len(values)), :, which])
+    return replace(shapley, values=values[np.arange(len(values)), :, which])
 
 
 def _rows(table: object) -> Table:

@@ -21,15 +21,15 @@ from .pictures import (
 )
 
 
-def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) -> str:
+def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -> str:
     """Return the HTML page of a fitted model, which needs no other file.
 
-    `found`: scores on a table with known targets. If the model was fitted on these rows, the page
+    `tested`: scores on a table with known targets. If the model was fitted on these rows, the page
     shows its cross-validated predictions of them instead; `path`: the model's file, for the lines
     that say how to load it.
     """
     about, header = summary(model), model.header
-    same = found is not None and learned_from(model, found)
+    same = tested is not None and learned_from(model, tested)
     return render(
         "report.html",
         title=f"{about['target']}, from {about['n_features']} column"
@@ -37,15 +37,15 @@ def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) ->
         version=__version__,
         about=about,
         source=Path(about["data"]).name,
-        facts=_facts(about, found, same),
+        facts=_facts(about, tested, same),
         models=_models(about),
         notes=header.notes,
         new_rows=new_rows_picture(about),
-        chapters=_chapters(model, found, same),
+        chapters=_chapters(model, tested, same),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
-        kernel_pictures=kernel_pictures(model, found),
-        same=found.rows if same and found is not None else None,
+        kernel_pictures=kernel_pictures(model, tested),
+        same=tested.rows if same and tested is not None else None,
         proof=about["certificate"],
         details=_details(about, model),
         settings=sorted((name, repr(value)) for name, value in about["settings"].items()),
@@ -55,15 +55,17 @@ def report_page(model: Model, found: HeldOutEvaluation | None, *, path: Path) ->
     )
 
 
-def _chapters(model: Model, found: HeldOutEvaluation | None, same: bool) -> list[dict[str, object]]:
+def _chapters(
+    model: Model, tested: HeldOutEvaluation | None, same: bool
+) -> list[dict[str, object]]:
     """Return scores and pictures of the held-out rows, and of other rows where they are given."""
     parts = []
     held_out = model.held_out
     if held_out is not None:
         title = "Cross-validation"
         parts.append((title, of_held_out(held_out)))
-    if found is not None and not same:
-        parts.append((f"Test scores on {found.rows}", found))
+    if tested is not None and not same:
+        parts.append((f"Test scores on {tested.rows}", tested))
     return [
         {
             "title": title,
@@ -101,7 +103,7 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
 
 
 def _facts(
-    about: dict[str, Any], found: HeldOutEvaluation | None, same: bool
+    about: dict[str, Any], tested: HeldOutEvaluation | None, same: bool
 ) -> list[tuple[str, str]]:
     """Return what a reader looks for first, as (label, value)."""
     facts = []
@@ -111,8 +113,8 @@ def _facts(
         facts.append((f"{about['measure']}, {kind}", scored.formatted(3)))
         lines = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
-    if found is not None and not same:
-        facts.append((f"{about['measure']} on {found.rows}", found.held_out.score.formatted(3)))
+    if tested is not None and not same:
+        facts.append((f"{about['measure']} on {tested.rows}", tested.held_out.score.formatted(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))

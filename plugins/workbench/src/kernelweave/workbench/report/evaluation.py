@@ -126,12 +126,12 @@ def _among(labels: list[object], sets: list[list[object]]) -> NDArray[np.bool_]:
     return np.array([label in held for label, held in zip(labels, sets, strict=True)])
 
 
-def learned_from(model: Model, found: HeldOutEvaluation) -> bool:
+def learned_from(model: Model, tested: HeldOutEvaluation) -> bool:
     """Whether an evaluation has as many rows and the same targets as the fit of the model."""
-    if len(found.y) != model.header.n_samples:
+    if len(tested.y) != model.header.n_samples:
         return False
     held_out = model.held_out
-    return held_out is None or bool(np.array_equal(held_out.truth, found.y[held_out.rows]))
+    return held_out is None or bool(np.array_equal(held_out.truth, tested.y[held_out.rows]))
 
 
 class WorstRow(NamedTuple):
@@ -143,7 +143,7 @@ class WorstRow(NamedTuple):
     reasons: list[str]
 
 
-def worst_rows(model: Model, found: HeldOutEvaluation) -> list[WorstRow]:
+def worst_rows(model: Model, tested: HeldOutEvaluation) -> list[WorstRow]:
     """Return the rows that are predicted worst, each with its strongest reasons.
 
     Largest residuals first, or least probable classes; none where the model cannot explain itself
@@ -151,29 +151,29 @@ def worst_rows(model: Model, found: HeldOutEvaluation) -> list[WorstRow]:
     """
     if not hasattr(model.machine, "explain_held_out"):
         return []
-    y, predicted, proba = found.y, found.held_out.predicted, found.held_out.proba
-    if found.classes is None:
+    y, predicted, proba = tested.y, tested.held_out.predicted, tested.held_out.proba
+    if tested.classes is None:
         wrong = np.abs(y.astype(np.float64) - predicted.astype(np.float64))
     else:
-        at = np.searchsorted(found.held_out.classes, y)
+        at = np.searchsorted(tested.held_out.classes, y)
         true_proba = np.zeros(len(y)) if proba is None else proba[np.arange(len(y)), at]
         wrong = np.where(y == predicted, 0.0, 1.0 - true_proba)
     worst = np.argsort(-wrong, kind="stable")[:_WORST]
     worst = worst[wrong[worst] > 0.0]
     if not len(worst):
         return []
-    places = found.held_out.rows[worst]
-    if found.X is None:
+    places = tested.held_out.rows[worst]
+    if tested.X is None:
         values = model.machine.explain_held_out(places, scale="response")
     else:
-        values = model.estimator.explain(found.X.iloc[worst], scale="response")
+        values = model.estimator.explain(tested.X.iloc[worst], scale="response")
     reasons = for_predicted_class(values, predicted[worst], model.header.classes).reasons()
     return [
-        WorstRow(int(place) + 1, said(y[row]), said(predicted[row]), why)
+        WorstRow(int(place) + 1, target_text(y[row]), target_text(predicted[row]), why)
         for place, row, why in zip(places, worst, reasons, strict=True)
     ]
 
 
-def said(value: object) -> str:
+def target_text(value: object) -> str:
     """Return a target as text, numbers with six digits."""
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)

@@ -34,44 +34,44 @@ _MOST_BARS = 15
 _EFFECTS, _PAIRS = 4, 2
 
 
-def prediction_pictures(found: HeldOutEvaluation) -> list[Picture]:
+def prediction_pictures(tested: HeldOutEvaluation) -> list[Picture]:
     """Return what suits the task: residuals, or curves and a confusion matrix."""
-    on = f"Computed on {found.rows}."
-    if found.classes is None:
+    on = f"Computed on {tested.rows}."
+    if tested.classes is None:
         exact = f"Each point is a row; on the grey line the prediction is exact. {on}"
         residuals = (
             f"True minus predicted values. A curve or a funnel means that the model misses "
             f"structure. {on}"
         )
-        points = partial(_draw_points, found)
+        points = partial(_draw_points, tested)
         return [
             picture("Predicted and true values", exact, points("actual_vs_predicted", "true")),
             picture("Residuals", residuals, points("residual_vs_predicted", "true − predicted")),
         ]
-    made = [_confusion(found, on)]
+    made = [_confusion(tested, on)]
     # a class that is absent has no curve
-    shown = [label for label in found.classes if 0 < np.sum(found.y == label) < len(found.y)]
-    shown = shown[-1:] if len(found.classes) == 2 else shown[:_MOST_CURVES]
-    values = found.held_out.decision if found.held_out.proba is None else found.held_out.proba
+    shown = [label for label in tested.classes if 0 < np.sum(tested.y == label) < len(tested.y)]
+    shown = shown[-1:] if len(tested.classes) == 2 else shown[:_MOST_CURVES]
+    values = tested.held_out.decision if tested.held_out.proba is None else tested.held_out.proba
     if not shown or values is None:
         return made
-    each = {label: values[:, found.classes.index(label)] for label in shown}
+    each = {label: values[:, tested.classes.index(label)] for label in shown}
     roc = f"The grey line is chance; the area under the curve (AUC) is at most 1. {on}"
     recall = f"Precision at each recall, as the decision threshold changes. {on}"
     made += [
-        picture("ROC curve", roc, partial(_draw_roc, found, each)),
-        picture("Precision and recall", recall, partial(_draw_precision, found, each)),
+        picture("ROC curve", roc, partial(_draw_roc, tested, each)),
+        picture("Precision and recall", recall, partial(_draw_precision, tested, each)),
     ]
-    if found.held_out.proba is not None:
+    if tested.held_out.proba is not None:
         text = f"On the grey line the probabilities are calibrated. {on}"
-        draw = partial(_draw_calibration, found, each)
+        draw = partial(_draw_calibration, tested, each)
         made.append(picture("Calibration of probabilities", text, draw))
     return made
 
 
-def _draw_points(found: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
+def _draw_points(tested: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[Figure], None]:
     """Return a function that draws the rows, an even choice of them where they are many."""
-    n = len(found.y)
+    n = len(tested.y)
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(np.intp))
 
     def draw(figure: Figure) -> None:
@@ -80,7 +80,7 @@ def _draw_points(found: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[
 
         ax = figure.subplots()
         PredictionErrorDisplay.from_predictions(
-            found.y[rows], found.held_out.predicted[rows], kind=kind, ax=ax,
+            tested.y[rows], tested.held_out.predicted[rows], kind=kind, ax=ax,
             subsample=None, scatter_kwargs={"color": LOWER, "s": 9, "alpha": 0.55},
             line_kwargs={"color": FAINT, "linewidth": 1, "linestyle": "-"},
         )  # fmt: skip
@@ -93,15 +93,15 @@ def _draw_points(found: HeldOutEvaluation, kind: str, ylabel: str) -> Callable[[
     return draw
 
 
-def _confusion(found: HeldOutEvaluation, on: str) -> Picture:
-    labels = list(found.classes or ())
+def _confusion(tested: HeldOutEvaluation, on: str) -> Picture:
+    labels = list(tested.classes or ())
 
     def draw(figure: Figure) -> None:
         from sklearn.metrics import ConfusionMatrixDisplay
 
         ax = figure.subplots()
         ConfusionMatrixDisplay.from_predictions(
-            found.y, found.held_out.predicted, labels=labels, cmap="Blues", ax=ax, colorbar=False,
+            tested.y, tested.held_out.predicted, labels=labels, cmap="Blues", ax=ax, colorbar=False,
             display_labels=[_short(str(each), 13) for each in labels],
             include_values=len(labels) <= 12, xticks_rotation=0 if len(labels) < 4 else 45,
         )  # fmt: skip
@@ -114,36 +114,36 @@ def _confusion(found: HeldOutEvaluation, on: str) -> Picture:
 Curves = Mapping[object, Any]
 
 
-def _draw_roc(found: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
+def _draw_roc(tested: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
     from sklearn.metrics import RocCurveDisplay
 
     ax = figure.subplots()
     for (label, share), style in zip(curves.items(), SERIES, strict=False):
         RocCurveDisplay.from_predictions(
-            found.y == label, share, name=str(label), ax=ax, curve_kwargs=style | {"marker": ""}
+            tested.y == label, share, name=str(label), ax=ax, curve_kwargs=style | {"marker": ""}
         )
     _finish(ax, "lower right", xlabel="false positive rate", ylabel="true positive rate")
 
 
-def _draw_precision(found: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
+def _draw_precision(tested: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
     from sklearn.metrics import PrecisionRecallDisplay
 
     ax = figure.subplots()
     for (label, share), style in zip(curves.items(), SERIES, strict=False):
         PrecisionRecallDisplay.from_predictions(
-            found.y == label, share, name=str(label), ax=ax, **style | {"marker": ""}
+            tested.y == label, share, name=str(label), ax=ax, **style | {"marker": ""}
         )
     _finish(ax, "lower left", diagonal=False, xlabel="recall", ylabel="precision")
 
 
-def _draw_calibration(found: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
+def _draw_calibration(tested: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
     from sklearn.calibration import CalibrationDisplay
 
     ax = figure.subplots()
-    bins = int(np.clip(len(found.y) // 20, 3, 10))
+    bins = int(np.clip(len(tested.y) // 20, 3, 10))
     for (label, share), style in zip(curves.items(), SERIES, strict=False):
         CalibrationDisplay.from_predictions(
-            found.y == label, share, n_bins=bins, strategy="quantile", ref_line=False,
+            tested.y == label, share, n_bins=bins, strategy="quantile", ref_line=False,
             name=str(label), ax=ax, **style,
         )  # fmt: skip
     _finish(ax, "upper left", xlabel="predicted probability", ylabel="observed frequency")
@@ -264,7 +264,7 @@ def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
     return [picture("Kernel weights", text, draw, height=height)]
 
 
-def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Picture]:
+def kernel_pictures(model: Model, tested: HeldOutEvaluation | None) -> list[Picture]:
     """Return the course of the bounds, what the kernel is made of, and the kernel itself."""
     made, machine = [], model.machine
     if len(machine.result_.history) >= 2:
@@ -285,12 +285,12 @@ def kernel_pictures(model: Model, found: HeldOutEvaluation | None) -> list[Pictu
         spectrum = SpectrumDisplay(P)
         made.append(picture("Spectrum of P", text, lambda at: spectrum.plot(ax=at.subplots())))
     kernel = getattr(machine, "kernel_", None)
-    if found is not None and found.X is not None and callable(kernel):
-        chosen, classes = found.drawn(), found.classes is not None
-        K = kernel(transformed(model.estimator, found.X.iloc[chosen]))
-        heat = GramDisplay(K, found.y[chosen], classes=classes)
+    if tested is not None and tested.X is not None and callable(kernel):
+        chosen, classes = tested.drawn(), tested.classes is not None
+        K = kernel(transformed(model.estimator, tested.X.iloc[chosen]))
+        heat = GramDisplay(K, tested.y[chosen], classes=classes)
         text = (
-            f"Similarity of {len(chosen)} of {found.rows} by the learned kernel, sorted by "
+            f"Similarity of {len(chosen)} of {tested.rows} by the learned kernel, sorted by "
             f"{'class' if classes else 'target'}."
         )
         draw = lambda at: heat.plot(ax=at.subplots())  # noqa: E731

@@ -126,11 +126,11 @@ class HeldOut:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, object]) -> HeldOut:
+    def from_json(cls, record: Mapping[str, object]) -> HeldOut:
         """Return the predictions that `as_json` wrote; ValueError or TypeError on anything else."""
         arrays: dict[str, Any] = {
             name: np.asarray(value) if isinstance(value, list) else value
-            for name, value in found.items()
+            for name, value in record.items()
         }
         made = cls(**arrays)
         kinds = {"rows": "i", "fold": "i", "groups": "i", "weight": "if", "proba": "f"}
@@ -211,7 +211,7 @@ def folds_by(
     for k, (_, other) in enumerate(splits):
         fold[other] = k
     fold[weight <= 0] = -1
-    return Folds(fold, division.groups, division.order, division.kind.said, division.kind.name)
+    return Folds(fold, division.groups, division.order, division.kind.phrase, division.kind.name)
 
 
 def folds_of(
