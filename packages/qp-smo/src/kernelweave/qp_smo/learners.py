@@ -50,6 +50,7 @@ def _part(problem: BoxProblem, dual: DualSolution) -> Solution:
 class BoxLearner(ABC):
     """What both learners share; the problem of one task is all they add."""
 
+    C: float
     name: ClassVar[str]
     task: ClassVar[str]
 
@@ -58,6 +59,11 @@ class BoxLearner(ABC):
         """Raise ValueError if a parameter is out of range."""
 
     @abstractmethod
+    def _problem(
+        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
+    ) -> BoxProblem:
+        """Return the box problem of one task with these bounds, both of shape (n,)."""
+
     def problem(
         self,
         K: KernelArray,
@@ -67,6 +73,8 @@ class BoxLearner(ABC):
         asymmetry: float = 0.0,
     ) -> BoxProblem:
         """Return the box problem of one task; ``target`` has shape (n,)."""
+        bound = check_bounds(self.C, sample_weight, K.shape[0])
+        return self._problem(K, target, bound, asymmetry)
 
     def solve(
         self,
@@ -205,18 +213,10 @@ class SVC(BoxLearner):
         """Raise ValueError unless C is finite and positive."""
         POSITIVE.check("C", self.C)
 
-    def problem(
-        self,
-        K: KernelArray,
-        target: FloatArray,
-        sample_weight: ArrayLike | None = None,
-        *,
-        asymmetry: float = 0.0,
+    def _problem(
+        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
     ) -> BoxProblem:
-        """Return the box problem of one task; ``target`` has shape (n,)."""
-        bound = check_bounds(self.C, sample_weight, K.shape[0])
-        labels = check_labels(target, bound)
-        return classification(K, labels, bound, asymmetry)
+        return classification(K, check_labels(target, bound), bound, asymmetry)
 
 
 @dataclass(frozen=True)
@@ -247,15 +247,8 @@ class SVR(BoxLearner):
         POSITIVE.check("C", self.C)
         NONNEGATIVE.check("epsilon", self.epsilon)
 
-    def problem(
-        self,
-        K: KernelArray,
-        target: FloatArray,
-        sample_weight: ArrayLike | None = None,
-        *,
-        asymmetry: float = 0.0,
+    def _problem(
+        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
     ) -> BoxProblem:
-        """Return the box problem of one task; ``target`` has shape (n,)."""
-        bound = check_bounds(self.C, sample_weight, K.shape[0])
         values = check_vector("y", target, bound.size)
         return regression(K, values, bound, float(self.epsilon), asymmetry)

@@ -38,15 +38,12 @@ class GlobalOptimum(KernelWeights):
     relaxation_bound : float
         The proven lower bound of the convex relaxation at the root; where it was not needed, so
         that ``n_svm_solves_relaxation`` is 0, what the cuts there are say of it.
-    relaxation_weights : ndarray of shape (q,)
-        Where the relaxation is least.
     """
 
     n_svm_solves_relaxation: int
     n_nodes: int
     n_screened: int
     relaxation_bound: float
-    relaxation_weights: FloatArray
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -155,7 +152,6 @@ def solve_global(
             search.visit(sparse_part(on_simplex(weights0, len(problem.grams)), penalty))
         status = _run(search, max_nodes)
     search.refine()
-    bound, least = search.relaxed
     return GlobalOptimum(
         weights=search.parameters,
         lower_bound=search.lower,
@@ -165,8 +161,7 @@ def solve_global(
         n_svm_solves_relaxation=search.n_relaxation_solves,
         n_nodes=search.n_nodes,
         n_screened=search.n_screened,
-        relaxation_bound=bound,
-        relaxation_weights=least,
+        relaxation_bound=search.relaxed_bound,
         solution=search.solution,
         pool=oracle.pool,
         counts=oracle.counts,

@@ -202,12 +202,11 @@ class SupportSearch:
         return evaluation
 
     @property
-    def relaxed(self) -> tuple[float, FloatArray]:
-        """Return the bound of the relaxation over the cuts, and where it is least."""
+    def relaxed_bound(self) -> float:
+        """Return the bound of the relaxation, or of the cuts where it was not needed."""
         if self.relaxation.best is not None:
-            return self.relaxation_bound, self.relaxation.best.weights
-        master = solve_cut_master(self.oracle.pool, self._root)
-        return min(master.lower_bound, self.lower), master.weights
+            return self.relaxation_bound
+        return min(solve_cut_master(self.oracle.pool, self._root).lower_bound, self.lower)
 
     def take(self, evaluation: SaddleEvaluation) -> None:
         """Keep sparse weights that were evaluated, if they are the best."""

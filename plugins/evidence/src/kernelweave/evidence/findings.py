@@ -355,8 +355,8 @@ def new_rows_warnings(
     kinds = "kind" if n_more == 1 else "kinds"
     more = f" ({{held_out_}} has {n_more} more such {kinds})" if n_more else ""
     finding = (
-        f"expect {what} of at most {worst.score:.2f} on {worst.kind.said}, not "
-        f"{first.score:.2f} as on {first.kind.said}"
+        f"expect {what} of at most {worst.score:.2f} on {worst.kind.phrase}, not "
+        f"{first.score:.2f} as on {first.kind.phrase}"
     )
     how, alone = worst.kind.argument, ", without {cv}" if first.kind.name == BY_CV.name else ""
     remedy = Message("fit with {how}" + f"{alone}: {then} then for them{more}", how=how)

@@ -383,12 +383,9 @@ def learn(
     mixture = fit_mixture(views, rows, weighted([fit.scales for fit in fits], weights))
     parts.end()
     missing = _missing(len(splits), folds, polished)
-    combined = np.einsum("k,kit->it", _padded(weights, held_out), held_out)
+    padded = np.pad(weights, (0, len(held_out) - len(weights)))
+    combined = np.einsum("k,kit->it", padded, held_out)
     return Learned(mixture, fits, weights, errors, folds, combined, rows, missing)
-
-
-def _padded(weights: FloatArray, held_out: FloatArray) -> FloatArray:
-    return np.asarray(np.append(weights, np.zeros(len(held_out) - len(weights))))
 
 
 def _strongest(n_fits: int) -> FloatArray:

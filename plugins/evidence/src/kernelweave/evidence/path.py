@@ -258,12 +258,7 @@ def fit_path(
         # the best is seldom far behind, and costs nothing where it was evaluated last
         theta = min(reversed(thetas), key=evidence.value) if len(thetas) > 1 else thetas[0]
         fit = EvidenceDescent(evidence, theta).run(plan.max_iter, plan.tol)
-        yield _of_all(fit, kept, n)
+        yield fit if kept is None else replace(fit, theta=embedded(fit.theta, kept, n))
         if fit.status is Status.MAX_TIME:
             raise Stopped
         before = [fit.theta]
-
-
-def _of_all(fit: Fit, kept: Index | None, n_dimensions: int) -> Fit:
-    """Return a fit to some dimensions as one to all."""
-    return fit if kept is None else replace(fit, theta=embedded(fit.theta, kept, n_dimensions))

@@ -5,17 +5,31 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from kernelweave.kernels_core.arrays import Labels
 from kernelweave.workbench.scoring.scores import mean_interval
 from numpy.typing import ArrayLike
 
 CLASSES = "classification"
 TASKS = (CLASSES, "regression")
 T = TypeVar("T")
+
+
+def class_of(module: str, stem: str, *, classes: bool) -> Any:
+    """Return the classifier or regressor of a module whose name begins so."""
+    return getattr(import_module(module), f"{stem}{'Classifier' if classes else 'Regressor'}")
+
+
+def score_of(truth: Labels, predicted: Labels, *, classes: bool) -> float:
+    """Return the accuracy of labels, R² of numbers."""
+    from sklearn.metrics import accuracy_score, r2_score
+
+    return float((accuracy_score if classes else r2_score)(truth, predicted))
 
 
 class Method(NamedTuple):

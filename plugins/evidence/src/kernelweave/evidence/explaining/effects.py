@@ -123,7 +123,8 @@ class EffectFinder:
             effect.append(np.mean(self.respond(latent[-1])) - centre)
         variance = np.array(prior) - self.expansion.explained(np.array(functionals))
         # with shares, the shown quantity depends on all outputs, so all move by their own width
-        moved = slice(None) if self.expansion.target.shares is not None else [self._latent_output]
+        single = min(self.output, self.expansion.dual.shape[1] - 1)
+        moved = slice(None) if self.expansion.target.shares is not None else [single]
         widths = np.zeros((len(grid), self.expansion.dual.shape[1]))
         inflation = self.expansion.inflation[moved]
         widths[:, moved] = np.sqrt(np.maximum(variance, 0.0)[:, None] * inflation)
@@ -174,10 +175,6 @@ class EffectFinder:
             values = np.array([self._mean((j, value)) for value in self._grid(j, n_grid)])
             self._known[j, n_grid] = values
         return self._known[j, n_grid]
-
-    @property
-    def _latent_output(self) -> int:
-        return int(min(self.output, self.expansion.dual.shape[1] - 1))
 
     def _response(self, rows: Rows) -> FloatArray:
         points = self.expansion.points_of(rows.numeric, rows.codes)

@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import ArrayLike
 
 from ..data import Samples, folds, notes, split
-from ..measuring import CLASSES, peak_of, timed, within
+from ..measuring import CLASSES, peak_of, score_of, timed, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .methods import EXTRA, OURS, predictions, reason_not_run, warm
 from .sets import SETS, SetSource, address, samples
@@ -41,8 +41,6 @@ _NOTES = notes(
 
 def measure(where: str, task: str, method: str, n_rows: int, seed: int) -> dict[str, float]:
     """Return score in per cent, CPU seconds and MiB of a method on one random split."""
-    from sklearn.metrics import accuracy_score, r2_score
-
     X, y = _samples(where, n_rows, seed)
     n_test = len(X) // 5
     classes = task == CLASSES
@@ -57,9 +55,8 @@ def measure(where: str, task: str, method: str, n_rows: int, seed: int) -> dict[
 
     warm(method)
     (predicted, seconds), peak = peak_of(lambda: timed(run, time.process_time))
-    score = accuracy_score if classes else r2_score
     return {
-        "score": 100.0 * float(score(y_test, predicted)),
+        "score": 100.0 * score_of(y_test, predicted, classes=classes),
         "seconds": seconds,
         "memory": peak / 2**20,
     }

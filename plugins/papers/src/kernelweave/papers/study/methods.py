@@ -12,7 +12,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..data import folds
-from ..measuring import CLASSES, Method
+from ..measuring import CLASSES, Method, class_of, score_of
 from ..tessellated.methods import fit_tuned
 from .sets import SetSource, samples
 
@@ -91,25 +91,20 @@ def _fitted(
 
 
 def _evidence(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
-    from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
-
-    return EvidenceKernelClassifier() if classes else EvidenceKernelRegressor()
+    return class_of("kernelweave.evidence", "EvidenceKernel", classes=classes)()
 
 
 def _boosted(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
-    from sklearn import ensemble
     from sklearn.model_selection import GridSearchCV
 
-    kind = "Classifier" if classes else "Regressor"
-    trees = getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=0, early_stopping=False)
+    boosting = class_of("sklearn.ensemble", "HistGradientBoosting", classes=classes)
+    trees = boosting(random_state=0, early_stopping=False)
     numbers = [30] if quick else [30, 100, 300]
     return GridSearchCV(trees, {"max_iter": numbers}, cv=folds(_N_FOLDS, 0, classes=classes))
 
 
 def _catboost(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
-    import catboost
-
-    kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    kind = class_of("catboost", "CatBoost", classes=classes)
     limits = {"iterations": 100} if quick else {}
     return kind(verbose=False, allow_writing_files=False, thread_count=1, random_seed=0, **limits)
 
@@ -130,13 +125,8 @@ def _process(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
 
 
 def _additive(n_columns: int, *, classes: bool, quick: bool) -> BaseEstimator:
-    from interpret import glassbox
-
-    kind = "Classifier" if classes else "Regressor"
-    bags = 1 if quick else 4
-    return getattr(glassbox, f"ExplainableBoosting{kind}")(
-        n_jobs=1, random_state=0, outer_bags=bags
-    )
+    boosting = class_of("interpret.glassbox", "ExplainableBoosting", classes=classes)
+    return boosting(n_jobs=1, random_state=0, outer_bags=1 if quick else 4)
 
 
 def _recursive(
@@ -169,7 +159,6 @@ def _machine(
     parts: Sequence[Labels], *, classes: bool, bandwidth: float, reg: float, diag: bool
 ) -> tuple[float, xRFM]:
     """Return the score on the held-out fifth, and the model."""
-    from sklearn.metrics import accuracy_score, r2_score
     from xrfm import xRFM
 
     X, X_out, y, y_out = parts
@@ -184,8 +173,7 @@ def _machine(
         verbose=False,
     )
     machine.fit(X, y, X_out, y_out)
-    score = accuracy_score if classes else r2_score
-    return float(score(y_out, np.ravel(machine.predict(X_out)))), machine
+    return score_of(y_out, np.ravel(machine.predict(X_out)), classes=classes), machine
 
 
 # at 300 rows
@@ -215,8 +203,6 @@ def measure(
     Returns the score in per cent, accuracy or the coefficient of determination R² (0 where it
     is less), and the CPU seconds of tuning, fitting and predicting.
     """
-    from sklearn.metrics import accuracy_score, r2_score
-
     X, y = samples(where)
     classes = task == CLASSES
     train, test = list(folds(N_FOLDS, 0, classes=classes).split(X, y))[fold]
@@ -227,5 +213,5 @@ def measure(
     start = time.process_time()
     predicted = predictions(method, task, X[train], y[train], X[test], quick=quick)
     seconds = time.process_time() - start
-    score = accuracy_score if classes else r2_score
-    return {"score": max(0.0, 100.0 * float(score(y[test], predicted))), "seconds": seconds}
+    score = score_of(y[test], predicted, classes=classes)
+    return {"score": max(0.0, 100.0 * score), "seconds": seconds}

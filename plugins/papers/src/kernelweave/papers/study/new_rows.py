@@ -12,7 +12,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 
 from ..data import drawn, notes
-from ..measuring import CLASSES, Method, mean, within
+from ..measuring import CLASSES, Method, class_of, mean, score_of, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .methods import EXTRA, N_FOLDS, QUICK_ROWS
 from .new_rows_tables import TASKS, NewRowsTask
@@ -64,24 +64,23 @@ def judged(truth: Labels, predicted: Labels, parts: Index, *, classes: bool) -> 
     >>> round(score, 3), round(error, 1)
     (0.8, 1.0)
     """
-    from sklearn.metrics import accuracy_score, r2_score
-
-    score = accuracy_score if classes else r2_score
     kept = [parts != part for part in np.unique(parts)]
-    replicates = [float(score(truth[rows], predicted[rows])) for rows in kept if len(kept) > 1]
+    replicates = [
+        score_of(truth[rows], predicted[rows], classes=classes) for rows in kept if len(kept) > 1
+    ]
     error = np.sqrt((len(replicates) - 1) * np.var(replicates)) if replicates else np.nan
-    return float(score(truth, predicted)), float(error)
+    return score_of(truth, predicted, classes=classes), float(error)
 
 
 def _fitted(X: Any, y: object, *, classes: bool, **passed: object) -> tuple[Any, bool]:
     """Return a fitted evidence model, and whether it warned of a score or of intervals."""
-    from kernelweave import evidence
+    from kernelweave.evidence import HeldOutWarning
 
-    kind = evidence.EvidenceKernelClassifier if classes else evidence.EvidenceKernelRegressor
+    kind = class_of("kernelweave.evidence", "EvidenceKernel", classes=classes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = kind().fit(X, y, **passed)
-    return model, any(issubclass(each.category, evidence.HeldOutWarning) for each in caught)
+    return model, any(issubclass(each.category, HeldOutWarning) for each in caught)
 
 
 def _ours(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> Expecting:
@@ -138,9 +137,7 @@ def _crossed(
 
 
 def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> Expecting:
-    from sklearn import ensemble
-
-    kind = "Classifier" if task.classes else "Regressor"
+    boosting = class_of("sklearn.ensemble", "HistGradientBoosting", classes=task.classes)
     levels = {name: code for code, name in enumerate(X[task.column].unique())}
 
     def numbers(X: pd.DataFrame) -> FloatArray:
@@ -150,7 +147,7 @@ def _boosted(X: pd.DataFrame, y: Labels, task: NewRowsTask, *, passed: bool) -> 
         return np.column_stack([Z, X[task.column].map(levels).to_numpy(dtype=np.float64)])
 
     def fit(X: pd.DataFrame, y: Labels) -> Expecting:
-        model = getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=0).fit(numbers(X), y)
+        model = boosting(random_state=0).fit(numbers(X), y)
         return Expecting(lambda new: model.predict(numbers(new)))
 
     return _crossed(fit, X, y, task, passed=passed)

@@ -92,10 +92,6 @@ def _shipped(name: str) -> pd.DataFrame:
     return frame
 
 
-def _wages() -> Table:
-    return _of(_shipped("wage_panel").drop(columns="expersq"), "lwage")
-
-
 def _states() -> Table:
     frame = _shipped("munnell").drop(columns="ST_ABB")
     sums = ["P_CAP", "HWY", "WATER", "UTIL", "PC", "GSP", "EMP"]
@@ -153,19 +149,17 @@ def _el_nino() -> Table:
     return _lagged(y, date=pd.date_range("1950-01-01", periods=len(y), freq="MS"))
 
 
-def _nile() -> Table:
-    return _of(_loaded("nile"), "volume")
-
-
 def _banks() -> Table:
     frame = _shipped("french").rename(columns={"dates": "date"})
     return _of(frame[["date", "MktRF", "SMB", "HML", "Mom", "RF", "Money"]], "Money")
 
 
 _READERS: dict[str, Callable[[], Table]] = {
-    "airfoil": _airfoil, "wage_panel": _wages, "munnell": _states, "jobtraining": _training,
+    "airfoil": _airfoil, "munnell": _states, "jobtraining": _training,
     "fertility": _fertility, "co2": _co2, "sunspots": _sunspots, "macrodata": _inflation,
-    "elnino": _el_nino, "nile": _nile, "french": _banks,
+    "elnino": _el_nino, "french": _banks,
+    "nile": lambda: _of(_loaded("nile"), "volume"),
+    "wage_panel": lambda: _of(_shipped("wage_panel").drop(columns="expersq"), "lwage"),
 }  # fmt: skip
 
 

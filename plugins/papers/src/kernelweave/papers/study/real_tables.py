@@ -17,7 +17,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Labels
 
 from ..data import folds, notes, printed
-from ..measuring import CLASSES, Method, mean, within
+from ..measuring import CLASSES, Method, class_of, mean, score_of, within
 from ..plan import Plan, Request, Results, Sheet, Value, cell
 from .comparison import SizeResults, against, shares
 from .methods import N_FOLDS, OURS, warm
@@ -112,22 +112,17 @@ def plain(X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _evidence(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
-    from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
-
-    return EvidenceKernelClassifier() if classes else EvidenceKernelRegressor(), X
+    return class_of("kernelweave.evidence", "EvidenceKernel", classes=classes)(), X
 
 
 def _catboost(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
-    import catboost
-
     frame, words = plain(X)
-    kind = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    kind = class_of("catboost", "CatBoost", classes=classes)
     quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1, "random_seed": 0}
     return kind(cat_features=words, **quiet), frame
 
 
 def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
-    from sklearn import ensemble
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
@@ -136,7 +131,7 @@ def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
     levels = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_LEVELS
     )
-    trees = getattr(ensemble, f"HistGradientBoosting{'Classifier' if classes else 'Regressor'}")
+    trees = class_of("sklearn.ensemble", "HistGradientBoosting", classes=classes)
     codes = make_column_transformer((levels, words), remainder="passthrough")
     model = trees(random_state=0, categorical_features=list(range(len(words))))
     return make_pipeline(codes, model), frame
@@ -144,13 +139,12 @@ def _boosted(X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
 
 def _tuned_defaults(name: str, X: pd.DataFrame, *, classes: bool) -> tuple[Any, pd.DataFrame]:
     """Return a model of pytabkit, which takes no missing numbers: the median, and that it was."""
-    import pytabkit
     from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
     frame, words = plain(X)
-    kind = getattr(pytabkit, f"{name}_TD_{'Classifier' if classes else 'Regressor'}")
+    kind = class_of("pytabkit", f"{name}_TD_", classes=classes)
     median = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     numbers = make_column_transformer(
         (median, frame.columns.difference(words, sort=False)), remainder="passthrough"
@@ -184,7 +178,7 @@ def measure(name: str, method: str, fold: int, rows: int) -> dict[str, float]:
     Returns the score in per cent, accuracy or R² (0 where it is less), for classes the log loss,
     the CPU seconds of fitting and predicting, and the numbers of training rows and columns.
     """
-    from sklearn.metrics import accuracy_score, log_loss, r2_score
+    from sklearn.metrics import log_loss
 
     table = TABLES[name]
     classes = table.task == CLASSES
@@ -201,9 +195,9 @@ def measure(name: str, method: str, fold: int, rows: int) -> dict[str, float]:
         predicted = np.ravel(model.predict(frame.iloc[test]))
         shares = model.predict_proba(frame.iloc[test]) if classes else None
         seconds = time.process_time() - start
-    score = (accuracy_score if classes else r2_score)(y[test], predicted)
+    score = score_of(y[test], predicted, classes=classes)
     loss = np.nan if shares is None else log_loss(y[test], shares, labels=model.classes_)
-    return {"score": max(0.0, 100.0 * float(score)), "loss": float(loss), "seconds": seconds,
+    return {"score": max(0.0, 100.0 * score), "loss": float(loss), "seconds": seconds,
             "rows": len(train), "columns": X.shape[1]}  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 
 from ..data import drawn, folds
-from ..measuring import CLASSES
+from ..measuring import CLASSES, class_of
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.kernels import Kernel, KernelDictionary
@@ -142,23 +142,18 @@ def _gaussian(y: FloatArray, *, classes: bool, quick: bool) -> tuple[BaseEstimat
 
 
 def _other(name: str, seed: int, *, classes: bool, quick: bool) -> tuple[BaseEstimator, _Grid]:
-    from sklearn import ensemble, neural_network
-
-    ending = "Classifier" if classes else "Regressor"
     trees = [50, 350] if quick else list(range(50, 700, 50))
     if name == "random forest":
-        forest = getattr(ensemble, f"RandomForest{ending}")(random_state=seed)
-        return forest, {"n_estimators": trees}
+        forest = class_of("sklearn.ensemble", "RandomForest", classes=classes)
+        return forest(random_state=seed), {"n_estimators": trees}
     if name == "boosted trees":
-        boosted = getattr(ensemble, f"HistGradientBoosting{ending}")
+        boosted = class_of("sklearn.ensemble", "HistGradientBoosting", classes=classes)
         model = boosted(random_state=seed, early_stopping=False)
         return model, {"max_iter": trees[:1] if quick else trees}
     if name == XGBOOST:
-        import xgboost
-
-        trained = getattr(xgboost, f"XGB{ending}")(random_state=seed)
-        return trained, {"n_estimators": trees}
-    net = getattr(neural_network, f"MLP{ending}")(
+        boosted = class_of("xgboost", "XGB", classes=classes)
+        return boosted(random_state=seed), {"n_estimators": trees}
+    net = class_of("sklearn.neural_network", "MLP", classes=classes)(
         hidden_layer_sizes=(50, 50, 50),
         early_stopping=True,
         n_iter_no_change=50,

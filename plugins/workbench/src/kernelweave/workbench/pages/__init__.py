@@ -75,18 +75,11 @@ def _svg(
     return buffer.getvalue()
 
 
-def as_data_uri(picture: bytes) -> str:
-    """Return an SVG picture as an address that holds it."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
-
-
 def picture(title: str, text: str, draw: Callable[[Figure], object], **size: float) -> Picture:
     """Return a picture for a page, the image as an address, under a heading and a text.
 
     `**size`: ``width`` and ``height`` in inches, where they are not the usual ones.
     """
-    return {
-        "title": title,
-        "description": text,
-        "address": as_data_uri(figure_svg(draw, **_SIZE | size)),
-    }
+    image = base64.b64encode(figure_svg(draw, **_SIZE | size)).decode("ascii")
+    address = f"data:image/svg+xml;base64,{image}"
+    return {"title": title, "description": text, "address": address}
