@@ -94,7 +94,7 @@ def judge(low: float | None, high: float | None, claimed: float) -> str:
 
     Examples
     --------
-    >>> judge(0.5, 2.0, said=1.0), judge(-2.0, -0.5, said=1.0), judge(-1.0, 1.0, said=1.0)
+    >>> judge(0.5, 2.0, claimed=1.0), judge(-2.0, -0.5, claimed=1.0), judge(-1.0, 1.0, claimed=1.0)
     ('holds', 'does not hold', 'cannot be decided')
     """
     if low is None or high is None or low <= 0.0 <= high or claimed == 0.0:
