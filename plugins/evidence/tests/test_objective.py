@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelweave.evidence._njit_pairs import packed_changes
-from kernelweave.evidence.objective import Evidence, log_prior, start
+from kernelweave.evidence.objective import Evidence, inverse_of, log_prior, start
 from kernelweave.evidence.terms import (
     JITTER,
     GaussianTerm,
@@ -15,6 +15,7 @@ from kernelweave.evidence.terms import (
     own_kernel,
 )
 from kernelweave.evidence.views import Points, Views
+from scipy.linalg import cholesky
 from scipy.stats import multivariate_normal
 
 
@@ -255,3 +256,11 @@ def test_sums_do_not_hang_on_where_arrays_lie(n: int) -> None:
         )
         said.add(slopes.tobytes() + moved.tobytes())
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("n", [1, 64, 65, 130, 331])
+def test_the_inverse_by_halves_is_that_of_numpy(n: int) -> None:
+    A = np.random.RandomState(n).randn(n, n)
+    S = A @ A.T + n * np.eye(n)
+    inverse = np.triu(inverse_of(np.asfortranarray(cholesky(S))))
+    assert inverse == pytest.approx(np.triu(np.linalg.inv(S)), rel=1e-10, abs=1e-14)

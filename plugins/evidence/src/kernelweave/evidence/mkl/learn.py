@@ -20,6 +20,7 @@ from kernelweave.kernels_core.kernels import FittedDictionary
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from ..objective import inverse_of
 from ..terms import Stopped
 from .step import PricedOrthant
 
@@ -127,7 +128,7 @@ class WeightEvidence:
         dual, _ = lapack.dpotrs(factor, self.targets.T, lower=0)
         value = 0.5 * float(np.sum(dual.T * self.targets))
         value += T * float(np.log(factor.diagonal()).sum()) + 0.5 * T * repeats * np.log(noise)
-        half, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+        half = inverse_of(factor)
         diagonal = half.diagonal().copy()
         inverse = np.triu(half)
         inverse += inverse.T
