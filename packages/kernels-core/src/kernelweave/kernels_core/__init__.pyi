@@ -1,129 +1,68 @@
-from .config import Config, config_context, get_config
-from .driver import solve
-from .estimators import KernelLearningClassifier, KernelLearningRegressor
-from .exceptions import (
-    ContradictoryBoundsError,
-    DuplicateNameError,
-    KernelWeaveWarning,
-    MemoryBudgetError,
-    NotPSDError,
-    UnderfitWarning,
-    UnknownNameError,
-    UnsupportedProblemError,
-)
-from .families import (
-    CallableFamily,
-    FamilyKernel,
-    IntegralFamily,
-    PolynomialFamily,
-    TessellatedFamily,
-)
-from .formula import Learner, Needs, Problem, Solution, SolveStatus, WeightSet
-from .grams import PrecomputedGrams, as_grams
-from .kernels import (
-    PAPER_FIFTY,
-    PAPER_TEN,
-    RBF,
-    Combination,
-    FittedDictionary,
-    Kernel,
-    KernelDictionary,
-    Laplacian,
-    Linear,
-    Polynomial,
-    ScaledFeatures,
-    Sigmoid,
-    as_sklearn_gp_kernel,
-    default_kernels,
-)
-from .progress import Progress, watch
-from .registry import (
-    AlgorithmSpec,
-    CommandSpec,
-    ComponentSpec,
-    DatasetSpec,
-    PluginRecord,
-    accepted_triples,
-    algorithms,
-    commands,
-    components,
-    datasets,
-    get_algorithm,
-    get_component,
-    plugins,
-    register_plugin,
-)
-from .registry.hookspecs import hookimpl, hookspec
-from .result import Certificate, History, Result, SolveInterrupted, Status, relative_gap
-from .settings import Settings
+from .config import Config as Config
+from .config import config_context as config_context
+from .config import get_config as get_config
+from .driver import solve as solve
+from .estimators import KernelLearningClassifier as KernelLearningClassifier
+from .estimators import KernelLearningRegressor as KernelLearningRegressor
+from .exceptions import ContradictoryBoundsError as ContradictoryBoundsError
+from .exceptions import DuplicateNameError as DuplicateNameError
+from .exceptions import KernelWeaveWarning as KernelWeaveWarning
+from .exceptions import MemoryBudgetError as MemoryBudgetError
+from .exceptions import NotPSDError as NotPSDError
+from .exceptions import UnderfitWarning as UnderfitWarning
+from .exceptions import UnknownNameError as UnknownNameError
+from .exceptions import UnsupportedProblemError as UnsupportedProblemError
+from .families import CallableFamily as CallableFamily
+from .families import FamilyKernel as FamilyKernel
+from .families import IntegralFamily as IntegralFamily
+from .families import PolynomialFamily as PolynomialFamily
+from .families import TessellatedFamily as TessellatedFamily
+from .formula import Learner as Learner
+from .formula import Needs as Needs
+from .formula import Problem as Problem
+from .formula import Solution as Solution
+from .formula import SolveStatus as SolveStatus
+from .formula import WeightSet as WeightSet
+from .grams import PrecomputedGrams as PrecomputedGrams
+from .grams import as_grams as as_grams
+from .kernels import PAPER_FIFTY as PAPER_FIFTY
+from .kernels import PAPER_TEN as PAPER_TEN
+from .kernels import RBF as RBF
+from .kernels import Combination as Combination
+from .kernels import FittedDictionary as FittedDictionary
+from .kernels import Kernel as Kernel
+from .kernels import KernelDictionary as KernelDictionary
+from .kernels import Laplacian as Laplacian
+from .kernels import Linear as Linear
+from .kernels import Polynomial as Polynomial
+from .kernels import ScaledFeatures as ScaledFeatures
+from .kernels import Sigmoid as Sigmoid
+from .kernels import as_sklearn_gp_kernel as as_sklearn_gp_kernel
+from .kernels import default_kernels as default_kernels
+from .progress import Progress as Progress
+from .progress import watch as watch
+from .registry import AlgorithmSpec as AlgorithmSpec
+from .registry import CommandSpec as CommandSpec
+from .registry import ComponentSpec as ComponentSpec
+from .registry import DatasetSpec as DatasetSpec
+from .registry import PluginRecord as PluginRecord
+from .registry import accepted_triples as accepted_triples
+from .registry import algorithms as algorithms
+from .registry import commands as commands
+from .registry import components as components
+from .registry import datasets as datasets
+from .registry import get_algorithm as get_algorithm
+from .registry import get_component as get_component
+from .registry import plugins as plugins
+from .registry import register_plugin as register_plugin
+from .registry.hookspecs import hookimpl as hookimpl
+from .registry.hookspecs import hookspec as hookspec
+from .result import Certificate as Certificate
+from .result import History as History
+from .result import Result as Result
+from .result import SolveInterrupted as SolveInterrupted
+from .result import Status as Status
+from .result import relative_gap as relative_gap
+from .settings import Settings as Settings
 
-__all__ = [
-    "PAPER_FIFTY",
-    "PAPER_TEN",
-    "RBF",
-    "AlgorithmSpec",
-    "CallableFamily",
-    "Certificate",
-    "Combination",
-    "CommandSpec",
-    "ComponentSpec",
-    "Config",
-    "ContradictoryBoundsError",
-    "DatasetSpec",
-    "DuplicateNameError",
-    "FamilyKernel",
-    "FittedDictionary",
-    "History",
-    "IntegralFamily",
-    "Kernel",
-    "KernelDictionary",
-    "KernelLearningClassifier",
-    "KernelLearningRegressor",
-    "KernelWeaveWarning",
-    "Laplacian",
-    "Learner",
-    "Linear",
-    "MemoryBudgetError",
-    "Needs",
-    "NotPSDError",
-    "PluginRecord",
-    "Polynomial",
-    "PolynomialFamily",
-    "PrecomputedGrams",
-    "Problem",
-    "Progress",
-    "Result",
-    "ScaledFeatures",
-    "Settings",
-    "Sigmoid",
-    "Solution",
-    "SolveInterrupted",
-    "SolveStatus",
-    "Status",
-    "TessellatedFamily",
-    "UnderfitWarning",
-    "UnknownNameError",
-    "UnsupportedProblemError",
-    "WeightSet",
-    "__version__",
-    "accepted_triples",
-    "algorithms",
-    "as_grams",
-    "as_sklearn_gp_kernel",
-    "commands",
-    "components",
-    "config_context",
-    "datasets",
-    "default_kernels",
-    "get_algorithm",
-    "get_component",
-    "get_config",
-    "hookimpl",
-    "hookspec",
-    "plugins",
-    "register_plugin",
-    "relative_gap",
-    "solve",
-    "watch",
-]
 __version__: str

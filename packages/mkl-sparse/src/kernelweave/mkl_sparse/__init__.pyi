@@ -1,20 +1,12 @@
-from .best_response import BestResponseRun, Ending, project_sparse_simplex
-from .constraint import SparseSimplex
-from .estimators import SparseMKLClassifier, SparseMKLRegressor
-from .paths import PathPoint, SparseMKLPath, sparse_mkl_path
-from .settings import BestResponse
+from .best_response import BestResponseRun as BestResponseRun
+from .best_response import Ending as Ending
+from .best_response import project_sparse_simplex as project_sparse_simplex
+from .constraint import SparseSimplex as SparseSimplex
+from .estimators import SparseMKLClassifier as SparseMKLClassifier
+from .estimators import SparseMKLRegressor as SparseMKLRegressor
+from .paths import PathPoint as PathPoint
+from .paths import SparseMKLPath as SparseMKLPath
+from .paths import sparse_mkl_path as sparse_mkl_path
+from .settings import BestResponse as BestResponse
 
-__all__ = [
-    "BestResponse",
-    "BestResponseRun",
-    "Ending",
-    "PathPoint",
-    "SparseMKLClassifier",
-    "SparseMKLPath",
-    "SparseMKLRegressor",
-    "SparseSimplex",
-    "__version__",
-    "project_sparse_simplex",
-    "sparse_mkl_path",
-]
 __version__: str

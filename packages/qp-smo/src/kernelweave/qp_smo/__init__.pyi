@@ -1,24 +1,13 @@
-from .learners import SVC, SVR
-from .problem import DualSolution
-from .proof import Proof, UnprovedError
-from .saddle.cuts import CutPool
-from .saddle.penalties import KSupport
-from .saddle.solver import KernelWeights, solve_kernel_weights
-from .squared_losses import Ridge, SquaredHingeSVC
-from .svm import solve_svc, solve_svr
-
-__all__ = [
-    "SVC",
-    "SVR",
-    "CutPool",
-    "DualSolution",
-    "KSupport",
-    "KernelWeights",
-    "Proof",
-    "Ridge",
-    "SquaredHingeSVC",
-    "UnprovedError",
-    "solve_kernel_weights",
-    "solve_svc",
-    "solve_svr",
-]
+from .learners import SVC as SVC
+from .learners import SVR as SVR
+from .problem import DualSolution as DualSolution
+from .proof import Proof as Proof
+from .proof import UnprovedError as UnprovedError
+from .saddle.cuts import CutPool as CutPool
+from .saddle.penalties import KSupport as KSupport
+from .saddle.solver import KernelWeights as KernelWeights
+from .saddle.solver import solve_kernel_weights as solve_kernel_weights
+from .squared_losses import Ridge as Ridge
+from .squared_losses import SquaredHingeSVC as SquaredHingeSVC
+from .svm import solve_svc as solve_svc
+from .svm import solve_svr as solve_svr

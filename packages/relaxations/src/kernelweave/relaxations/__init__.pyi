@@ -1,21 +1,12 @@
-from .bounds import Bound, lower_bound
-from .branch_and_bound import GlobalOptimum, solve_global
-from .certify import certify, prove
-from .proof import prove_sparse
-from .search import SupportSearch
-from .settings import BranchAndBound, SemidefiniteProgram
+from .bounds import Bound as Bound
+from .bounds import lower_bound as lower_bound
+from .branch_and_bound import GlobalOptimum as GlobalOptimum
+from .branch_and_bound import solve_global as solve_global
+from .certify import certify as certify
+from .certify import prove as prove
+from .proof import prove_sparse as prove_sparse
+from .search import SupportSearch as SupportSearch
+from .settings import BranchAndBound as BranchAndBound
+from .settings import SemidefiniteProgram as SemidefiniteProgram
 
-__all__ = [
-    "Bound",
-    "BranchAndBound",
-    "GlobalOptimum",
-    "SemidefiniteProgram",
-    "SupportSearch",
-    "__version__",
-    "certify",
-    "lower_bound",
-    "prove",
-    "prove_sparse",
-    "solve_global",
-]
 __version__: str

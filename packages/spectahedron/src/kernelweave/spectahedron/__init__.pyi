@@ -1,29 +1,14 @@
-from .estimators import TessellatedKernelClassifier, TessellatedKernelRegressor
-from .model_selection import TessellatedKernelClassifierCV, TessellatedKernelRegressorCV
-from .proof import prove
-from .settings import (
-    AcceleratedPrimalDual,
-    FrankWolfe,
-    Hybrid,
-    InteriorPoint,
-    LowRank,
-    Spectahedron,
-    Start,
-)
+from .estimators import TessellatedKernelClassifier as TessellatedKernelClassifier
+from .estimators import TessellatedKernelRegressor as TessellatedKernelRegressor
+from .model_selection import TessellatedKernelClassifierCV as TessellatedKernelClassifierCV
+from .model_selection import TessellatedKernelRegressorCV as TessellatedKernelRegressorCV
+from .proof import prove as prove
+from .settings import AcceleratedPrimalDual as AcceleratedPrimalDual
+from .settings import FrankWolfe as FrankWolfe
+from .settings import Hybrid as Hybrid
+from .settings import InteriorPoint as InteriorPoint
+from .settings import LowRank as LowRank
+from .settings import Spectahedron as Spectahedron
+from .settings import Start as Start
 
-__all__ = [
-    "AcceleratedPrimalDual",
-    "FrankWolfe",
-    "Hybrid",
-    "InteriorPoint",
-    "LowRank",
-    "Spectahedron",
-    "Start",
-    "TessellatedKernelClassifier",
-    "TessellatedKernelClassifierCV",
-    "TessellatedKernelRegressor",
-    "TessellatedKernelRegressorCV",
-    "__version__",
-    "prove",
-]
 __version__: str

@@ -1,30 +1,15 @@
-from .alignment import AlignmentWeights, alignment_weights
-from .easymkl import EasyMKLWeights, easymkl_weights
-from .estimators import (
-    AverageMKLClassifier,
-    CKAClassifier,
-    EasyMKLClassifier,
-    PWMKClassifier,
-    SimpleMKLClassifier,
-    SimpleMKLRegressor,
-)
-from .proportional import AverageWeights, ProportionalWeights
-from .simplemkl import Simplex
+from .alignment import AlignmentWeights as AlignmentWeights
+from .alignment import alignment_weights as alignment_weights
+from .easymkl import EasyMKLWeights as EasyMKLWeights
+from .easymkl import easymkl_weights as easymkl_weights
+from .estimators import AverageMKLClassifier as AverageMKLClassifier
+from .estimators import CKAClassifier as CKAClassifier
+from .estimators import EasyMKLClassifier as EasyMKLClassifier
+from .estimators import PWMKClassifier as PWMKClassifier
+from .estimators import SimpleMKLClassifier as SimpleMKLClassifier
+from .estimators import SimpleMKLRegressor as SimpleMKLRegressor
+from .proportional import AverageWeights as AverageWeights
+from .proportional import ProportionalWeights as ProportionalWeights
+from .simplemkl import Simplex as Simplex
 
-__all__ = [
-    "AlignmentWeights",
-    "AverageMKLClassifier",
-    "AverageWeights",
-    "CKAClassifier",
-    "EasyMKLClassifier",
-    "EasyMKLWeights",
-    "PWMKClassifier",
-    "ProportionalWeights",
-    "SimpleMKLClassifier",
-    "SimpleMKLRegressor",
-    "Simplex",
-    "__version__",
-    "alignment_weights",
-    "easymkl_weights",
-]
 __version__: str

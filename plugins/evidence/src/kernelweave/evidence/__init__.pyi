@@ -1,38 +1,20 @@
-from .columns import ColumnEncoder, Dimension, Encoded
-from .estimators import (
-    EvidenceKernelClassifier,
-    EvidenceKernelRegressor,
-    PredictiveDistribution,
-)
-from .explaining.display import EffectDisplay
-from .explaining.effects import ColumnEffect, PairEffect
-from .explaining.importance import ColumnImportance
-from .explaining.values import ShapleyValues
-from .kernel import EvidenceKernel
-from .large.batches import Batch, Batches
-from .mkl.estimators import EvidenceMKLClassifier, EvidenceMKLRegressor
-from .mkl.step import PricedOrthant
-from .new_rows import HeldOutWarning
+from .columns import ColumnEncoder as ColumnEncoder
+from .columns import Dimension as Dimension
+from .columns import Encoded as Encoded
+from .estimators import EvidenceKernelClassifier as EvidenceKernelClassifier
+from .estimators import EvidenceKernelRegressor as EvidenceKernelRegressor
+from .estimators import PredictiveDistribution as PredictiveDistribution
+from .explaining.display import EffectDisplay as EffectDisplay
+from .explaining.effects import ColumnEffect as ColumnEffect
+from .explaining.effects import PairEffect as PairEffect
+from .explaining.importance import ColumnImportance as ColumnImportance
+from .explaining.values import ShapleyValues as ShapleyValues
+from .kernel import EvidenceKernel as EvidenceKernel
+from .large.batches import Batch as Batch
+from .large.batches import Batches as Batches
+from .mkl.estimators import EvidenceMKLClassifier as EvidenceMKLClassifier
+from .mkl.estimators import EvidenceMKLRegressor as EvidenceMKLRegressor
+from .mkl.step import PricedOrthant as PricedOrthant
+from .new_rows import HeldOutWarning as HeldOutWarning
 
-__all__ = [
-    "Batch",
-    "Batches",
-    "ColumnEffect",
-    "ColumnEncoder",
-    "ColumnImportance",
-    "Dimension",
-    "EffectDisplay",
-    "Encoded",
-    "EvidenceKernel",
-    "EvidenceKernelClassifier",
-    "EvidenceKernelRegressor",
-    "EvidenceMKLClassifier",
-    "EvidenceMKLRegressor",
-    "HeldOutWarning",
-    "PairEffect",
-    "PredictiveDistribution",
-    "PricedOrthant",
-    "ShapleyValues",
-    "__version__",
-]
 __version__: str

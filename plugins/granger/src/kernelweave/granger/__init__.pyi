@@ -1,28 +1,17 @@
-from .displays import CausalGraphDisplay
-from .fitted_graph import Forecast
-from .graph import GrangerGraph
-from .linear import LassoVAR, lasso_var
-from .page import graph_page, plot_effect, plot_weights
-from .series import LaggedSamples, lagged_samples
-from .simulation import GraphScores, lorenz96, random_network, score_graph
-from .target import Effects
+from .displays import CausalGraphDisplay as CausalGraphDisplay
+from .fitted_graph import Forecast as Forecast
+from .graph import GrangerGraph as GrangerGraph
+from .linear import LassoVAR as LassoVAR
+from .linear import lasso_var as lasso_var
+from .page import graph_page as graph_page
+from .page import plot_effect as plot_effect
+from .page import plot_weights as plot_weights
+from .series import LaggedSamples as LaggedSamples
+from .series import lagged_samples as lagged_samples
+from .simulation import GraphScores as GraphScores
+from .simulation import lorenz96 as lorenz96
+from .simulation import random_network as random_network
+from .simulation import score_graph as score_graph
+from .target import Effects as Effects
 
-__all__ = [
-    "CausalGraphDisplay",
-    "Effects",
-    "Forecast",
-    "GrangerGraph",
-    "GraphScores",
-    "LaggedSamples",
-    "LassoVAR",
-    "__version__",
-    "graph_page",
-    "lagged_samples",
-    "lasso_var",
-    "lorenz96",
-    "plot_effect",
-    "plot_weights",
-    "random_network",
-    "score_graph",
-]
 __version__: str

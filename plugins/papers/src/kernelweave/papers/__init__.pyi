@@ -1,4 +1,4 @@
-from .plan import Request, tables
+from .plan import Request as Request
+from .plan import tables as tables
 
-__all__ = ["Request", "__version__", "tables"]
 __version__: str

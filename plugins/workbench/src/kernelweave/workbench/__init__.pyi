@@ -1,20 +1,10 @@
-from .displays import (
-    ConvergenceDisplay,
-    GramDisplay,
-    KernelWeightsDisplay,
-    SpectrumDisplay,
-)
-from .models import Header, Model, load_model, save_model
+from .displays import ConvergenceDisplay as ConvergenceDisplay
+from .displays import GramDisplay as GramDisplay
+from .displays import KernelWeightsDisplay as KernelWeightsDisplay
+from .displays import SpectrumDisplay as SpectrumDisplay
+from .models import Header as Header
+from .models import Model as Model
+from .models import load_model as load_model
+from .models import save_model as save_model
 
-__all__ = [
-    "ConvergenceDisplay",
-    "GramDisplay",
-    "Header",
-    "KernelWeightsDisplay",
-    "Model",
-    "SpectrumDisplay",
-    "__version__",
-    "load_model",
-    "save_model",
-]
 __version__: str

@@ -1,16 +1,9 @@
-from .generic import KernelLearningClassifier, KernelLearningRegressor
-from .kernel import KernelClassifier, KernelRegressor, SpreadRegressor
-from .search import CrossValidatedEstimator, one_or_several
-from .weights import ApproximatedKernels, WeightedKernels
-
-__all__ = [
-    "ApproximatedKernels",
-    "CrossValidatedEstimator",
-    "KernelClassifier",
-    "KernelLearningClassifier",
-    "KernelLearningRegressor",
-    "KernelRegressor",
-    "SpreadRegressor",
-    "WeightedKernels",
-    "one_or_several",
-]
+from .generic import KernelLearningClassifier as KernelLearningClassifier
+from .generic import KernelLearningRegressor as KernelLearningRegressor
+from .kernel import KernelClassifier as KernelClassifier
+from .kernel import KernelRegressor as KernelRegressor
+from .kernel import SpreadRegressor as SpreadRegressor
+from .search import CrossValidatedEstimator as CrossValidatedEstimator
+from .search import one_or_several as one_or_several
+from .weights import ApproximatedKernels as ApproximatedKernels
+from .weights import WeightedKernels as WeightedKernels

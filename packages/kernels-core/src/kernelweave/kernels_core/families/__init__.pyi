@@ -1,16 +1,7 @@
-from .base import Family, PreparedFamily
-from .custom import CallableFamily
-from .integral import IntegralFamily
-from .learned import FamilyKernel
-from .polynomial import PolynomialFamily
-from .tessellated import TessellatedFamily
-
-__all__ = [
-    "CallableFamily",
-    "Family",
-    "FamilyKernel",
-    "IntegralFamily",
-    "PolynomialFamily",
-    "PreparedFamily",
-    "TessellatedFamily",
-]
+from .base import Family as Family
+from .base import PreparedFamily as PreparedFamily
+from .custom import CallableFamily as CallableFamily
+from .integral import IntegralFamily as IntegralFamily
+from .learned import FamilyKernel as FamilyKernel
+from .polynomial import PolynomialFamily as PolynomialFamily
+from .tessellated import TessellatedFamily as TessellatedFamily

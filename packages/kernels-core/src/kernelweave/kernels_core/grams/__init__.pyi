@@ -1,34 +1,21 @@
-from .precomputed import (
-    PrecomputedDictionary,
-    PrecomputedGrams,
-    PrecomputedKernel,
-    as_grams,
-    definite_grams,
-)
-from .psd import KernelArray, Spectrum, as_gram, check_gram, require_psd
-from .stack import GramStack, LowRankStack, Stack, as_stack, fit_family, stack_of
-from .unstored import Gram, LowRankOperator, Operator, UnstoredKernel, largest_block
-
-__all__ = [
-    "Gram",
-    "GramStack",
-    "KernelArray",
-    "LowRankOperator",
-    "LowRankStack",
-    "Operator",
-    "PrecomputedDictionary",
-    "PrecomputedGrams",
-    "PrecomputedKernel",
-    "Spectrum",
-    "Stack",
-    "UnstoredKernel",
-    "as_gram",
-    "as_grams",
-    "as_stack",
-    "check_gram",
-    "definite_grams",
-    "fit_family",
-    "largest_block",
-    "require_psd",
-    "stack_of",
-]
+from .precomputed import PrecomputedDictionary as PrecomputedDictionary
+from .precomputed import PrecomputedGrams as PrecomputedGrams
+from .precomputed import PrecomputedKernel as PrecomputedKernel
+from .precomputed import as_grams as as_grams
+from .precomputed import definite_grams as definite_grams
+from .psd import KernelArray as KernelArray
+from .psd import Spectrum as Spectrum
+from .psd import as_gram as as_gram
+from .psd import check_gram as check_gram
+from .psd import require_psd as require_psd
+from .stack import GramStack as GramStack
+from .stack import LowRankStack as LowRankStack
+from .stack import Stack as Stack
+from .stack import as_stack as as_stack
+from .stack import fit_family as fit_family
+from .stack import stack_of as stack_of
+from .unstored import Gram as Gram
+from .unstored import LowRankOperator as LowRankOperator
+from .unstored import Operator as Operator
+from .unstored import UnstoredKernel as UnstoredKernel
+from .unstored import largest_block as largest_block

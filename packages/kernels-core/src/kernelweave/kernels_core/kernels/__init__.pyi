@@ -1,36 +1,25 @@
-from .base import Columns, Kernel, Product, Scaled, Sum
-from .compose import Combination, UnitDiagonal
-from .dictionary import PAPER_FIFTY, PAPER_TEN, KernelDictionary, default_kernels
-from .fitted import Centered, Clipped, FittedDictionary
-from .fitted_factors import FittedFactors, LowRankDictionary, Nystroem
-from .gp import as_sklearn_gp_kernel
-from .scaled import ScaledFeatures
-from .standard import RBF, Laplacian, Linear, Polynomial, Sigmoid, standard_kernels
-
-__all__ = [
-    "PAPER_FIFTY",
-    "PAPER_TEN",
-    "RBF",
-    "Centered",
-    "Clipped",
-    "Columns",
-    "Combination",
-    "FittedDictionary",
-    "FittedFactors",
-    "Kernel",
-    "KernelDictionary",
-    "Laplacian",
-    "Linear",
-    "LowRankDictionary",
-    "Nystroem",
-    "Polynomial",
-    "Product",
-    "Scaled",
-    "ScaledFeatures",
-    "Sigmoid",
-    "Sum",
-    "UnitDiagonal",
-    "as_sklearn_gp_kernel",
-    "default_kernels",
-    "standard_kernels",
-]
+from .base import Columns as Columns
+from .base import Kernel as Kernel
+from .base import Product as Product
+from .base import Scaled as Scaled
+from .base import Sum as Sum
+from .compose import Combination as Combination
+from .compose import UnitDiagonal as UnitDiagonal
+from .dictionary import PAPER_FIFTY as PAPER_FIFTY
+from .dictionary import PAPER_TEN as PAPER_TEN
+from .dictionary import KernelDictionary as KernelDictionary
+from .dictionary import default_kernels as default_kernels
+from .fitted import Centered as Centered
+from .fitted import Clipped as Clipped
+from .fitted import FittedDictionary as FittedDictionary
+from .fitted_factors import FittedFactors as FittedFactors
+from .fitted_factors import LowRankDictionary as LowRankDictionary
+from .fitted_factors import Nystroem as Nystroem
+from .gp import as_sklearn_gp_kernel as as_sklearn_gp_kernel
+from .scaled import ScaledFeatures as ScaledFeatures
+from .standard import RBF as RBF
+from .standard import Laplacian as Laplacian
+from .standard import Linear as Linear
+from .standard import Polynomial as Polynomial
+from .standard import Sigmoid as Sigmoid
+from .standard import standard_kernels as standard_kernels

@@ -1,18 +1,9 @@
-from .algorithm import check_algorithm
-from .estimator import check_estimator
-from .intervals import Interval, check_intervals_overlap
-from .kernel import check_kernel
-from .learner import check_learner
-from .problems import make_classification, make_regression, small_problems
-
-__all__ = [
-    "Interval",
-    "check_algorithm",
-    "check_estimator",
-    "check_intervals_overlap",
-    "check_kernel",
-    "check_learner",
-    "make_classification",
-    "make_regression",
-    "small_problems",
-]
+from .algorithm import check_algorithm as check_algorithm
+from .estimator import check_estimator as check_estimator
+from .intervals import Interval as Interval
+from .intervals import check_intervals_overlap as check_intervals_overlap
+from .kernel import check_kernel as check_kernel
+from .learner import check_learner as check_learner
+from .problems import make_classification as make_classification
+from .problems import make_regression as make_regression
+from .problems import small_problems as small_problems

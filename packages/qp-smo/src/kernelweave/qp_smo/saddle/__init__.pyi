@@ -1,43 +1,19 @@
-from .cuts import (
-    CutPool,
-    SaddleEvaluation,
-    SaddleOracle,
-    SolveCounts,
-    least_over,
-    lower_bound_from,
-    mixed_cut,
-    objective_upper,
-)
-from .master import MasterSolution, solve_cut_master
-from .nested import NestedPenalty
-from .penalties import KSupport, WeightPenalty
-from .solver import (
-    KernelWeights,
-    SaddleSearch,
-    as_learner,
-    on_simplex,
-    run_search,
-    solve_kernel_weights,
-)
-
-__all__ = [
-    "CutPool",
-    "KSupport",
-    "KernelWeights",
-    "MasterSolution",
-    "NestedPenalty",
-    "SaddleEvaluation",
-    "SaddleOracle",
-    "SaddleSearch",
-    "SolveCounts",
-    "WeightPenalty",
-    "as_learner",
-    "least_over",
-    "lower_bound_from",
-    "mixed_cut",
-    "objective_upper",
-    "on_simplex",
-    "run_search",
-    "solve_cut_master",
-    "solve_kernel_weights",
-]
+from .cuts import CutPool as CutPool
+from .cuts import SaddleEvaluation as SaddleEvaluation
+from .cuts import SaddleOracle as SaddleOracle
+from .cuts import SolveCounts as SolveCounts
+from .cuts import least_over as least_over
+from .cuts import lower_bound_from as lower_bound_from
+from .cuts import mixed_cut as mixed_cut
+from .cuts import objective_upper as objective_upper
+from .master import MasterSolution as MasterSolution
+from .master import solve_cut_master as solve_cut_master
+from .nested import NestedPenalty as NestedPenalty
+from .penalties import KSupport as KSupport
+from .penalties import WeightPenalty as WeightPenalty
+from .solver import KernelWeights as KernelWeights
+from .solver import SaddleSearch as SaddleSearch
+from .solver import as_learner as as_learner
+from .solver import on_simplex as on_simplex
+from .solver import run_search as run_search
+from .solver import solve_kernel_weights as solve_kernel_weights

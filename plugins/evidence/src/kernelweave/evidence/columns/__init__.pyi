@@ -1,4 +1,3 @@
-from .encoded import Dimension, Encoded
-from .encoder import ColumnEncoder
-
-__all__ = ["ColumnEncoder", "Dimension", "Encoded"]
+from .encoded import Dimension as Dimension
+from .encoded import Encoded as Encoded
+from .encoder import ColumnEncoder as ColumnEncoder
