@@ -15,12 +15,7 @@ from kernelweave.kernels_core.formula import Solution
 from kernelweave.kernels_core.grams import fit_family, stack_of
 from kernelweave.kernels_core.grams.psd import REMEDY, Spectrum, describe, find_indefinite
 from kernelweave.kernels_core.result import Status
-from kernelweave.qp_smo.saddle import (
-    KSupport,
-    SaddleOracle,
-    SaddleSearch,
-    solve_cut_master,
-)
+from kernelweave.qp_smo.saddle import KSupport, SaddleOracle, SaddleSearch, solve_cut_master
 
 from .best_response import BestResponseRun, Ending, largest_kept, start_from, starting_weights
 from .settings import BestResponse

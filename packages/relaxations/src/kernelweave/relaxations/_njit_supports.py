@@ -563,19 +563,7 @@ def enumerate_supports(
 
 @njit(**_JIT)
 def recheck_open_supports(
-    kappa,
-    half,
-    columns,
-    lam,
-    threshold,
-    limit,
-    n_old,
-    found,
-    weights,
-    ends,
-    marks,
-    shares,
-    n_open,
+    kappa, half, columns, lam, threshold, limit, n_old, found, weights, ends, marks, shares, n_open
 ):
     """Raise the bounds of the open supports by the cuts after the first ``n_old``.
 

@@ -19,23 +19,11 @@ from kernelweave.kernels_core.grams import Stack
 from kernelweave.kernels_core.rounding import UNIT
 from kernelweave.qp_smo.learners import BoxLearner
 from kernelweave.qp_smo.point import starting_point, to_grid
-from kernelweave.qp_smo.saddle import (
-    KSupport,
-    SaddleSearch,
-    lower_bound_from,
-    run_search,
-)
+from kernelweave.qp_smo.saddle import KSupport, SaddleSearch, lower_bound_from, run_search
 from numpy.typing import ArrayLike
 
 from .conic import CLOSE, Attempt, Epigraph, attempts, report
-from .model import (
-    ConicModel,
-    Couple,
-    base_model,
-    couple_matrix,
-    couple_pairs,
-    couple_vectors,
-)
+from .model import ConicModel, Couple, base_model, couple_matrix, couple_pairs, couple_vectors
 from .sparse_problem import SparseProblem, as_problem
 
 if TYPE_CHECKING:

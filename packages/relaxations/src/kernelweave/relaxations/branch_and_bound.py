@@ -187,9 +187,7 @@ _DEFAULTS = BranchAndBound()
 
 
 def global_search(
-    problem: Problem,
-    random_state: np.random.RandomState,
-    settings: BranchAndBound = _DEFAULTS,
+    problem: Problem, random_state: np.random.RandomState, settings: BranchAndBound = _DEFAULTS
 ) -> SupportSearch:
     """Return the search at its first sparse weights.
 

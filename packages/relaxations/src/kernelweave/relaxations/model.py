@@ -94,10 +94,7 @@ def couple_pairs(problem: SparseProblem) -> Couple:
     inner = np.concatenate([start + 4, start + 5, start + 7, start + 8])
     rows, columns = np.concatenate([j, j, k, k]), np.concatenate([j, k, j, k])
     of_beta = csr_array(
-        (
-            grams[:, rows, columns].ravel(),
-            (np.tile(inner, q), np.repeat(np.arange(q), inner.size)),
-        ),
+        (grams[:, rows, columns].ravel(), (np.tile(inner, q), np.repeat(np.arange(q), inner.size))),
         shape=(9 * j.size, q),
     )
 

@@ -167,11 +167,7 @@ class _ProvedUpperBound:
 
 
 def _prove_upper_bound(
-    oracle: SaddleOracle,
-    root: WeightPenalty,
-    tasks: BoxTasks,
-    weights: FloatArray,
-    tol: float,
+    oracle: SaddleOracle, root: WeightPenalty, tasks: BoxTasks, weights: FloatArray, tol: float
 ) -> _ProvedUpperBound:
     """Evaluate weights rounded to few bits; return their objective and its proof."""
     whole = _summing_to(weights, _WEIGHT_BITS)

@@ -7,15 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from kernelweave.kernels_core.arrays import Matrix
-from kernelweave.kernels_core.checks import (
-    DTYPE,
-    FLAG,
-    POSITIVE,
-    Rule,
-    integer,
-    number,
-    one_of,
-)
+from kernelweave.kernels_core.checks import DTYPE, FLAG, POSITIVE, Rule, integer, number, one_of
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.settings import Settings
 

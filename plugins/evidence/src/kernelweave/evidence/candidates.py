@@ -190,11 +190,7 @@ def _includes_smooth(plan: PathPlan, rows: Rows) -> bool:
 
 
 def fit_candidates(
-    views: Views,
-    rows: Rows,
-    plan: PathPlan,
-    starts: Starts = (),
-    screened: Sequence[Index] = (),
+    views: Views, rows: Rows, plan: PathPlan, starts: Starts = (), screened: Sequence[Index] = ()
 ) -> Iterator[Fit]:
     """Yield the path, the Gaussian of one scale a dimension and the linear kernel where they may
     pay, and the Gaussian of one scale.
@@ -236,10 +232,7 @@ def fit_candidates(
 
 
 def coarse_starts(
-    rows: Rows,
-    plan: PathPlan,
-    random_state: np.random.RandomState,
-    screened: Sequence[Index] = (),
+    rows: Rows, plan: PathPlan, random_state: np.random.RandomState, screened: Sequence[Index] = ()
 ) -> Starts:
     """Return the fits of a part of the rows, to start from; empty where they are few.
 

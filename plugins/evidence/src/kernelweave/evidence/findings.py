@@ -327,9 +327,7 @@ def _margin(*lines: Expectation) -> float:
 
 
 def new_rows_warnings(
-    task: Task,
-    lines: Sequence[Expectation],
-    then: str = "the score and the intervals are",
+    task: Task, lines: Sequence[Expectation], then: str = "the score and the intervals are"
 ) -> list[Warning]:
     """Warn of the score where a kind of new rows is surely predicted worse than those held out.
 

@@ -315,10 +315,7 @@ def is_skewed(numeric: FloatArray, share: FloatArray) -> NDArray[np.bool_]:
 
 
 def _recoded(
-    numeric: FloatArray,
-    codes: NDArray[np.int64],
-    fills: Fills,
-    pools: Sequence[NDArray[np.int64]],
+    numeric: FloatArray, codes: NDArray[np.int64], fills: Fills, pools: Sequence[NDArray[np.int64]]
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return numbers and codes as a part of the rows has them."""
     if fills:

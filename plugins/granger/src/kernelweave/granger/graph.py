@@ -26,12 +26,7 @@ from .roles import Pair, Roles, choose_pairs, make_roles, shares, takes_all
 from .selection import choose, held_out_errors, make_folds, search, warn_of_ends
 from .series import LaggedSamples, lag_list, lagged_samples, replicate_codes
 from .shared_grams import LOST, factored
-from .significance import (
-    adjusted_p_values,
-    most_draws,
-    pooled_p_values,
-    warn_if_short,
-)
+from .significance import adjusted_p_values, most_draws, pooled_p_values, warn_if_short
 from .target import Effects, TargetFit, TargetSettings, find_effects, fit_target, warn_of_rest
 from .together import fit_together, is_fitted_jointly
 

@@ -71,11 +71,7 @@ class LassoVAR:
 
 
 def lasso_var(
-    X: npt.ArrayLike,
-    lags: int = 1,
-    *,
-    replicates: object = None,
-    cv: object = 5,
+    X: npt.ArrayLike, lags: int = 1, *, replicates: object = None, cv: object = 5
 ) -> LassoVAR:
     """Fit min (1/2n) ‖y − H b‖² + α‖b‖₁ for every node and thirty α from 1 to 10⁻⁴.
 

@@ -78,7 +78,4 @@ def _found(path: Path, view: str, group: list[str], columns: Sequence[str]) -> t
     return tuple(name for name in columns if name in kept)
 
 
-_READERS: dict[str, Callable[[str], object]] = {
-    ".toml": tomllib.loads,
-    ".json": json.loads,
-}
+_READERS: dict[str, Callable[[str], object]] = {".toml": tomllib.loads, ".json": json.loads}

@@ -76,12 +76,7 @@ class CallableFamily(OwnFamily):
     name: ClassVar[str] = "callable"
 
     def __init__(
-        self,
-        block: Block,
-        n_P: int,
-        *,
-        scale: float = 1.0,
-        block_error: float = 2.0**-40,
+        self, block: Block, n_P: int, *, scale: float = 1.0, block_error: float = 2.0**-40
     ) -> None:
         super().__init__(block, n_P)
         self.scale, self.block_error = float(scale), float(block_error)

@@ -329,10 +329,7 @@ def _listed(names: list[str], most: int = 5) -> str:
 
 
 def stack(
-    columns: Sequence[NumberColumn],
-    raws: Sequence[Raw],
-    rows: NDArray[np.intp],
-    comma: str = "",
+    columns: Sequence[NumberColumn], raws: Sequence[Raw], rows: NDArray[np.intp], comma: str = ""
 ) -> FloatArray:
     """Return the numbers of columns side by side, NaN where it is missing.
 

@@ -226,10 +226,7 @@ def sort_columns(table: RawTable, kinds: Mapping[str, str]) -> Sorted:
 
 
 def fit_numbers(
-    columns: list[NumberColumn],
-    values: FloatArray,
-    weight: FloatArray | None,
-    plans: Plans,
+    columns: list[NumberColumn], values: FloatArray, weight: FloatArray | None, plans: Plans
 ) -> tuple[NumberBlock, list[Dimension]]:
     """Fit the imputation of numbers, and drop constant and duplicate columns.
 

@@ -138,12 +138,7 @@ class Explained:
         return replace(parts[0], **each)
 
     def _explained(
-        self,
-        encoded: Encoded,
-        cells: NDArray[Any],
-        fold: int | None,
-        scale: str,
-        n_background: int,
+        self, encoded: Encoded, cells: NDArray[Any], fold: int | None, scale: str, n_background: int
     ) -> ShapleyValues:
         """Return what each column adds to predictions of all rows or of those without a fold."""
         one_of("link", "response").check("scale", scale)

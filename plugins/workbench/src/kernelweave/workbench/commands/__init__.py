@@ -19,9 +19,7 @@ _SUMMARIES = {
 
 BUILTIN = tuple(
     CommandSpec(
-        name=name,
-        target=f"kernelweave.workbench.commands.{name}:{name}_command",
-        summary=summary,
+        name=name, target=f"kernelweave.workbench.commands.{name}:{name}_command", summary=summary
     )
     for name, summary in _SUMMARIES.items()
 )

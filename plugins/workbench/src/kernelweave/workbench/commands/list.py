@@ -6,12 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from kernelweave.kernels_core import (
-    AlgorithmSpec,
-    ComponentSpec,
-    DatasetSpec,
-    accepted_triples,
-)
+from kernelweave.kernels_core import AlgorithmSpec, ComponentSpec, DatasetSpec, accepted_triples
 from kernelweave.kernels_core.registry import registry
 from kernelweave.tables.data_folder import data_folder, folder_files, folder_remark
 
@@ -27,12 +22,7 @@ _Kind = Literal[
 KINDS: tuple[str, ...] = get_args(_Kind)
 
 
-def list_command(
-    *,
-    kind: _Kind | None = None,
-    matrix: bool = False,
-    json: bool = False,
-) -> None:
+def list_command(*, kind: _Kind | None = None, matrix: bool = False, json: bool = False) -> None:
     """List algorithms, kernels, data sets and everything else that is registered.
 
     Parameters
