@@ -21,7 +21,7 @@ from kernelweave.evidence import read_table as module
 from kernelweave.evidence.large.drawing import Draw, first_reading
 from kernelweave.evidence.large.reading import NumberTargets, batches_alone
 from kernelweave.kernels_core import KernelWeaveWarning, Status
-from kernelweave.tables import CellError, read_table
+from kernelweave.tables import CellError, TableError, read_table
 from large_tables import QUICK, small, table  # noqa: F401
 
 
@@ -377,3 +377,40 @@ def test_cells_in_batches_are_what_they_are_in_a_table(
     np.testing.assert_array_equal(np.vstack([each.numeric for each in rows]), whole.numeric)
     np.testing.assert_array_equal(np.vstack([each.codes for each in rows]), whole.codes)
     assert ColumnEncoder().fit(parts[0]).report_[0].unit == "kg"
+
+
+def test_what_stands_above_and_before_a_table_is_in_batches_what_it_is_in_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = "\n".join(f"{i},{i % 7},{i % 3}.5" for i in range(30))
+    path.write_text(f"Sales of 2024\n\n,a,y\n{rows}\n")
+    with pytest.warns(KernelWeaveWarning, match="is taken for a title|column 1 has no") as told:
+        whole = read_table(path).cells
+    with pytest.warns(KernelWeaveWarning) as said:
+        parts = list(Batches(path, "y", size=7))
+    assert {str(each.message) for each in said} == {
+        str(each.message).replace(str(path), "t.csv") for each in told
+    }
+    X = pd.concat([part.X for part in parts], ignore_index=True)
+    pd.testing.assert_frame_equal(X, whole.drop(columns="y"))
+    # a first column of words is used
+    path.write_text(f",a,y\n{rows}\nUlm,1,2.5\n")
+    with pytest.warns(KernelWeaveWarning, match="column 1 has no name and is called 'index'"):
+        first = next(iter(Batches(path, "y")))
+    assert first.X["index"].tolist()[-2:] == ["29", "Ulm"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,a,y\n1,2,3\n", "two columns named 'a'"),
+        ("a,,y\n1,2,3\n", "column 2 has no name"),
+        ("a,y\n1,2,3\n4,5,6\n", "line 2 has 3 cells but the header has 2"),
+        ("\n\n", "is empty"),
+    ],
+)
+def test_bad_beginnings_of_a_csv_are_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(TableError, match=said):
+        next(iter(Batches(tmp_path / "t.csv", "y")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,10 +144,22 @@ def test_a_fold_may_lack_a_level() -> None:
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-def test_batches_take_levels(model) -> None:
+@pytest.mark.parametrize("kind", ["levels", "frame", "parquet", "polars", "pairs"])
+def test_batches_have_the_order_of_their_classes(model, kind: str, tmp_path: Path) -> None:
     X, codes = rated(200, 0)
-    frame = pd.DataFrame(X, columns=list("abc")).assign(y=np.array(NAMES)[codes])
-    found = EvidenceKernelClassifier(**QUICK, levels=NAMES).fit(Batches(frame, "y", size=70))
+    frame = pd.DataFrame(X, columns=list("abc")).assign(y=ordered(codes))
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=50)
+    enum = pl.from_pandas(frame.astype({"y": str})).cast({"y": pl.Enum(NAMES)})
+    parts = {
+        "levels": lambda: Batches(frame.astype({"y": object}), "y", size=70),
+        "frame": lambda: Batches(frame, "y", size=70),
+        "parquet": lambda: Batches(tmp_path / "t.parquet", "y", size=70),
+        "polars": lambda: Batches(enum.lazy(), "y", size=70),
+        "pairs": lambda: Batches(lambda: iter([(frame[["a", "b", "c"]], frame["y"])])),
+    }[kind]()
+    levels = NAMES if kind == "levels" else None
+    found = EvidenceKernelClassifier(**QUICK, levels=levels).fit(parts)
+    assert found.levels_.tolist() == NAMES
     new = pd.DataFrame(rated(20, 1)[0], columns=list("abc"))
     np.testing.assert_allclose(
         found.predict_proba(new), model.predict_proba(new.to_numpy()), atol=1e-6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -37,6 +38,12 @@ def test_unicode_needs_no_mark_and_no_warning(tmp_path: Path, encoding: str) -> 
     (tmp_path / "t.csv").write_bytes("größe;y\n1,5;2\n2,5;3\n".encode(encoding))
     table = read_table(tmp_path / "t.csv")
     assert table.frame.to_dict("list") == {"größe": [1.5, 2.5], "y": [2, 3]}
+
+
+def test_a_file_of_one_byte_is_no_utf_16(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"\n")
+    with pytest.raises(TableError, match=r"t\.csv is empty"):
+        read_table(tmp_path / "t.csv")
 
 
 def test_an_encoding_can_be_named(tmp_path: Path) -> None:
@@ -156,6 +163,15 @@ def test_files_of_stata_are_read_with_their_labels(tmp_path: Path) -> None:
         (tmp_path / f"u{ending}").write_bytes(b"no such file")
         with pytest.raises(TableError, match=f"is not a sound {ending} file"):
             read_table(tmp_path / f"u{ending}")
+
+
+def test_a_file_of_spss_needs_a_package_and_says_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    (tmp_path / "t.SAV").write_bytes(b"$FL2")
+    with pytest.raises(TableError, match="needs pyreadstat: pip install pyreadstat, or save it as"):
+        read_table(tmp_path / "t.SAV")
 
 
 @pytest.mark.parametrize(

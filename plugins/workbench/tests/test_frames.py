@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,58 @@ def test_a_model_of_one_library_predicts_the_others(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.predict(other), wanted)
     frame.to_parquet(tmp_path / "t.parquet")
     np.testing.assert_array_equal(again.predict(str(tmp_path / "t.parquet")), wanted)
+
+
+def mixed(n: int, seed: int) -> pd.DataFrame:
+    """Numbers, codes, words, dates, booleans and texts, as native types and as people write."""
+    state = np.random.default_rng(seed)
+    a, words = state.normal(size=n), ["pump", "leak", "dry", "cold", "fan", "hot"]
+    days = pd.Timestamp("2023-01-01") + pd.to_timedelta(state.integers(0, 600, n), unit="D")
+    flag, gap = state.random(n) < 0.5, state.random(n) < 0.2
+    return pd.DataFrame(
+        {
+            "a": np.where(gap, np.nan, a),
+            "count": pd.array(np.where(gap[::-1], None, state.integers(0, 9, n)), "Int64"),
+            "town": np.where(gap, None, state.choice(["Ulm", "Bonn", "Kiel"], n)),
+            "size": pd.Categorical(state.choice(["S", "M", "L"], n), ["S", "M", "L"], ordered=True),
+            "zip": state.choice(["01067", "80331", "04109"], n),
+            "day": days.where(~gap[::-1]),
+            "flag": flag,
+            "told": pd.array(np.where(gap, None, ~flag[::-1]), "boolean"),
+            "price": [f"{x:.1f}".replace(".", ",") for x in state.uniform(1, 9, n)],
+            "mass": [f"{x:.1f} kg" for x in state.uniform(50, 90, n)],
+            "note": [f"{' '.join(state.choice(words, 4))} {i}" for i in range(n)],
+            "y": a + flag,
+        }
+    )
+
+
+@pytest.mark.parametrize("fitted_on", ["pandas", "csv"])
+def test_all_kinds_of_columns_are_predicted_alike_from_all_tables(
+    tmp_path: Path, fitted_on: str, run: Callable
+) -> None:
+    frame, new, path = mixed(60, 0), mixed(20, 1).drop(columns="y"), tmp_path / "m.kw"
+    if fitted_on == "csv":
+        frame.to_csv(tmp_path / "old.csv", index=False)
+        options = ("--target", "y", "--max-iter", "3", "--no-compare", "--out", path)
+        assert run("fit", tmp_path / "old.csv", *options).status == 0
+    else:
+        table = read_table(frame, target="y")
+        choices = Choices("evidence", {"max_iter": 3})
+        save_model(fit_table(table, read_target(table, "y"), choices).model, path)
+    model = load_model(path)
+    wanted = model.predict(new)
+    new.to_csv(tmp_path / "t.csv", index=False)
+    new.to_parquet(tmp_path / "t.parquet")
+    others = [pl.from_pandas(new), pa.Table.from_pandas(new), new.convert_dtypes()]
+    for other in (*others, str(tmp_path / "t.csv"), str(tmp_path / "t.parquet")):
+        np.testing.assert_allclose(model.predict(other), wanted, rtol=1e-9)
+    told = run("predict", path, tmp_path / "t.csv").out.split()[1:]
+    np.testing.assert_allclose(np.array(told, dtype=float), wanted, rtol=1e-9)
+    # and each column counts
+    for name in new:
+        moved = new.assign(**{name: new[name].to_numpy()[::-1]})
+        assert np.abs(model.predict(moved) - wanted).max() > 1e-6, name
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

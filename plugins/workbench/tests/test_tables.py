@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from kernelweave.tables import read_table, read_target
+from kernelweave.workbench import load_model
+from kernelweave.workbench.machines import encoder_of
 
 
 def write(path: Path, text: str) -> str:
@@ -216,16 +218,32 @@ def test_a_column_of_another_case_is_hinted_at(run: Callable, tmp_path: Path) ->
     assert run("predict", model, other).error.endswith("uses: 'Age'; did you mean 'age'?")
 
 
-def test_codes_can_be_named_categories(run: Callable, tmp_path: Path) -> None:
-    rows = [f"{i % 4},{i * i % 31},{'abca'[i % 4]}" for i in range(40)]
-    path = write(tmp_path / "t.csv", "\n".join(["dept,b,y", *rows]))
-    options = ("--target", "y", "--max-iter", "3", "--no-compare", "--json")
-    found = json.loads(run("fit", path, *options, "--categorical", "dept").out)
-    (dept,) = (row for row in found["columns"] if row["name"] == "dept")
-    assert dept["sentence"] == "4 categories."
-    assert dept["range"] == "4: 0, 1, 2, …"
-    assert "did you mean 'dept'?" in run("fit", path, *options, "--categorical", "Dept").error
-    assert "cannot be read as a date" in run("fit", path, *options, "--date", "dept").error
+def test_what_columns_are_can_be_said_and_is_kept(run: Callable, tmp_path: Path) -> None:
+    rows = [f"{i % 4},{1000 + i},{20240101 + i % 28},0{i % 9}1,{i}" for i in range(40)]
+    head = "dept,shop_id,day,code,y"
+    path = write(tmp_path / "t.csv", "\n".join([head, *rows]))
+    model = tmp_path / "m.kw"
+    options = ("--target", "y", "--max-iter", "3", "--no-compare", "--json", "--force")
+    kinds = {"--categorical": "dept", "--numeric": "shop_id", "--date": "day", "--text": "code"}
+    found = json.loads(
+        run("fit", path, *options, "--out", model, *(x for pair in kinds.items() for x in pair)).out
+    )
+    columns = {row["name"]: (row["range"], row["sentence"]) for row in found["columns"]}
+    assert columns["dept"] == ("4: 0, 1, 2, …", "4 categories.")
+    assert columns["shop_id"] == ("1000 to 1039", "")
+    assert columns["day"][0] == "2024-01-01 to 2024-01-28"
+    assert "components of what they share" in columns["code"][1]
+    # of each kind, the cells of a row are read as in training, whatever those of a short table are
+    plans = {plan.column: plan.kind for plan in encoder_of(load_model(model).estimator).report_}
+    assert plans == {"dept": "category", "shop_id": "number", "day": "date", "code": "text"}
+    whole = run("predict", model, path).out.split()
+    one = write(tmp_path / "u.csv", f"{head}\n{rows[11]}\n")
+    assert float(run("predict", model, one).out.split()[1]) == pytest.approx(float(whole[12]))
+    dropped = json.loads(run("fit", path, *options, "--drop", "dept").out)["columns"]
+    assert [row["name"] for row in dropped] == ["shop_id", "day", "code"]
+    for option in (*kinds, "--drop"):
+        assert "did you mean 'dept'" in run("fit", path, *options, option, "Dept").error
+    assert "cannot be read as a date" in run("fit", path, *options, "--date", "dept").err
     assert "'y' is the target" in run("fit", path, *options, "--categorical", "y").error
 
 

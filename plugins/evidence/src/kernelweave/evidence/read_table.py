@@ -25,7 +25,7 @@ from .large.source import Source
 from .new_rows import ALIKE
 from .rows import Rows, Split, normalise_weights
 from .targets import check_weight
-from .tasks import Task
+from .tasks import Classification, Task
 
 # more rows than these are learned by landmarks: all pairs would take minutes
 EXACT_ROWS = 2000
@@ -82,6 +82,8 @@ def read_table(
             raise ValueError(f"groups={ALIKE!r} compares all rows: give a table in memory")
         table: Source = (DaskParts.of if is_dask(X) else batches_alone)(X, y, weight)
         seen, targets = first_reading(table, task.summary, DRAWN_ROWS, seed())
+        if isinstance(X, Batches) and isinstance(task, Classification) and task.levels is None:
+            task = replace(task, levels=X.levels)
         task = task.of_summary(targets)
         with seen.place_errors():
             encoder.fit(seen.batch.X, normalise_weights(seen.batch.weight), estimator=estimator)

@@ -377,8 +377,9 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
     `raw`: its training cells. Returns ``range``: the least and the greatest number or date, or how
     many words there are and the most frequent; ``missing``: rows without a value.
     """
-    if isinstance(plan.reading, DateParts) and not isinstance(raw, Numbers):
-        moments = plan.reading.moments(raw)
+    if isinstance(plan.reading, DateParts):
+        # days such as 20240531 may be numbers
+        moments = plan.reading.moments(as_words(raw) if isinstance(raw, Numbers) else raw)
         span = f"{moments.min():%Y-%m-%d} to {moments.max():%Y-%m-%d}"
         return {"range": span, "missing": int(moments.isna().sum())}
     if isinstance(raw, Words) and plan.kind == "number":

@@ -227,18 +227,22 @@ def without_row_numbers(table: Table) -> Table:
     left_out = len(values) > 0 and not (
         "index" in table.units or hold_codes(cells) or np.isnan(values).any()
     )
-    text = "is called 'index'"
-    if left_out:
-        text = (
-            "holds numbers, as those of rows that pandas and R save: it is left out; name it to "
-            "use it"
-        )
-    text = f"{table.source}: column 1 has no name and {text}"
-    warn(text)
+    warn(without_a_name(table.source, is_left_out=left_out))
     if not left_out:
         return table
     without = [each.drop(columns="index") for each in (table.cells, table.frame)]
     return replace(table, cells=without[0], frame=without[1])
+
+
+def without_a_name(source: str, *, is_left_out: bool) -> str:
+    """Return what to say of a first column without a name."""
+    what = "is called 'index'"
+    if is_left_out:
+        what = (
+            "holds numbers, as those of rows that pandas and R save: it is left out; name it to "
+            "use it"
+        )
+    return f"{source}: column 1 has no name and {what}"
 
 
 def check_units(table: Table, columns: Iterable[str], known: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from kernelweave.kernels_core.exceptions import Message, warn
@@ -34,6 +34,7 @@ from .written import is_written_number
 _NO_LETTERS = re.compile("[\\0-\\x08\ufffd]")
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
+_BLANK_CELLS = r"^[ \t\r{0}]*[{0}][ \t\r{0}]*$"
 _SEPARATOR_LINE = re.compile(r"sep=([;,|\t])\r?\n")
 _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
 _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
@@ -65,22 +66,15 @@ def read_csv(
     text, _ = decode(content, source, encoding)
     if not text.strip():
         raise TableError(f"{source} is empty")
-    separator, n_skipped = _separator_and_skip(text)
-    if n_skipped:
-        # a blank line keeps the numbers of those below
-        text = "\n" + text.partition("\n")[2]
+    separator, n_above = _separator_and_skip(text, source, header=header)
+    # blank lines keep the numbers of those below
+    text = "\n" * n_above + text.split("\n", n_above)[n_above]
     if separator == " ":
         text = _TRAILING_BLANKS.sub("", text)
-    if header:
-        text = _without_title(text, source, separator)
     text = _without_empty_rows(text, source, separator)
     if not text.strip():
         raise TableError(f"{source} is empty: no cell has a value")
-    first_line = next(line for line in text.splitlines() if line.strip())
-    try:
-        first = [cell.strip() for cell in next(_records(first_line, separator))[1]]
-    except csv.Error as error:
-        raise TableError(f"{source}, line 1: {error}. Correct the line.") from error
+    first = _first_record(text, source, separator)
     names = [str(j) for j in range(len(first))]
     if header:
         counted = names, [str(j + 1) for j in range(len(first))]
@@ -140,21 +134,60 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> tuple[st
     return content.decode(likeliest), likeliest
 
 
-def dialect_of(path: Path) -> tuple[str, str, int]:
-    """Return encoding, separator and number of lines above the names of a CSV that is long.
+class Dialect(NamedTuple):
+    """How the lines of a CSV are read.
 
-    `path`: the file, of which the beginning tells. Raises TableError if it is no text.
+    - `n_above`: how many lines stand above the names of the columns
+    - `names`: of the columns; the first is "index" if it has none
+    - `has_index`: whether the first column has no name
+    """
+
+    encoding: str
+    separator: str
+    n_above: int
+    names: list[str]
+    has_index: bool
+
+
+def dialect_of(path: Path) -> Dialect:
+    """Return how a CSV that is long is read, as its beginning tells.
+
+    Raises TableError if it is empty or no text, its columns have no names, or the same, or the
+    first row has more cells, or fewer, than there are names.
     """
     with path.open("rb") as file:
         head = file.read(_SAMPLE)
     text, encoding = decode(head.rpartition(b"\n")[0] or head, path.name)
-    return encoding, *_separator_and_skip(text)
+    if not text.strip():
+        raise TableError(f"{path.name} is empty")
+    separator, n_above = _separator_and_skip(text, path.name)
+    lines = text.split("\n", n_above + 2)[n_above:]
+    first = _first_record("\n".join(lines), path.name, separator)
+    names = name_columns(first, path.name)
+    # pandas would take the first cell of a row that is too long for its name
+    two = _TRAILING_BLANKS.sub("", "\n" * n_above + "\n".join(lines[:2]))
+    if not two.count('"') % 2:
+        _lines(two, path.name, separator, len(names), header=True)
+    return Dialect(encoding, separator, n_above, names, not first[0])
 
 
-def _separator_and_skip(text: str) -> tuple[str, int]:
-    """Return the separator, and 1 where it stands in a first line of its own, as Excel writes."""
+def _separator_and_skip(text: str, source: str, *, header: bool = True) -> tuple[str, int]:
+    """Return the separator, and how many lines stand above the table, its title warned of.
+
+    Excel writes the separator in a first line of its own.
+    """
     line = _SEPARATOR_LINE.match(text)
-    return (line[1], 1) if line else (separator_of(text), 0)
+    n_above, separator = (1, line[1]) if line else (0, separator_of(text))
+    return separator, _lines_above(text, source, separator, n_above) if header else n_above
+
+
+def _first_record(text: str, source: str, separator: str) -> list[str]:
+    """Return the cells of the first line that is not blank."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    try:
+        return [cell.strip() for cell in next(_records(line, separator))[1]]
+    except csv.Error as error:
+        raise TableError(f"{source}, line 1: {error}. Correct the line.") from error
 
 
 def _likeliest_encoding(content: bytes) -> str | None:
@@ -188,7 +221,7 @@ def utf_16_of(content: bytes) -> str | None:
         return "utf-16"
     even, odd = content[:4096:2], content[1:4096:2]
     zeros = even.count(0), odd.count(0)
-    if max(zeros) < 0.2 * len(odd) or min(zeros) > 0:
+    if max(zeros) <= 0.2 * len(odd) or min(zeros) > 0:
         return None
     codec = "utf-16-le" if zeros[1] else "utf-16-be"
     # a pair may be cut in two at the end
@@ -241,10 +274,16 @@ def _evenness(text: str, separator: str) -> float:
     return often / len(widths) if width > 1 else 0.0
 
 
+def empty_row_of(text: str, separator: str) -> re.Match[str] | None:
+    """Return where the first line of separators alone is, if there is one."""
+    if separator == " ":
+        return None
+    return re.search(_BLANK_CELLS.format(separator), text, re.MULTILINE)
+
+
 def _without_empty_rows(text: str, source: str, separator: str) -> str:
     """Return a text in which lines of separators alone, as Excel writes them, are blank."""
-    blanks = rf"^[ \t\r{separator}]*[{separator}][ \t\r{separator}]*$"
-    empty = None if separator == " " else re.search(blanks, text, re.MULTILINE)
+    empty, blanks = empty_row_of(text, separator), _BLANK_CELLS.format(separator)
     if empty is None:
         return text
     # a quoted cell keeps its lines
@@ -256,24 +295,27 @@ def _without_empty_rows(text: str, source: str, separator: str) -> str:
     return cleaned
 
 
-def _without_title(text: str, source: str, separator: str) -> str:
-    """Return a text in which lines of a single cell above the names of the columns are blank.
+def _lines_above(text: str, source: str, separator: str, first: int) -> int:
+    """Return the number of lines above the names of the columns: those of a single cell each.
 
     Numbers are rows, not names: a single cell above them may be the names, separated otherwise.
+
+    `first`: lines that are above it for sure.
     """
+    head = "\n" * first + "".join(islice(io.StringIO(text), first, first + _LOOKED_AT))
     try:
-        records = list(islice(_records(text, separator), _LOOKED_AT))
+        records = list(_records(_TRAILING_BLANKS.sub("", head), separator))
     except csv.Error:
-        return text
-    width, _ = Counter(len(cells) for _, cells in records).most_common(1)[0]
+        return first
+    counts = Counter(len(cells) for _, cells in records).most_common(1)
+    width = counts[0][0] if counts else 1
     n_above = next((i for i, (_, cells) in enumerate(records) if sum(map(bool, cells)) > 1), 0)
     # "a," may name one column of two
     names = width == 2 and any(len(cells) > 1 for _, cells in records[:n_above])
     if width == 1 or not n_above or names or any(map(is_written_number, records[n_above][1])):
-        return text
-    last = records[n_above][0] - 1
+        return first
     warn_of_title(source, "line", records[: n_above + 1])
-    return "\n" * last + text.split("\n", last)[last]
+    return records[n_above][0] - 1
 
 
 def _without_footer(text: str, source: str, separator: str, width: int) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from kernelweave.kernels_core.arrays import Labels, row_slices
 from kernelweave.kernels_core.checks import integer
-from kernelweave.tables.frames import as_pandas
-from kernelweave.tables.table import hold_codes
-from kernelweave.tables.text import dialect_of, may_hold_codes
+from kernelweave.kernels_core.exceptions import warn
+from kernelweave.tables.frames import as_pandas, levels_of
+from kernelweave.tables.table import hold_codes, without_a_name
+from kernelweave.tables.text import Dialect, dialect_of, empty_row_of, may_hold_codes
 from numpy.typing import NDArray
 
 # Rows that are read and summed over at a time: with 2000 landmarks, 33 million kernel values.
@@ -121,6 +122,14 @@ class Batches:
     def __iter__(self) -> Iterator[Batch]:
         for part in self._read():
             yield self._batch(part)
+
+    @property
+    def levels(self) -> list[Any] | None:
+        """The classes of an ordered categorical target, lowest first; None of other targets."""
+        part: Any = next(self._read(), ())
+        if isinstance(part, tuple):
+            return levels_of(part[1]) if len(part) > 1 else None
+        return levels_of(part[self.target]) if isinstance(self.target, str) else None
 
     def _batch(self, part: Any) -> Batch:
         if isinstance(part, tuple):
@@ -248,17 +257,17 @@ class _Csv:
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
         self.words: dict[str, type[str]] | None = None
-        self.encoding, self.separator, self.n_above = "utf-8-sig", ",", 0
-        self.has_empty_rows = False
+        self.has_empty_rows, self.unused = False, set[str]()
 
     def __call__(self) -> Iterator[pd.DataFrame]:
         if self.words is None:
-            self.encoding, self.separator, self.n_above = dialect_of(self.path)
-            _refuse_half_a_row(self.path, self.encoding, self.separator, self.n_above)
+            self.dialect = dialect_of(self.path)
+            _refuse_half_a_row(self.path, self.dialect)
             self.words = self._words()
-        for part in self._parts(dtype=self.words or None):
+        used = [name for name in self.dialect.names if name not in self.unused]
+        for part in self._parts(dtype=self.words or None, usecols=used):
             # what a comma in 1,234 is, as `read_table` says it
-            part.attrs["comma"] = "thousands" if self.separator == "," else "decimal"
+            part.attrs["comma"] = "thousands" if self.dialect.separator == "," else "decimal"
             yield part
 
     def _parts(self, **options: Any) -> Iterator[pd.DataFrame]:
@@ -266,9 +275,12 @@ class _Csv:
         with pd.read_csv(
             self.path,
             chunksize=self.size,
-            sep=self.separator,
-            encoding=self.encoding,
-            skiprows=self.n_above,
+            sep=self.dialect.separator,
+            encoding=self.dialect.encoding,
+            skiprows=self.dialect.n_above,
+            names=self.dialect.names,
+            header=0,
+            index_col=False,
             skipinitialspace=True,
             **options,
         ) as parts:
@@ -293,15 +305,19 @@ class _Csv:
                 words.update(name for name in numbers if hold_codes(part[name]))
                 others.update(name for name in numbers if not _are_digits(part[name]))
             words -= others
+        if self.dialect.has_index:
+            is_left_out = "index" in numbers and "index" not in words
+            warn(without_a_name(self.path.name, is_left_out=is_left_out))
+            self.unused = {"index"} if is_left_out else set()
         return dict.fromkeys(words, str)
 
     def _look_at_lines(self) -> tuple[bool, bool]:
         """Return whether a zero leads a cell, and whether a line is of separators alone."""
-        led, empty, blank = False, False, f"{self.separator} \t\r\n"
-        with self.path.open(encoding=self.encoding) as file:
-            for line in file:
-                led = led or may_hold_codes(line, self.separator)
-                empty = empty or (self.separator in line and not line.strip(blank))
+        led, empty, separator = False, False, self.dialect.separator
+        with self.path.open(encoding=self.dialect.encoding) as file:
+            while lines := "".join(file.readlines(_TAIL)):
+                led = led or may_hold_codes(lines, separator)
+                empty = empty or empty_row_of(lines, separator) is not None
         return led, empty
 
 
@@ -318,18 +334,16 @@ def _kind(column: pd.Series) -> set[str]:
     return {pd.api.types.infer_dtype(column, skipna=True)}
 
 
-def _refuse_half_a_row(path: Path, encoding: str, separator: str, n_above: int) -> None:
+def _refuse_half_a_row(path: Path, dialect: Dialect) -> None:
     """Raise where the last row has fewer fields than the header: pandas would fill it up."""
     with path.open("rb") as file:
-        header = file.read(_TAIL).decode(encoding, errors="replace").split("\n")[n_above]
         file.seek(max(0, path.stat().st_size // 2 * 2 - _TAIL))
-        lines = file.read().decode(encoding, errors="replace").splitlines()
+        lines = file.read().decode(dialect.encoding, errors="replace").splitlines()
     if len(lines) < 2 or lines[-1].count('"') % 2:
         return
-    width, last = (
-        len(next(csv.reader([line], delimiter=separator, skipinitialspace=True)))
-        for line in (header, lines[-1] or '""')
-    )
+    line = [lines[-1] or '""']
+    last = len(next(csv.reader(line, delimiter=dialect.separator, skipinitialspace=True)))
+    width = len(dialect.names)
     if 1 < last < width or (last == 1 < width and lines[-1]):
         raise ValueError(
             f"{path.name} ends in the middle of a row: its last line has {last} of {width} fields; "
