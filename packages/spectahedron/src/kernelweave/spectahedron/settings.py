@@ -115,21 +115,54 @@ class LowRank(Settings):
 
 
 class InteriorPoint(Settings):
-    """Settings of ``tkl-interior-point``, for problems on which the other methods are slow."""
+    """Settings of ``tkl-interior-point``, for problems on which the other methods are slow.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.spectahedron import InteriorPoint, TessellatedKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = y > 0
+    >>> model = TessellatedKernelClassifier(degree=0, algorithm=InteriorPoint(), tol=1e-2)
+    >>> bool(model.fit(X[rows][::4, 2:], y[rows][::4]).certificate_.gap < 1e-2)
+    True
+    """
 
     algorithm: ClassVar[str] = "tkl-interior-point"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
 
 
 class FrankWolfe(Settings):
-    """Settings of ``tkl-frank-wolfe``, rank-one atoms with an exact line search."""
+    """Settings of ``tkl-frank-wolfe``, rank-one atoms with an exact line search.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.spectahedron import FrankWolfe, TessellatedKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = y > 0
+    >>> model = TessellatedKernelClassifier(degree=0, algorithm=FrankWolfe(), tol=1e-2)
+    >>> bool(model.fit(X[rows][::4, 2:], y[rows][::4]).certificate_.gap < 1e-2)
+    True
+    """
 
     algorithm: ClassVar[str] = "tkl-frank-wolfe"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)
 
 
 class AcceleratedPrimalDual(Settings):
-    """Settings of ``tkl-apd``, proximal steps in P and α."""
+    """Settings of ``tkl-apd``, proximal steps in P and α.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelweave.spectahedron import AcceleratedPrimalDual, TessellatedKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = y > 0
+    >>> model = TessellatedKernelClassifier(degree=0, algorithm=AcceleratedPrimalDual(), tol=1e-2)
+    >>> bool(model.fit(X[rows][::4, 2:], y[rows][::4]).certificate_.gap < 1e-2)
+    True
+    """
 
     algorithm: ClassVar[str] = "tkl-apd"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)

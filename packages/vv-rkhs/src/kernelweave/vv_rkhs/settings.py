@@ -77,7 +77,14 @@ class BlockDescent(Settings):
 
 
 class OutputKernelLearning(Settings):
-    """Settings of ``vv-dinuzzo``, exact solves for C and L in turn."""
+    """Settings of ``vv-dinuzzo``, exact solves for C and L in turn.
+
+    Examples
+    --------
+    >>> from kernelweave.vv_rkhs import MatrixValuedKernelRegressor, OutputKernelLearning
+    >>> MatrixValuedKernelRegressor(algorithm=OutputKernelLearning()).algorithm.dtype
+    'float64'
+    """
 
     algorithm: ClassVar[str] = "vv-dinuzzo"
     dtype: str = parameter("Precision of the Gram matrices.", default="float64", rule=DTYPE)

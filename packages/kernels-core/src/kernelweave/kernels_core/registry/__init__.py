@@ -179,6 +179,12 @@ def components(kind: str) -> dict[str, ComponentSpec]:
     -------
     dict of str to ComponentSpec
         Sorted by name.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels_core import components
+    >>> "rbf" in components("kernels")
+    True
     """
     return registry().specs(kind)
 
