@@ -180,7 +180,7 @@ def docs(session: nox.Session) -> None:
     """Sphinx with warnings as errors, into docs/_build/html; the tests of its own directives."""
     install_all(session, "docs", "test")
     session.run("pytest", "-q", "tests/test_docs_chart.py", "tests/test_docs_combinations.py")
-    strict = ("-q", "-W", "--keep-going")
+    strict = ("-q", "-W", "--keep-going", "-j", "2")
     session.run("sphinx-build", *strict, "-b", "html", "docs", "docs/_build/html")
 
 
