@@ -354,3 +354,12 @@ def test_codes_are_not_told_to_be_dates(shape: str) -> None:
     encoder = ColumnEncoder().fit(pd.DataFrame({"code": words}))
     assert encoder.report_[0].seen == "text"
     assert "dates" not in encoder.report_[0].remark
+
+
+def test_numbers_in_place_of_durations_are_warned_of(table: pd.DataFrame) -> None:
+    """A file holds durations as numbers, pandas' Excel files as days."""
+    bare = table.assign(span=table["span"].dt.total_seconds())
+    with pytest.warns(UserWarning, match=r"'span' has no unit, and was in s in the training"):
+        assert_same(ColumnEncoder().fit(table).transform(bare), encoded(table)[1])
+    with pytest.warns(UserWarning, match=r"'span' is in s, and had no unit in the training"):
+        ColumnEncoder().fit(bare).transform(table)

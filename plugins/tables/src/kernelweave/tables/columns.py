@@ -199,7 +199,7 @@ def read_objects(values: Any, name: str) -> Raw:
         return Dates(moments.reindex(codes).reset_index(drop=True))
     if all(issubclass(kind, _SPANS) for kind in kinds):
         seconds = [np.timedelta64(each) / np.timedelta64(1, "s") for each in uniques]
-        return Numbers(np.array([*seconds, np.nan])[codes], seen="durations")
+        return Numbers(np.array([*seconds, np.nan])[codes], seen="durations", unit="s")
     allowed = (str, np.bool_, datetime.time, *_NUMBERS)
     for code, each in enumerate(uniques):
         if not isinstance(each, allowed):

@@ -152,7 +152,7 @@ def read_values(values: NDArray[Any], name: str) -> Raw:
             return Dates(pd.Series(values.astype("datetime64[us]")))
         case "m":
             seconds = values / np.timedelta64(1, "s")
-            return Numbers(seconds.astype(np.float64), seen="durations")
+            return Numbers(seconds.astype(np.float64), seen="durations", unit="s")
         case "c":
             raise ValueError(
                 f"Complex data not supported: column {name!r} holds {values.dtype} values; pass "

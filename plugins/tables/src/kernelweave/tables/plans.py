@@ -173,7 +173,8 @@ def plan_column(
     if kind == "text":
         return ColumnPlan(name, "text", raw.seen), as_words(raw)
     if isinstance(raw, Numbers) and kind != "date":
-        return ColumnPlan(name, "number", raw.seen), raw
+        of_durations = WrittenNumbers(raw.unit) if raw.unit else None
+        return ColumnPlan(name, "number", raw.seen, of_durations), raw
     if isinstance(raw, Dates) and kind != "number":
         return ColumnPlan(name, "date", "dates", read_dates(raw)), raw
     if kind == "date":
@@ -290,8 +291,8 @@ def numbers_of(
     if isinstance(raw, Dates):
         _not_as_in_training(name, "numbers", f"{raw.seen} now")
     if isinstance(raw, Numbers):
-        if not (raw.unit or raw.missing.all()):
-            check_unit(name, "", reading.unit)
+        if not raw.missing.all():
+            check_unit(name, raw.unit, reading.unit)
         return raw.values
     now = unit_of_most(raw.labels, raw.counts.tolist())
     if now and not reading.unit:
