@@ -81,6 +81,20 @@ def test_names_select_the_columns_that_positions_do():
     assert list(other.view_weights_) == ["[0]", "[1]", "[0, 1]"]
 
 
+def test_views_without_names_are_all_kept():
+    X, y = table()
+    numbers = make_column_selector(dtype_include="number")
+    same = (TfidfVectorizer(), "review")
+    dictionary = KernelDictionary(["linear"], columns=[numbers, same, same])
+    model = SparseMKLClassifier(dictionary, k0=1).fit(X, y)
+    names = ["make_column_selector", "review", "review (2)"]
+    assert model.kernel_names_ == tuple(f"linear on {name}" for name in names)
+    assert model.view_weights_[names[0]] == 0.0
+    nested = KernelDictionary([["linear"], ["rbf", "linear"]], columns=[["age"], ["age"]])
+    names = SparseMKLClassifier(nested, k0=1).fit(X, y).kernel_names_
+    assert names == ("linear on ['age']", "rbf on ['age'] (2)", "linear on ['age'] (2)")
+
+
 def test_views_that_cannot_be_read_are_refused():
     X, y = table()
     for columns, message in (

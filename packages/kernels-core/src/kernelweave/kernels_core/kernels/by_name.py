@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
@@ -126,10 +127,15 @@ class View:
 
 
 def views_of(columns: Iterable[object] | Mapping[str, object]) -> list[View]:
-    """Return the views that ``columns`` of a `KernelDictionary` mean."""
+    """Return the views that ``columns`` of a `KernelDictionary` mean, each with its own name."""
     if isinstance(columns, Mapping):
         return [_view(given, str(name)) for name, given in columns.items()]
-    return [_view(given, None) for given in columns]
+    views, seen = [_view(given, None) for given in columns], Counter[str]()
+    for i, view in enumerate(views):
+        seen[view.name] += 1
+        if seen[view.name] > 1:
+            views[i] = replace(view, name=f"{view.name} ({seen[view.name]})")
+    return views
 
 
 def _view(given: object, name: str | None) -> View:
