@@ -85,7 +85,7 @@ def numba_cache() -> dict[str, object]:
     if sources is not None and _writable(sources):
         return {"folder": str(sources), "writable": True, "why": "next to the sources"}
     user_folder = Path(platformdirs.user_cache_dir("numba", appauthor=False))
-    why = "of the user, since the sources are read-only"
+    why = "in your cache folder, because the sources are read-only"
     return {"folder": str(user_folder), "writable": _writable(user_folder), "why": why}
 
 

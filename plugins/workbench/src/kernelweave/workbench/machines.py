@@ -49,7 +49,7 @@ def fitted_machine(estimator: BaseEstimator, attribute: str) -> BaseEstimator:
         raise ValueError(f"estimator must have learned a {attribute}, and {kind} has none")
     if isinstance(getattr(machine, attribute), list):
         raise ValueError(
-            f"this {kind} has a {attribute} for each of several machines: fit it with "
+            f"this {kind} has a {attribute} for each of several binary models: fit it with "
             f"multiclass='shared', or draw one of the list"
         )
     return machine

@@ -170,9 +170,7 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
     from rich.progress import SpinnerColumn
 
     if not is_compiled():
-        print_message(
-            "note", "the first fit compiles code for this computer, once (about half a minute)"
-        )
+        print_message("note", "the first fit compiles code for this computer, once (a few seconds)")
     course = Course(works)
     shown = ("{task.description}", None, "{task.fields[left]}", "{task.fields[state]}")
     with _bar(SpinnerColumn(), *shown) as bar:

@@ -30,9 +30,9 @@ def certify_command(
 ) -> None:
     """Check how far a saved model is from the optimum for its data.
 
-    The same problem is solved again, by a stronger algorithm where there is one, which bounds the
-    optimum from both sides; the model's objective is compared with these bounds. No bounds are
-    known for the evidence kernel, the default model of `kernelweave fit`, and for evidence MKL.
+    The problem is solved again, by a stronger algorithm if there is one. This gives a lower and an
+    upper bound on the optimum, with which the objective of the model is compared. The evidence
+    kernel, the default model of `kernelweave fit`, has no such bounds, nor has evidence MKL.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ def certify_command(
         Column of the targets. Default: the one the model was fitted to.
     algorithm : str
         Algorithm of the second solve, see `kernelweave list`. Default: smkl-global for sparse
-        weights, tkl-low-rank for tessellated kernels, otherwise that of the model.
+        weights, tkl-low-rank for tessellated kernels, otherwise that of the fit.
     tol : float
         Relative gap to reach in the second solve.
     max_iter : int
-        Maximum number of iterations. Default: as many as the fit had.
+        Maximum number of iterations. Default: that of the fit.
     max_time : float
-        Time limit in seconds; the bounds reached by then are valid too.
+        Time limit in seconds; the bounds that are reached by then are valid.
     proof : Path
-        File for a proof of the optimum, which `kernelweave-check` verifies without this program:
-        of sparse weights, of weights of ridge regression and of tessellated kernels.
+        File for a proof of the optimum, which `kernelweave-check` verifies without this program.
+        Only for the models sparse, ridge, gmkl and tkl.
     """
     from kernelweave.tables import choose_target, read_table, split_by_target
 

@@ -32,8 +32,8 @@ def completion_command(shell: Literal["bash", "zsh", "fish"], /) -> None:
     Parameters
     ----------
     shell : str
-        Which: bash (source it), zsh (save it as _kernelweave on fpath, or source it after compinit)
-        or fish (save it as ~/.config/fish/completions/kernelweave.fish).
+        Name of the shell: bash (source the script), zsh (save it as _kernelweave on fpath, or
+        source it after compinit) or fish (save it as ~/.config/fish/completions/kernelweave.fish).
     """
     sys.stdout.write(completion_script(shell))
 

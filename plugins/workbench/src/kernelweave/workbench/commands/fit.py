@@ -97,8 +97,8 @@ def fit_command(
     cv : int
         Number of cross-validation folds (default: 3); group: whole groups of the column --groups
         are held out; time: later rows are held out, by the column --order or the order of the file.
-        Above 2000 rows, the evidence kernel holds out this number of parts of the rows, the first
-        of which selects its settings; the score is of the others.
+        Above 2000 rows, the evidence kernel holds out this number of parts of the rows: the first
+        selects its settings, and the score is computed on the others.
     predictions : Path
         CSV file for predictions of the rows of DATA whose target is missing. These rows are never
         used for fitting.
@@ -106,18 +106,19 @@ def fit_command(
         balanced: all classes get the same total weight.
     max_time : float
         Time limit of a fit in seconds: the best model so far is kept. A model of the comparison
-        that takes longer is skipped, and so is the importance of the columns if it takes longer
-        than what is left, or than a second.
+        that takes longer is skipped. The importance of the columns is skipped if it takes longer
+        than the time that is left, or than one second if less is left.
     model : str
-        Model to fit: evidence (the default), evidence-mkl (weights of given kernels by the
-        evidence), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many
-        kernels), ridge, gmkl (SVM counterpart of ridge, classification only),
-        average, cka, easy, pwmk, simple.
+        Model to fit: evidence (the default), evidence-mkl (weights of several kernels, learned by
+        the evidence), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many
+        kernels), ridge (ridge regression with weighted kernels), gmkl (its SVM counterpart), or
+        one of the baselines average, cka, easy, pwmk and simple. gmkl, average, cka, easy and pwmk
+        are for classification only.
     algorithm : str
         Algorithm that learns the kernel, see `kernelweave list`. It determines the model.
     tol : float
-        Relative gap between lower and upper bound at which the fit stops; for evidence, the
-        improvement below which it stops.
+        Relative gap between the lower and the upper bound at which the fit stops; for evidence,
+        the relative improvement below which it stops.
     max_iter : int
         Maximum number of iterations.
     views : Path

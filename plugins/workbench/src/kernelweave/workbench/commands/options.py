@@ -37,8 +37,8 @@ Groups = Annotated[
     str | None,
     Parameter(
         help="Column of groups, such as patients. Whole groups are held out, so the score is for "
-        "rows of new groups. To exclude the column from the features, add --drop. With 'rows "
-        "alike' instead of a column, near-duplicate rows are grouped."
+        "rows of new groups. To exclude the column from the features, add --drop. Give 'rows "
+        "alike' instead of a column to group near-duplicate rows."
     ),
 ]
 Order = Annotated[
@@ -55,7 +55,8 @@ Categorical = Annotated[
 Text = Annotated[
     list[str] | None,
     Parameter(
-        help="Column of free text, encoded by the word parts that its rows share; may be repeated."
+        help="Column of free text, encoded by its groups of three and four letters; may be "
+        "repeated."
     ),
 ]
 Numeric = Annotated[
@@ -67,7 +68,8 @@ Weights = Annotated[str | None, Parameter(help="Column of sample weights; it is 
 MemoryLimit = Annotated[
     float | None,
     Parameter(
-        help="Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory."
+        help="Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory of "
+        "the computer or container."
     ),
 ]
 MaxTime = Annotated[float | None, _kept("max_time", SECONDS.or_none())]

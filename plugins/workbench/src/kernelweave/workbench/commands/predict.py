@@ -58,13 +58,14 @@ def predict_command(
     quantiles : str
         Regression: add a column `quantile_Q` for each of these levels, such as .1,.5,.9.
     sets : float
-        Classification: add the column `set`, the set of classes that contains the true one with
-        this probability, such as 0.9, separated by |.
+        Classification: add the column `set`, the classes, separated by |, that a row may have:
+        the true class is among them with this probability, such as 0.9.
     proba : bool
         Classification: add the probability of each class as a column `proba_CLASS`.
     explain : int
-        Add this number of columns `reason_1`, ...: the columns that change the prediction, or the
-        probability of its class, most from its mean, with their values, as in age = 63: +1.2.
+        Add this number of columns `reason_1`, ...: the columns of the table that change the
+        prediction, or the probability of the predicted class, most from its mean, each with its
+        value and the change, as in age = 63: +1.2.
     json : bool
         Print the predictions as a JSON list; with --out, the name of the file.
     """
