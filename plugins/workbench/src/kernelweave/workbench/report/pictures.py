@@ -186,7 +186,7 @@ def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
     text = (
         f"Expected {about['measure']} on new rows of each kind: rows like those of the "
         f"cross-validation (blue), rows of new groups, and later rows. The kernel was learned from "
-        f"rows of all of these, so that the others are upper estimates."
+        f"all groups and times, so the scores of the other kinds are upper estimates."
     )
     return [picture("Kinds of new rows", text, draw, height=1.3 + 0.34 * len(rows))]
 
