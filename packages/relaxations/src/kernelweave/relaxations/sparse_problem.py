@@ -1,4 +1,4 @@
-"""Sparse multiple kernel learning as data: Gram matrices, targets, learner and penalty."""
+"""The problem of sparse multiple kernel learning: Gram matrices, targets, learner and penalty."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class SparseProblem:
-    """``min over sparse β of Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ + λ‖β‖²`` as data.
+    """``min over β of Σₜ max κ(uₜ) − ½uₜᵀK(β)uₜ + λ‖β‖²``, β ≥ 0, Σβ = 1, at most k₀ of them > 0.
 
-    `targets` of shape (t, n); `sample_weight` of shape (n,).
+    - `grams`: the q Gram matrices of the n samples
+    - `targets` of shape (t, n): a row for each task
+    - `learner`: κ and the box of u, such as `SVC` or `SVR`
+    - `lam`, `k0`: λ and k₀, the latter at most q
+    - `sample_weight` of shape (n,): multiplies C for each sample; ``None`` for ones
     """
 
     grams: Stack
@@ -30,11 +34,14 @@ class SparseProblem:
     sample_weight: FloatArray | None = None
 
     def oracle(self, pool: CutPool | None = None) -> SaddleOracle:
-        """Return the saddle function, with the cuts of ``pool``."""
+        """Return what evaluates the inner maximum at any β; ``pool``: known cuts to start from."""
         return SaddleOracle(self.grams, self.targets, self.learner, self.sample_weight, pool)
 
     def boxes(self) -> list[BoxProblem]:
-        """Return the box problem of each task: p, lower, upper and ε of its dual."""
+        """Return the dual of each task's learner, for its p, lower, upper and ε.
+
+        These do not depend on β, so any of the Gram matrices will do as its K.
+        """
         K = self.grams.matrices[0]
         return [self.learner.problem(K, y, self.sample_weight) for y in self.targets]
 
@@ -50,10 +57,12 @@ def as_problem(
     sample_weight: ArrayLike | None = None,
     check: bool = True,
 ) -> SparseProblem:
-    """Check and gather what every relaxation needs.
+    """Check the arguments that all relaxations share and return them as a problem.
 
-    Raises ValueError if the number of targets does not fit the Gram matrices, or λ or k₀ is out of
-    range.
+    `y` of shape (n,) or (t, n); either `C`, for `SVC`, or a `learner`; `check`: whether to check
+    the Gram matrices. A `k0` above the number of kernels is set to that number. Raises ValueError
+    if y does not have n samples, if λ or k₀ is out of range, or if not exactly one of C and learner
+    is given.
     """
     stack = as_stack(grams, check=check)
     targets = np.atleast_2d(np.asarray(y, dtype=np.float64))

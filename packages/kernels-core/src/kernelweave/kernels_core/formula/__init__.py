@@ -1,4 +1,7 @@
-"""The formula: min over θ ∈ Θ, max over u of κ(u) − ½ Σₜ uₜᵀ K(θ) uₜ, one file for each noun."""
+"""The problem that all packages solve: min over θ ∈ Θ, max over u of κ(u) − ½ Σₜ uₜᵀ K(θ) uₜ.
+
+`learner` defines κ and the inner maximum, `set` defines Θ, and `problem` puts them together.
+"""
 
 import lazy_loader
 

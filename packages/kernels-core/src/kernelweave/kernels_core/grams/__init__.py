@@ -1,4 +1,4 @@
-"""Gram matrices: one or a stack of them, stored, of low rank, or computed where asked for."""
+"""Gram matrices, one or a stack: stored, precomputed, of low rank, or computed on demand."""
 
 import lazy_loader
 

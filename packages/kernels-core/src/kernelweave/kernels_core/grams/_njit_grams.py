@@ -1,4 +1,4 @@
-"""Compiled passes over Gram matrices: checks, weighted sums, quadratic forms with majorants."""
+"""Compiled loops over Gram matrices: weighted sums, quadratic forms, a check of the entries."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
@@ -7,12 +7,14 @@ import numpy as np
 
 from ..compiled import njit
 
+# Sums may be taken in any order, so that they are vectorised; callers bound the rounding error for
+# every order. Entries must be finite, which callers make sure of.
 _FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_rows(K, weight, out):
-    """Add ``weight · K`` to out: 2 flops an entry."""
+    """Add ``weight · K`` to out in place, both of one shape: 2 flops an entry."""
     for i in range(K.shape[0]):
         for j in range(K.shape[1]):
             out[i, j] += weight * K[i, j]
@@ -20,7 +22,10 @@ def add_rows(K, weight, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_four(K, L, M, N, weights, out):
-    """Add four matrices to out as `add_rows` does one after another, in one pass over out."""
+    """Add ``k·K + l·L + m·M + n·N`` to out in place, ``weights`` being the tuple (k, l, m, n).
+
+    The result is that of four calls of `add_rows`, but out is read and written once.
+    """
     k, l, m, n = weights
     for i in range(K.shape[0]):
         for j in range(K.shape[1]):
@@ -29,10 +34,11 @@ def add_four(K, L, M, N, weights, out):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def quadratic_form(K, rows, u):
-    """Return ``uᵀKu`` and ``|u|ᵀ|K||u|`` from the lower triangle of the rows where u ≠ 0.
+    """Return ``uᵀKu``, and ``|u|ᵀ|K||u|``, to which its rounding error is proportional.
 
-    K (n, n), float64 or float32, read only; rows (m,), the ascending positions of the entries of u
-    (n,) that are not 0. About 2mn flops and mn/2 loads of K.
+    K of shape (n, n), float64 or float32, is symmetric, and only its lower triangle is read; rows
+    of shape (m,) holds the positions where u, of shape (n,), is not 0, in ascending order. About
+    2mn flops and mn/2 loads of K.
     """
     value = 0.0
     size = 0.0
@@ -55,11 +61,15 @@ def quadratic_form(K, rows, u):
 def is_sound(K, reach):
     """Return whether ``Kᵢⱼ = Kⱼᵢ`` to the last bit and ``|Kᵢⱼ| ≤ rᵢrⱼ`` < ∞: n² loads.
 
-    ``reach`` holds r, r² a little above Kᵢᵢ: Cauchy and Schwarz's inequality up to rounding. If
-    this is False, NumPy finds the wrong entries. Each tile of K is compared with a transposed copy
-    of the mirrored one, so that no loop strides through memory.
+    ``reach``, of shape (n,), holds r, the roots of Kᵢᵢ plus a tolerance: the second condition is
+    the Cauchy-Schwarz inequality up to rounding. NaN and infinity fail as well. False says only
+    that some entry fails: the caller then looks for it with NumPy.
+
+    K is compared tile by tile with a transposed copy of the tile on the other side of the diagonal,
+    so that the loop that compares reads consecutive entries.
     """
     n = K.shape[0]
+    # a tile of float64 takes 18 KB, which stays in the first-level cache
     tile = 48
     mirrored = np.empty((tile, tile), K.dtype)
     for i0 in range(0, n, tile):
@@ -68,6 +78,7 @@ def is_sound(K, reach):
             columns = tile if j0 + tile < n else n - j0
             for j in range(columns):
                 for i in range(rows):
+                    # unsigned: numba would test a signed index for being negative
                     mirrored[i, j] = K[j0 + j, np.uint64(i0 + i)]
             wrong = 0
             for i in range(rows):

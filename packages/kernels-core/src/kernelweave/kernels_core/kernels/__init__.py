@@ -1,4 +1,4 @@
-"""Kernels as values, dictionaries of kernels, and what fits them to training points.
+"""Kernels, dictionaries of kernels, and their Gram matrices or factors on training points.
 
 Names are imported on first use, so importing this package loads numpy at most.
 """
