@@ -1,4 +1,4 @@
-"""The causal graph as a picture: what passes a test, or what stands out and is not tested."""
+"""A picture of the causal graph: edges that pass a test or, without a test, the heaviest ones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 
 # a row of the table of edges
 _Edge: TypeAlias = Mapping[Hashable, Any]
+# colours of arrows by the sign of the effect, and their names in the legend
 COLOURS = {"+": "#0072B2", "-": "#D55E00", "±": "#7A5195", "": "#4D4D4D"}
 MEANINGS = {"+": "raises", "-": "lowers", "±": "neither one way", "": "no effect"}
+# of edges below the gap, of the outlines of nodes, and the fill of nodes that drive themselves most
 FAINT, RIM, WARM = "#C9C9C9", "#5A5A5A", "#E69F00"
-_NAMED_OUTSIDE = 15  # nodes up to which names stand upright and lags on the edges
-_LABELLED = 30  # edges up to which lags are readable
-_FAINT_PER_NODE = 3  # edges below the gap that are drawn
+_NAMED_OUTSIDE = 15  # with more nodes, names are turned like spokes and lags are in the legend only
+_LABELLED = 30  # with more edges, lags are in the legend only; with more nodes, lines are thinner
+_FAINT_PER_NODE = 3  # most edges below the gap that are drawn, times the number of nodes
 
 
 def above_the_gap(weights: npt.ArrayLike) -> int:
-    """Return how many weights stand above the largest gap of the sorted ones, zero among them.
+    """Return how many weights lie above the largest gap between neighbours in sorted order.
+
+    `weights` of shape (n_edges,), at least 0. The gap between the smallest one and 0 counts too.
 
     Examples
     --------
@@ -40,34 +44,35 @@ def above_the_gap(weights: npt.ArrayLike) -> int:
 
 
 class CausalGraphDisplay:
-    """Nodes on a circle and arrows between them, from driver to driven.
+    """Causal graph with nodes on a circle and an arrow from source to target for each edge.
 
-    With p-values those edges are drawn that pass, and no others. Without, nothing is tested and
-    the title says "unscreened": edges above the largest gap of the sorted weights are drawn in
-    colour, the next ones in grey. Colours tell the sign of the effect, numbers the lag, widths the
-    weight, and the fill of a node how much it drives itself.
+    With p-values, only the edges that pass the test are drawn. Without, nothing is tested and the
+    title says "unscreened": edges above the largest gap of the sorted weights are drawn in colour,
+    the next ones in grey. The colour of an arrow shows the sign of the effect, its width the
+    weight, the number on it the lag, and the fill of a node how much it drives itself.
 
     Parameters
     ----------
     edges : DataFrame
-        Rows as those of ``GrangerGraph.edges_``.
+        Table of edges with the columns of ``GrangerGraph.edges_``; with a column ``passes`` the
+        edges are tested.
     names : sequence of str
-        Of the nodes.
+        Names of the nodes, clockwise from the top.
     self_weights : array-like of shape (n_nodes,), optional
         How much each node drives itself.
     tested : str, default=""
-        What the title says of the test, e.g. ``"5 % false, 199 draws"``.
+        The test, for the title: "3 edges pass" is followed by it, such as ``"at level 0.05"``.
 
     Attributes
     ----------
     edges_ : DataFrame
-        Rows that are drawn in colour.
+        The edges that are drawn in colour.
     below_ : DataFrame
-        Rows that are drawn in grey.
+        The edges that are drawn in grey.
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        The axes of the last drawing.
     figure_ : matplotlib Figure
-        That holds them.
+        The figure of these axes.
 
     Examples
     --------
@@ -103,19 +108,19 @@ class CausalGraphDisplay:
     def from_estimator(
         cls, estimator: GrangerGraph, *, ax: Axes | None = None
     ) -> CausalGraphDisplay:
-        """Draw the graph of a fit.
+        """Draw the graph that an estimator has learned.
 
         Parameters
         ----------
         estimator : GrangerGraph
-            Fitted.
+            Fitted estimator.
         ax : matplotlib Axes or None, default=None
-            As in `plot`.
+            Axes to draw on, as in `plot`.
 
         Returns
         -------
         CausalGraphDisplay
-            Drawn.
+            The display, already drawn.
         """
         tested = f"at level {estimator.level:g} ({estimator.n_draws_} draws)"
         weights = np.diag(estimator.graph_)
@@ -128,12 +133,12 @@ class CausalGraphDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where; without it a new figure, larger for more nodes.
+            Axes to draw on; by default those of a new figure, larger for more nodes.
 
         Returns
         -------
         CausalGraphDisplay
-            Itself.
+            The display itself.
         """
         n = len(self.names)
         new: Figure | None = None
@@ -149,18 +154,19 @@ class CausalGraphDisplay:
         ax.set_xlim(-1.06, 1.06)
         ax.set_ylim(-1.06, 1.06)
         ax.set_axis_off()
-        # points of a node: what fits on the circle
+        # radius of a node in points: less for many nodes, so that they fit on the circle
         self._radius = float(np.clip(90.0 / max(n, 1), 2.0, 9.0))
         self._draw_edges()
         self._draw_nodes()
         self._draw_legend()
         if new is not None:
-            # the first layout measures title and legend before the circle is made round
+            # The first layout measures title and legend before the aspect is made equal: drawing
+            # once here makes the next one right.
             new.draw_without_rendering()
         return self
 
     def _divide(self) -> str:
-        """Set what is drawn in colour and what in grey; return the title."""
+        """Set ``edges_``, drawn in colour, and ``below_``, drawn in grey; return the title."""
         edges = self.edges
         if "passes" in edges:
             self.edges_, self.below_ = edges[edges["passes"]], edges[:0]
@@ -174,10 +180,11 @@ class CausalGraphDisplay:
         return f"unscreened: {above} {many} above the largest gap"
 
     def _room(self) -> float:
-        """Return the points that names need above and below the circle."""
+        """Return the height in points that names need above and below the circle."""
         n = len(self.names)
         if n <= _NAMED_OUTSIDE:
             return 22.0
+        # names stand on end here; a letter is about 0.62 of the font size wide
         return 14.0 + 0.62 * _name_size(n) * max(map(len, self.names))
 
     def _draw_edges(self) -> None:
@@ -194,10 +201,12 @@ class CausalGraphDisplay:
         self._labels_shown = labelled and several
 
     def _width(self, share: float) -> float:
+        """Return a line width in points; `share`: the weight divided by the largest one."""
         crowd = 1.0 if len(self.names) <= _LABELLED else 0.5
         return crowd * (0.7 + 2.8 * share)
 
     def _ends(self, row: _Edge) -> tuple[Vector, Vector]:
+        """Return the places of an edge's source and target, each of shape (2,)."""
         start, end = (self._place[self.names.index(row[each])] for each in ("source", "target"))
         return start, end
 
@@ -222,18 +231,19 @@ class CausalGraphDisplay:
         self.ax_.add_patch(arrow)
 
     def _bend(self, start: Vector, end: Vector, row: _Edge) -> float:
-        """Return how far an arrow bends; of many nodes inwards, away from the rim."""
+        """Return the bend of an arrow, see `_BEND`; with many nodes always towards the centre."""
         if len(self.names) <= _NAMED_OUTSIDE:
             return _BEND
         along, middle = end - start, 0.5 * (start + end)
         inwards = -float(np.sign(along[1] * middle[0] - along[0] * middle[1])) or 1.0
-        # the two directions between a pair part
+        # Both directions between two nodes bend the same way here: by different amounts.
         return inwards * (_BEND if str(row["source"]) < str(row["target"]) else 2.0 * _BEND)
 
     def _label(self, row: _Edge) -> None:
         """Write the lag on an edge, nearer its source, where fewer edges cross."""
         start, end = self._ends(row)
         along = end - start
+        # control point of the quadratic Bézier curve that matplotlib draws
         control = 0.5 * (start + end) + _BEND * np.array([along[1], -along[0]])
         t = _LABEL_AT
         x, y = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
@@ -329,28 +339,32 @@ class CausalGraphDisplay:
             )
 
 
-# Of the length of an arrow: enough that the two directions between a pair part.
+# Bend of an arrow: its control point lies this far from the middle of the straight line, as a share
+# of that line's length. Enough that the arrows i → j and j → i do not cover each other.
 _BEND = 0.14
-# Of the way from source to target: in the middle more edges cross.
+# Where a lag is written, as a share of the way from source to target: not in the middle, where more
+# edges cross.
 _LABEL_AT = 0.3
 
 
 def _circle(n: int) -> npt.NDArray[np.float64]:
-    """Return places from the top on, clockwise, shape (n, 2)."""
+    """Return n places on the unit circle, clockwise from the top, shape (n, 2)."""
     angle = np.pi / 2 - 2.0 * np.pi * np.arange(n) / max(n, 1)
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def _name_size(n: int) -> float:
+    """Return the font size of the names of n nodes."""
     return 8.5 if n <= _NAMED_OUTSIDE else float(np.clip(200.0 / n, 4.5, 7.5))
 
 
 def _toward(offset: float, below: str, above: str) -> str:
+    """Return an alignment by the sign of a coordinate of a node; "center" where it is near 0."""
     return "center" if abs(offset) < 0.1 else above if offset > 0 else below
 
 
 def _fill(share: float) -> tuple[float, float, float]:
-    """Return white for 0 up to orange for 1."""
+    """Return the fill of a node: white for a share of 0, orange for 1, mixed in between."""
     from matplotlib.colors import to_rgb
 
     white, warm = np.ones(3), np.array(to_rgb(WARM))

@@ -1,4 +1,4 @@
-"""Axes to draw on, as wide as a column of a paper, and colours for all eyes (Okabe and Ito)."""
+"""Axes as wide as a column of a paper, and colours that colour-blind readers can tell apart."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 
+# Colours, most of them Okabe and Ito's: of upper and lower bounds (LOWER is also that of a picture
+# with one colour), of the gap between bounds, and of lines and marks in the background.
 UPPER = "#D55E00"
 LOWER = "#0072B2"
 GAP = "#333333"
 FAINT = "#8C8C8C"
+# colour maps of heat maps: DIVERGING for values of both signs
 HEAT = "cividis"
 DIVERGING = "PuOr"
-# one style a series: told apart by marker and dash too
+# Line styles of the series of a plot, which markers and dashes also tell apart in black and white.
 SERIES: tuple[dict[str, Any], ...] = tuple(
     {"color": color, "marker": marker, "markersize": 3, "linewidth": 1.2, "linestyle": line}
     for color, marker, line in (
@@ -31,7 +34,7 @@ SERIES: tuple[dict[str, Any], ...] = tuple(
     )
 )
 
-# Inches of a column of a paper, and points of its text.
+# Width of a column of a paper in inches, and size of its text in points.
 COLUMN = 3.5
 _TEXT = 8
 
@@ -40,7 +43,7 @@ _TEXT = 8
 def on_axes(ax: Axes | None = None, *, height: float = 2.6) -> Iterator[Any]:
     """Yield the given axes, or those of a new figure 3.5 inches wide with text of 8 points.
 
-    Its figure is known to pyplot if it is new, so that ``plt.show()`` shows it.
+    A new figure, ``height`` inches high, is made by pyplot, so that ``plt.show()`` shows it.
     """
     if ax is not None:
         yield ax
@@ -51,15 +54,16 @@ def on_axes(ax: Axes | None = None, *, height: float = 2.6) -> Iterator[Any]:
     with mpl.rc_context({"font.size": _TEXT, "axes.titlesize": _TEXT + 1}):
         figure, ax = plt.subplots(figsize=(COLUMN, height), layout="constrained")
         yield ax
-        # ticks that are made later, when the figure is drawn, take the size from here
+        # ticks that are only made when the figure is drawn, after this context, need their size too
         for each in figure.axes:
             each.tick_params(labelsize=_TEXT)
-        # the first layout measures rotated labels before they are placed
+        # The constrained layout is wrong the first time: it measures rotated labels before they are
+        # placed. Drawing once here makes the next layout right.
         figure.draw_without_rendering()
 
 
 def open_frame(ax: Axes, grid: Literal["both", "x", "y"] | None = "both") -> None:
-    """Take away the upper and right spines and draw a faint grid."""
+    """Hide the top and right spines; draw faint grid lines of these axes, none if ``None``."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, alpha=0.2)
@@ -67,7 +71,10 @@ def open_frame(ax: Axes, grid: Literal["both", "x", "y"] | None = "both") -> Non
 
 
 def write_thousands(axis: Axis) -> None:
-    """Write numbers from ten thousand on in full: a power of ten beside an axis is overlooked."""
+    """Write tick labels as 12,000 where the largest is from ten thousand to ten billion.
+
+    matplotlib would write 1.2 and put "1e4" at the end of the axis, where it is easily overlooked.
+    """
     from matplotlib.ticker import StrMethodFormatter
 
     if 1e4 <= max(map(abs, axis.get_view_interval())) < 1e10:
