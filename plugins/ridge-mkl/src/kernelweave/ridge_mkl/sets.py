@@ -1,4 +1,4 @@
-"""Where the kernel weights may go: an ℓq ball around μ₀, or the orthant with a penalty β‖μ‖²."""
+"""Sets of kernel weights μ: an ℓq ball around μ₀, or the orthant with a penalty β‖μ‖²."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.psd_cone import lq_norm, project_lq_ball
 from kernelweave.kernels_core.rounding import UNIT, gamma
 
-# slopes of products with a kernel that adds nothing are rounding: a tangent there must stay finite
+# Smallest entry, relative to the largest, of the vector whose power a tangent point is. Slopes of a
+# kernel that adds nothing are 0 up to rounding, and at t = 0 the tangent would be vertical.
 _LEAST = 1e-10
 
 EXPONENT = number(least=1.0, finite=False)
@@ -29,10 +30,10 @@ _CENTER = Rule("a finite number >= 0 or one per kernel", _is_center)
 
 
 class LqBall(Value):
-    """{μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}.
+    """The ball {μ ≥ 0, ‖μ − μ₀‖_q ≤ Λ}.
 
-    The objectives of this package do not increase with any weight, so the optimum has μ ≥ μ₀ and
-    everything is done in μ = μ₀ + Λt, t ≥ 0, ‖t‖_q ≤ 1.
+    The objectives of this package do not increase with any weight, so that there is an optimum with
+    μ ≥ μ₀. All methods therefore work with μ = μ₀ + Λt, where t ≥ 0 and ‖t‖_q ≤ 1.
 
     Examples
     --------
@@ -82,12 +83,16 @@ class LqBall(Value):
         return self.centers(n_kernels) + self.radius * share
 
     def random_start(self, n_kernels: int, random_state: np.random.RandomState) -> FloatArray:
-        """Return a random point of the sphere, shape (p,), for p = ``n_kernels``."""
+        """Return random weights with ‖μ − μ₀‖_q = Λ, shape (p,), for p = ``n_kernels``."""
         t = random_state.exponential(size=n_kernels)
         return self.centers(n_kernels) + self.radius * t / lq_norm(t, self.q)
 
     def maximizer(self, v: npt.ArrayLike) -> FloatArray:
-        """Return argmax μᵀv for v ≥ 0: μ − μ₀ ∝ v^{1/(q−1)}, at q = 1 all on the largest vₖ."""
+        """Return argmax μᵀv over the ball, shape (p,), for v of shape (p,); v < 0 counts as 0.
+
+        μ − μ₀ is proportional to v^{1/(q−1)}; at q = 1 only the entry of the largest vₖ is above
+        μ₀. Where v = 0, every μ is a maximiser, and `start` is returned.
+        """
         v = np.maximum(np.asarray(v, dtype=np.float64), 0.0)
         top = float(v.max())
         if top == 0.0:
@@ -103,7 +108,7 @@ class LqBall(Value):
         return self.centers(len(v)) + self.radius * t
 
     def worst(self, forms: FloatArray) -> float:
-        """Return max formsᵀμ = μ₀ᵀforms + Λ‖forms‖_{q′}, rounded up; forms ≥ 0 of shape (p,)."""
+        """Return max formsᵀμ = μ₀ᵀforms + Λ‖forms‖_{q′}, rounded up; forms ≥ 0, shape (p,)."""
         value = float(self.centers(len(forms)) @ forms)
         value += self.radius * lq_norm(forms, self.dual_exponent)
         return value * (1.0 + gamma(2 * len(forms) + 64))
@@ -122,17 +127,21 @@ class LqBall(Value):
         return 0.0
 
     def proves(self, degree: int) -> bool:
-        """Return whether products of d = ``degree`` kernels are convex in t^q: where d ≤ q."""
+        """Return whether bounds on products of d = ``degree`` kernels can reach the optimum.
+
+        They can if d ≤ q: the problem is then convex in s = t^q, see `product_bound`.
+        """
         return degree <= self.q
 
     def _exponent(self, degree: int) -> float:
-        """Return r ≥ d with ‖t‖_r ≤ 1 throughout the ball: q itself where q ≥ d."""
+        """Return r = max(q, d): then r ≥ d, and ‖t‖_r ≤ ‖t‖_q ≤ 1 everywhere in the ball."""
         return max(self.q, float(degree))
 
     def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
-        """Return t > 0 near the maximiser of uᵀK^{∘d}u, t ∝ w^{1/(r−1)} with r = max(q, d).
+        """Return where `product_bound` takes its tangent: t > 0, t ∝ w^{1/(r−1)}, ‖t‖_r = 1.
 
-        `w` of shape (p,): ∂(uᵀK^{∘d}u)/∂μ at weights nearby; μ = μ₀ + Λt, see `weights`.
+        With r = max(q, d) this is near the maximiser of uᵀK_μ^{∘d}u over the ball. `w` of shape
+        (p,): the gradient of uᵀK_μ^{∘d}u in μ at weights nearby. Shape (p,), for μ = μ₀ + Λt.
         """
         r = self._exponent(degree)
         return np.ones(len(np.asarray(w))) if math.isinf(r) else _positive_root_of(w, r - 1.0, r)
@@ -142,11 +151,15 @@ class LqBall(Value):
         return np.asarray(self.centers(len(t)) + self.radius * t)
 
     def product_bound(self, solution: Solution, w: FloatArray, t: FloatArray, degree: int) -> float:
-        """Return a proved lower bound of products: u stretched, uᵀK_μ^{∘d}u ≤ T over the ball.
+        """Return a proved lower bound of the optimum for products of d = ``degree`` kernels.
 
-        In s = t^r, r = max(q, d), uᵀK^{∘d}u is concave, so it lies below its tangent at any t > 0,
-        whose largest value over {s ≥ 0, Σs ≤ 1} is
-        T = Σ wₖ(μₖ/d − Λtₖ/r) + (Λ/r) max wₖ tₖ^{1−r}, all of whose terms grow with w.
+        It is the best of κ(su) − ½s²T over multiples su of the learner's u, where uᵀK_μ^{∘d}u ≤ T
+        for all μ in the ball. With r = max(q, d), uᵀK_μ^{∘d}u is concave in s = t^r, so that it
+        lies below its tangent at any t > 0, whose largest value over {s ≥ 0, Σs ≤ 1} is
+        T = Σ wₖ(μₖ/d − Λtₖ/r) + (Λ/r) max wₖ tₖ^{1−r}.
+
+        `w` of shape (p,): the gradient of uᵀK_μ^{∘d}u in μ at t, or more, as T grows with it; `t`
+        of shape (p,): positive, from `tangent_point`.
         """
         r = self._exponent(degree)
         share = self.weights(t) * (1.0 / degree - 1.0 / r) + self.centers(len(t)) / r
@@ -156,9 +169,9 @@ class LqBall(Value):
 
 
 class Orthant(Value):
-    """{μ ≥ 0} with the penalty r(μ) = β‖μ‖².
+    """All weights μ ≥ 0, with the penalty r(μ) = β‖μ‖².
 
-    In equation 7 of the Ridge-MKL paper, whose objective is twice ours, β is twice this one.
+    Equation 7 of the Ridge-MKL paper has twice this objective, so that its β is twice this one.
 
     Examples
     --------
@@ -183,7 +196,7 @@ class Orthant(Value):
         return random_state.exponential(size=n_kernels)
 
     def maximizer(self, v: npt.ArrayLike) -> FloatArray:
-        """Return argmax μᵀv − β‖μ‖² = v₊/(2β), shape (p,)."""
+        """Return argmax μᵀv − β‖μ‖² over μ ≥ 0, which is max(v, 0)/(2β), shape (p,)."""
         return np.maximum(np.asarray(v, dtype=np.float64), 0.0) / (2.0 * self.beta)
 
     def penalty(self, mu: npt.ArrayLike) -> float:
@@ -201,12 +214,15 @@ class Orthant(Value):
         return 2.0 * self.beta
 
     def worst(self, forms: FloatArray) -> float:
-        """Return max formsᵀμ − β‖μ‖² = ‖forms₊‖²/(4β), rounded up; forms has shape (p,)."""
+        """Return max formsᵀμ − β‖μ‖² = ‖max(forms, 0)‖²/(4β), rounded up; forms of shape (p,)."""
         kept = np.maximum(forms, 0.0)
         return float(kept @ kept) / (4.0 * self.beta) * (1.0 + gamma(len(kept) + 16))
 
     def proves(self, degree: int) -> bool:
-        """Return whether products of d = ``degree`` kernels are convex in μ²: where d ≤ 2."""
+        """Return whether bounds on products of d = ``degree`` kernels can reach the optimum.
+
+        They can if d ≤ 2: the problem is then convex in s = μ², see `product_bound`.
+        """
         return degree <= 2
 
     def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
@@ -214,14 +230,15 @@ class Orthant(Value):
         return _positive_root_of(w, 1.0, 2.0)
 
     def weights(self, t: FloatArray) -> FloatArray:
-        """Return t, shape (p,): weights up to a factor, which no tangent sees."""
+        """Return t as weights, shape (p,); the tangent of `product_bound` is the same at any ct."""
         return t
 
     def product_bound(self, solution: Solution, w: FloatArray, t: FloatArray, degree: int) -> float:
-        """Return a proved lower bound of products of two kernels; 0 above degree 2.
+        """Return a proved lower bound of the optimum for products of two kernels, 0 above that.
 
-        In μ² the products of two kernels are concave and of degree 1, so uᵀK_μ^{∘2}u is at most
-        Σ μₖ² max wₖ/(2tₖ), which the penalty covers for su with ½s² max wₖ/(2tₖ) ≤ β.
+        In s = μ², uᵀK_μ^{∘2}u is concave and homogeneous of degree 1: at most ‖μ‖² max wₖ/(2tₖ).
+        For a multiple su with ½s² max wₖ/(2tₖ) ≤ β, the penalty is at least ½s² uᵀK_μ^{∘2}u at any
+        μ, so that κ(su) is a bound. `w`, `t` of shape (p,): as in `LqBall.product_bound`.
         """
         if degree > 2:
             return 0.0
@@ -233,7 +250,10 @@ class Orthant(Value):
 
 
 def _positive_root_of(w: npt.ArrayLike, power: float, r: float) -> FloatArray:
-    """Return w^{1/power} on the unit sphere of ℓ_r; entries near 0 count as 1e-10 of the top."""
+    """Return t ∝ w^{1/power} with ‖t‖_r = 1, shape (p,), for w of shape (p,).
+
+    Entries of w below 1e-10 times the largest are raised to that; all are equal where w ≤ 0.
+    """
     w = np.asarray(w, dtype=np.float64)
     top = float(w.max(initial=0.0))
     t = np.ones(len(w)) if top <= 0.0 else np.maximum(w / top, _LEAST) ** (1.0 / power)
