@@ -1,4 +1,4 @@
-"""Estimators that weight kernels: a dictionary of them, or Gram matrices that the user computed."""
+"""Base classes of estimators that weight kernels: of a dictionary, or precomputed by the user."""
 
 from __future__ import annotations
 
@@ -45,13 +45,23 @@ EXACT_BYTES = 2**32
 
 
 class TableReader:
-    """Turns tables into numbers, a block of columns per view, and knows where each view lies.
+    """Turns a table into numbers, a block of columns per view, with a `ColumnTransformer`.
 
-    `stated`: with views that name, select or transform columns; `X` of shape (n_samples,
-    n_columns): training table: the selectors and transformers are fitted to it; `y` of shape
-    (n_samples,): for transformers that look at targets. `dictionary`: the same kernels, by the
-    positions of their columns in `points`; `points` of shape (n_samples, n_features): the training
-    table in numbers; sparse where most of it is 0.
+    Parameters
+    ----------
+    stated : KernelDictionary
+        Its views name, select or transform columns of the table.
+    X : array-like or DataFrame of shape (n_samples, n_columns)
+        Training table; selectors and transformers are fitted to it.
+    y : array-like of shape (n_samples,) or None
+        Targets, for transformers that use them.
+
+    Attributes
+    ----------
+    points : ndarray or CSR array of shape (n_samples, n_features)
+        The training table in numbers.
+    dictionary : KernelDictionary
+        The same kernels, with the views given as positions of columns of ``points``.
     """
 
     def __init__(self, stated: KernelDictionary, X: Rows, y: ArrayLike | None) -> None:
@@ -66,13 +76,14 @@ class TableReader:
         ]
         self._table = ColumnTransformer(steps)
         transformed = self._table.fit_transform(X, y)
-        # without any column scikit-learn returns early
+        # ColumnTransformer does not set this where no view selects a column
         slices = getattr(self._table, "output_indices_", {})
         for name, place in places.items():
             if place not in slices or slices[place].start == slices[place].stop:
                 raise ValueError(f"view {name} selects no column of X: leave it out")
         self.points = _numbers(transformed)
         source: Any = stated
+        # a dictionary that is made of another one may have the views of that
         while source.columns is None:
             source = source.kernels
         self.dictionary = KernelDictionary(
@@ -88,7 +99,11 @@ class TableReader:
 
 
 def _unknown_name(columns: object, known: Any) -> str | None:
-    """Return what is wrong with a view's names where X has others, `known`, or none."""
+    """Return what is wrong with the columns of a view if it names any that X does not have.
+
+    `known`: the column names of X, ``None`` if X is an array. Returns the end of a message, or
+    ``None`` if nothing is wrong.
+    """
     items = [columns] if isinstance(columns, str) else columns
     names = [each for each in items if isinstance(each, str)] if isinstance(items, Iterable) else []
     if names and known is None:
@@ -102,13 +117,17 @@ def _unknown_name(columns: object, known: Any) -> str | None:
 
 
 def _step(transformer: object, columns: object) -> tuple[object, object]:
-    """Return a step of a ColumnTransformer; what is passed through must have two dimensions."""
+    """Return the transformer and the columns of a view, as `ColumnTransformer` takes them.
+
+    One name would select a column with one dimension, which cannot be passed through.
+    """
     if transformer is None:
         return "passthrough", [columns] if isinstance(columns, str) else columns
     return transformer, columns
 
 
 def _numbers(X: Rows) -> Points:
+    """Return a transformed table as float64, dense or CSR; ValueError if it holds other values."""
     try:
         numbers: Points = check_array(X, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
@@ -122,23 +141,23 @@ def _numbers(X: Rows) -> Points:
 
 
 class WeightedKernels(KernelEstimator):
-    """Parameters of estimators that weight kernels.
+    """Parameters of estimators that weight kernels, and how they read tables.
 
-    Mixed in before `KernelClassifier` or `KernelRegressor`.
+    To be listed before `KernelClassifier` or `KernelRegressor` among the bases.
     """
 
     kernels: KernelDictionary | Sequence[Kernel | str] | str | None = parameter(
         "The kernels; by default the ten of the sparse multiple kernel learning paper without "
-        'the two sigmoids. With ``"precomputed"``, X has the Gram matrices, (n_kernels, n, '
-        "n_train); pass them as `PrecomputedGrams` for GridSearchCV.",
+        'the two sigmoids. With ``"precomputed"``, X holds the Gram matrices, of shape (n_kernels, '
+        "n_samples, n_train); pass them as `PrecomputedGrams` for GridSearchCV.",
         kind='None, KernelDictionary, list of Kernel or str, or "precomputed"',
         default=None,
         rule=KERNELS,
         kw_only=False,
     )
     normalize: Normalize | None = parameter(
-        "`KernelDictionary.normalize` where ``kernels`` is None or a list; a dictionary has its "
-        "own.",
+        "How kernels are normalised, see `KernelDictionary`, if ``kernels`` is None or a list; a "
+        "dictionary has its own ``normalize``.",
         kind="None or str",
         default="trace",
     )
@@ -150,25 +169,26 @@ class WeightedKernels(KernelEstimator):
     kernel_names_: tuple[str, ...] = fitted("tuple of str", "Names of the kernels used.")
     view_weights_: dict[str, float] | list[dict[str, float]] = fitted(
         "dict of str to float",
-        "The weight of each view, summed over its kernels; empty if the dictionary has no "
-        "``columns``.",
+        "Weight of each view: the sum of the weights of its kernels. Empty if the dictionary has "
+        "no ``columns``.",
     )
 
     if TYPE_CHECKING:
-        # what the fit to a table left whose views are not simply positions
+        # set if a view names, selects or transforms columns, else None
         _table: TableReader | None = fitted("", "")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         is_given = is_precomputed(self)
         tags.input_tags.pairwise = tags.input_tags.three_d_array = is_given
-        # the default kernels see standardised features, never sparse
+        # the default kernels are for standardised features, which are dense
         tags.input_tags.sparse = self.kernels is not None and not is_given
         return tags
 
     def _read(
         self, X: Rows, y: ArrayLike, **options: object
     ) -> tuple[Points, Labels, PrecomputedGrams | None]:
+        """Return what the base returns, after a table with views has been turned into numbers."""
         is_given = is_precomputed(self)
         if issparse(X) and not (is_given or get_tags(self).input_tags.sparse):
             remedy = (
@@ -186,7 +206,8 @@ class WeightedKernels(KernelEstimator):
         self._table = TableReader(dictionary_of(self), X, y)
         points, targets = check_X_y(self._table.points, y, "csr", dtype=np.float64, **options)
         validate_data(self, X, skip_check_array=True)
-        # from here on the kernels see its numbers
+        # This estimator is a draft, see `assigned_last`, so that the user's parameter stays as it
+        # was: from here on the kernels refer to columns of `points`.
         self.kernels = self._table.dictionary
         return points, targets, None
 
@@ -198,12 +219,12 @@ class WeightedKernels(KernelEstimator):
 
 
 def is_precomputed(estimator: Any) -> bool:
-    """Return whether X holds Gram matrices."""
+    """Return whether ``kernels="precomputed"``, so that X holds Gram matrices."""
     return isinstance(estimator.kernels, str) and estimator.kernels == "precomputed"
 
 
 def dictionary_of(estimator: WeightedKernels) -> KernelDictionary:
-    """Return the kernels of an estimator that are not precomputed, as a dictionary."""
+    """Return the kernels of an estimator as a dictionary; they must not be precomputed."""
     if isinstance(estimator.kernels, KernelDictionary):
         return estimator.kernels
     kernels = default_kernels() if estimator.kernels is None else estimator.kernels
@@ -211,14 +232,17 @@ def dictionary_of(estimator: WeightedKernels) -> KernelDictionary:
 
 
 def views_of(estimator: WeightedKernels) -> tuple[str, ...]:
-    """Return the view of each kernel, nothing where there are none."""
+    """Return the name of each kernel's view; empty without views or with precomputed kernels."""
     return () if is_precomputed(estimator) else dictionary_of(estimator).view_names
 
 
 def fit_kernels(
     estimator: WeightedKernels, samples: Samples
 ) -> FittedDictionary | FittedFactors | PrecomputedDictionary:
-    """Return the Gram matrices of scaled samples, or their factors where they are approximated."""
+    """Return the Gram matrices of merged samples, or factors where they are approximated.
+
+    Precomputed Gram matrices are returned without the samples of weight 0.
+    """
     if samples.grams is None:
         return fit_dictionary(estimator, samples.X)
     if getattr(estimator, "approximation", None) == "nystroem":
@@ -233,7 +257,7 @@ def fit_kernels(
 
 
 def fit_dictionary(estimator: WeightedKernels, X: Points) -> FittedDictionary | FittedFactors:
-    """Return the Gram matrices of points, or their factors where these are smaller or asked for."""
+    """Return the Gram matrices of points, or factors where ``approximation`` asks for them."""
     dictionary = dictionary_of(estimator)
     if isinstance(estimator, ApproximatedKernels) and estimator.approximation is not None:
         low_rank = LowRankDictionary(dictionary, estimator.n_components)
@@ -247,7 +271,11 @@ def fit_dictionary(estimator: WeightedKernels, X: Points) -> FittedDictionary | 
 def weight_attributes(
     estimator: WeightedKernels, stored: Any, weights: FloatArray
 ) -> dict[str, Any]:
-    """Return the attributes made of the weights, 0 for kernels that were left out."""
+    """Return the fitted attributes that follow from the weights.
+
+    `stored`: what `fit_kernels` returned; `weights` of shape (n_kept,): of the kernels that it has.
+    Kernels that the dictionary left out get weight 0.
+    """
     all_weights = np.zeros(len(stored) + len(stored.dropped))
     all_weights[stored.kept] = weights
     views = views_of(estimator)
@@ -262,17 +290,17 @@ def weight_attributes(
 
 
 class ApproximatedKernels(WeightedKernels):
-    """Parameters of estimators whose Gram matrices may be approximated.
+    """Parameters of estimators whose Gram matrices may be approximated by low-rank factors.
 
-    The algorithm must take families with ``fit_factors``.
+    Their algorithm must accept `FittedFactors` as the family of its problem.
     """
 
     approximation: str | None = parameter(
-        "Whether each Gram matrix K is replaced by ZZᵀ with ``n_components`` columns, drawn by "
-        "randomly pivoted Cholesky. ``None``: never. ``'auto'``: where all of them would take more "
-        "than 4 GiB, which 8 kernels do above 8,192 samples. Z of a linear kernel is its columns, "
-        "so that nothing is lost: ``'auto'`` takes them where that saves three quarters of more "
-        "than 64 MiB.",
+        "Whether each Gram matrix K is replaced by ZZᵀ, with up to ``n_components`` columns drawn "
+        "by randomly pivoted Cholesky. ``None``: never. ``'auto'``: if the Gram matrices would "
+        "take more than 4 GiB, which 8 kernels do above 8,192 samples. For a linear kernel Z "
+        "consists of the columns that it sees, so that nothing is lost: ``'auto'`` also uses such "
+        "Z if the Gram matrices would take more than 64 MiB and all Z at most a quarter of them.",
         kind='{"auto", "nystroem"} or None',
         default="auto",
         rule=one_of("auto", "nystroem").or_none(),
@@ -286,5 +314,5 @@ class ApproximatedKernels(WeightedKernels):
     )
     exact_certificate_: Certificate = fitted(
         "Certificate",
-        "Where the kernels were approximated: bounds of the optimum with the exact ones.",
+        "Bounds of the optimum with the exact kernels; only if they were approximated.",
     )
