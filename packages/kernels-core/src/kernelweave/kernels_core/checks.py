@@ -1,8 +1,8 @@
-"""The one vocabulary of validation: what a value must be, in one sentence for all callers.
+"""Checks of arguments, so that one mistake is told in the same words by every function.
 
-A `Rule` says it in words, tests it, and raises with the argument, what is right and what was
-seen. Fields of estimators and of settings name their rule (`parameter`), functions call
-`Rule.check` themselves.
+A `Rule` says what a value must be, tests it, and raises an error with the name of the argument,
+what would be right and the value seen. Estimators and settings declare the rules of their
+parameters by `parameter`; functions call `Rule.check` themselves.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "one_of",
 ]
 
-# numbers whose fourth powers a float64 still holds
+# Values that are multiplied stay in this range: fourth powers still fit into a float64.
 LARGEST = 1e50
 SMALLEST = 1e-50
 
@@ -45,18 +45,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be.
+    """A condition on the value of an argument, with its wording.
 
     Parameters
     ----------
     words : str
-        What fits behind "must be", e.g. ``"a finite number > 0"``.
+        How the message goes on after "must be", e.g. ``"a finite number > 0"``.
     holds : callable
-        Given a value of any type, tells whether it is so.
+        Takes a value of any type and returns whether it is right.
     choices : tuple of str, optional
-        The values, where they are few: documentation lists them.
+        All values that are right if they are a few strings; the documentation lists them.
     then : Rule, optional
-        What else must hold, said where this rule does.
+        Second condition, checked if this one holds, with words of its own.
 
     Examples
     --------
@@ -75,25 +75,28 @@ class Rule:
     then: Rule | None = None
 
     def or_none(self) -> Rule:
-        """Return the rule that allows ``None`` too."""
+        """Return a rule that also allows ``None``."""
         then = None if self.then is None else self.then.or_none()
-        # None of a parameter is an option that is left out
+        # A field of its own, since the command line omits it: None is an option that is left out.
         words = Message("{none_or}{words}", none_or="None or ", words=self.words)
         return Rule(words, lambda value: value is None or self.holds(value), then=then)
 
     def check(self, name: str, value: T) -> T:
-        """Return the value if it keeps the rule, else raise ValueError with what is right.
+        """Return the value if it is right, else raise ValueError.
 
         Parameters
         ----------
-        name, value : str, object
-            Of the argument, for the message, and what was given.
+        name : str
+            Name of the argument, for the message.
+        value : object
+            Value of the argument.
         """
         if not self.holds(value):
             seen = repr(value)
             if isinstance(value, np.ndarray) and value.size > 6:
                 seen = f"an array of shape {value.shape}"
-            # the parameter of a function, or that of a part of it
+            # The command line writes the name of a parameter as an option; a name such as
+            # "FamilyKernel: P" stays as it is.
             named = Message(f"{{{name}}}") if name.isidentifier() else name
             template = "{named} must be {words}, got {seen}"
             raise ValueError(Message(template, named=named, words=self.words, seen=seen))
@@ -108,21 +111,21 @@ def number(
     most: float | None = None,
     finite: bool = True,
 ) -> Rule:
-    """Return the rule for a real number, which truth values and NaN are not.
+    """Return the rule for a real number between limits; booleans and NaN are refused.
 
     Parameters
     ----------
     above, least : float, optional
-        It is greater than, or at least.
+        Lower limit: the number must be > ``above`` and >= ``least``.
     below, most : float, optional
-        It is less than, or at most.
+        Upper limit: the number must be < ``below`` and <= ``most``.
     finite : bool, default=True
         Whether infinity is refused.
 
     Returns
     -------
     Rule
-        Whose words name the limits.
+        The rule; its words name the limits.
 
     Examples
     --------
@@ -151,17 +154,17 @@ def number(
 
 
 def integer(least: int | None = None, most: int | None = None) -> Rule:
-    """Return the rule for an integer, which truth values are not.
+    """Return the rule for an integer between limits; booleans are refused.
 
     Parameters
     ----------
     least, most : int, optional
-        The smallest and the largest that are right.
+        The smallest and the largest integer allowed.
 
     Returns
     -------
     Rule
-        Whose words name the limits.
+        The rule; its words name the limits.
 
     Examples
     --------
@@ -184,17 +187,17 @@ def integer(least: int | None = None, most: int | None = None) -> Rule:
 
 
 def one_of(*choices: str) -> Rule:
-    """Return the rule for one of a few words.
+    """Return the rule for one of a few strings.
 
     Parameters
     ----------
     *choices : str
-        The words.
+        The strings allowed.
 
     Returns
     -------
     Rule
-        With these ``choices``.
+        The rule, with these ``choices``.
 
     Examples
     --------
@@ -214,10 +217,11 @@ POSITIVE = number(above=0.0)
 NONNEGATIVE = number(least=0.0)
 SHARE = number(least=0.0, most=1.0)
 COUNT = integer(1)
+# by name: numpy's boolean type is "bool" or, before numpy 2, "bool_"
 FLAG = Rule("True or False", lambda value: type(value).__name__ in ("bool", "bool_"))
 DTYPE = one_of("float64", "float32")
 ON_INTERRUPT = one_of("raise", "return")
-# what multiplies or divides an objective
+# parameters that multiply or divide the objective, such as C
 STRENGTH = Rule(
     POSITIVE.words,
     POSITIVE.holds,
@@ -226,25 +230,22 @@ STRENGTH = Rule(
         lambda value: SMALLEST <= value <= LARGEST,
     ),
 )
-# -1: all cores
+# n_jobs of joblib, where -1 means all cores
 JOBS = Rule("an integer other than 0", lambda value: integer().holds(value) and value != 0)
 SECONDS = number(above=0.0, finite=False)
 
 
 def real_dtype(dtype: npt.DTypeLike) -> np.dtype[np.floating]:
-    """Return float64 or float32 as a dtype.
-
-    Raises ValueError if it is another.
-    """
+    """Return the dtype, in native byte order; ValueError unless it is float64 or float32."""
     name = DTYPE.check("dtype", np.dtype(dtype).name)
     return np.dtype(np.float32 if name == "float32" else np.float64)
 
 
 def check_magnitude(name: str, values: RealArray, *, least: float = 0.0) -> None:
-    """Raise if some |value| is above 1e50, or between 0 and ``least``.
+    """Raise ValueError if some |value| is above 1e50, or below ``least`` but not 0.
 
-    `name`: what the values are, for the message; `values`: finite numbers, of any shape; one pass
-    and no copy; `least`: smallest size of a value that is not zero.
+    `name`: name of the argument, for the message; `values`: finite numbers, of any shape; they are
+    copied only if ``least`` is positive.
     """
     if values.size == 0:
         return
@@ -264,10 +265,10 @@ def check_magnitude(name: str, values: RealArray, *, least: float = 0.0) -> None
 
 
 def check_decision(values: RealArray, X: Points) -> None:
-    """Raise if a decision value is not finite: the points are too far from the training points.
+    """Raise ValueError if a decision value is not finite, because kernel values overflowed.
 
-    `values` of shape (n_samples, n_outputs): what was computed; `X` of shape (n_samples,
-    n_features): the points, for the message.
+    `values` of shape (n_samples, n_outputs): the decision values at the points `X`, of shape
+    (n_samples, n_features), whose largest entry the message names.
     """
     if not np.isfinite(values).all():
         points = X.data if is_sparse(X) else X
@@ -280,26 +281,28 @@ def check_decision(values: RealArray, X: Points) -> None:
 def check_array(
     name: str, values: npt.ArrayLike, n_dimensions: int, *, square: bool = False
 ) -> FloatArray:
-    """Return finite numbers as an array that is not empty, of so many dimensions.
+    """Check an array of finite real numbers and return it in float64.
 
     Parameters
     ----------
-    name, values : str, array_like
-        Of the argument, for the message, and what was given.
+    name : str
+        Name of the argument, for the message.
+    values : array_like
+        Value of the argument.
     n_dimensions : int
-        How many it must have.
+        Number of dimensions that the array must have.
     square : bool, default=False
-        Whether all must have one size.
+        Whether all dimensions must be of the same size.
 
     Returns
     -------
     ndarray, float64
-        Not copied where it is one already.
+        The array, not copied if it is of that type already.
 
     Raises
     ------
     ValueError
-        If the numbers are complex, not finite or none at all, or the shape is another.
+        If the array is empty or has another shape, or an entry is complex or not finite.
 
     Examples
     --------
@@ -320,17 +323,17 @@ def check_array(
 
 
 def check_vector(name: str, values: npt.ArrayLike, size: int) -> FloatArray:
-    """Return finite numbers of at most 1e50 in size, shape (size,)."""
+    """Check finite numbers of at most 1e50 in absolute value; return them, shape (size,)."""
     vector = _finite(name, values)
     if vector.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {vector.shape}")
     check_magnitude(name, vector)
-    # a read-only argument would be another specialisation of compiled code
+    # Contiguous and writeable: numba would compile its functions again for other arrays.
     return np.ascontiguousarray(vector) if vector.flags.writeable else vector.copy()
 
 
 def check_weights(weights: npt.ArrayLike, n_kernels: int, *, signed: bool = False) -> FloatArray:
-    """Return kernel weights as finite numbers, shape (n_kernels,), at least 0 unless ``signed``."""
+    """Check finite kernel weights, at least 0 unless ``signed``; return shape (n_kernels,)."""
 
     def holds(array: FloatArray) -> bool:
         valid = array.shape == (n_kernels,) and bool(np.isfinite(array).all())
@@ -344,28 +347,28 @@ def check_weights(weights: npt.ArrayLike, n_kernels: int, *, signed: bool = Fals
 def check_targets(
     name: str, values: npt.ArrayLike, n_samples: int, *, labels: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Return targets as finite numbers, a row for each task.
+    """Check targets and return them with a row for each task.
 
     Parameters
     ----------
     name : str
-        Of the argument, for the message.
+        Name of the argument, for the message.
     values : array_like of shape (n_samples,) or (n_tasks, n_samples)
-        Numbers of at most 1e50 in size.
+        Finite numbers of at most 1e50 in absolute value.
     n_samples : int
-        Rows of the Gram matrix.
+        Number of samples, the rows of the Gram matrix.
     labels : bool, default=False
-        Whether each row must hold −1 and +1, and both.
+        Whether each row must consist of −1 and +1, and hold both.
 
     Returns
     -------
     ndarray of shape (n_tasks, n_samples), float64
-        The rows.
+        The targets.
 
     Raises
     ------
     ValueError
-        If the values are something else.
+        If the values or their shape are not as described.
 
     Examples
     --------
@@ -390,24 +393,24 @@ def check_targets(
 
 
 def check_sample_weight(values: npt.ArrayLike | None, n_samples: int) -> FloatArray | None:
-    """Return nonnegative finite weights, not all zero, or None.
+    """Check sample weights, which may be None.
 
     Parameters
     ----------
     values : array_like of shape (n_samples,) or None
-        Of at most 1e50 in size.
+        Weights between 0 and 1e50, not all 0.
     n_samples : int
-        How many they must be.
+        Number of samples.
 
     Returns
     -------
     ndarray of shape (n_samples,), float64, or None
-        Contiguous and writeable; ``None`` for ``None``.
+        The weights, contiguous and writeable; ``None`` for ``None``.
 
     Raises
     ------
     ValueError
-        If the values are something else.
+        If the values or their shape are not as described.
 
     Examples
     --------
@@ -427,6 +430,7 @@ def check_sample_weight(values: npt.ArrayLike | None, n_samples: int) -> FloatAr
 
 
 def _finite(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Return values as a float64 array; ValueError unless all are finite real numbers."""
     if np.iscomplexobj(values):
         raise ValueError(f"{name} must hold real numbers, got complex ones")
     try:
@@ -441,12 +445,12 @@ def _finite(name: str, values: npt.ArrayLike) -> FloatArray:
 
 
 def check_limits(tol: object, max_iter: object, max_time: object, *, exact: bool = True) -> None:
-    """Raise unless the stopping rules of a solve make sense.
+    """Raise ValueError if a stopping rule of a solver is out of range.
 
-    - `tol`: at least 0; positive unless ``exact``, for solvers that no amount of work takes to 0
+    - `tol`: at least 0, and positive if not ``exact``
     - `max_iter`: at least 1
-    - `max_time`: seconds, positive
-    - `exact`: whether ``tol`` may be 0
+    - `max_time`: seconds, positive; or ``None``
+    - `exact`: whether ``tol`` may be 0, which some solvers can approach but never reach
     """
     (NONNEGATIVE if exact else POSITIVE).check("tol", tol)
     COUNT.check("max_iter", max_iter)

@@ -1,4 +1,4 @@
-"""Samples that are equal but for the rounding of their numbers."""
+"""Copies: samples that are equal up to the rounding of their numbers."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, Index, Points, is_sparse, row_slices
 from ..grams.precomputed import PrecomputedGrams
 
-# Copies differ in no column by more than this share of its spread. Writing a number with eight
-# digits, or converting its unit and back, changes it by less.
+# Copies differ by at most this share of a column's spread, in every column. Writing a number with
+# eight digits, or converting its unit and back, changes it by less.
 ROUNDING = 1e-7
-# or by more than this share of the number, for columns of values far larger than their spread
+# This share of the number itself is added, for columns of numbers far larger than their spread.
 _LAST_BITS = 1e-15
-# rows of a matrix that are compared with all at a time
+# rows of a Gram matrix that are compared with all others at once
 _BLOCK = 512
 FEW_VALUES = 12
-"""Numbers that take more values than these in training will take others elsewhere."""
+"""A numeric column of more distinct values counts as continuous: new rows will not repeat them."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line onto which rows are projected so that copies are neighbours.
+    """A projection of rows onto a line, on which copies are close to each other.
 
-    A row's place is a weighted sum of its columns in units of their spread, the same in every part
-    of a table. Rows within `max_distance` are then compared column by column. (A grid of cells
-    would separate copies on two sides of a border.)
+    A row consists of p numbers and q integer codes of categories. Its place on the line is a
+    weighted sum of its columns, numbers in units of their spread, and does not depend on the other
+    rows. Only rows within `max_distance` of each other need to be compared column by column.
+    (Rounding to a grid instead would separate copies on the two sides of a cell border.)
 
-    `centre`, `spread` of shape (p,): of the numbers; `weights` of shape (p + q,): of the columns.
+    `centre`, `spread` of shape (p,): median and unit of each numeric column; `weights` of shape
+    (p + q,): weight of each column in the sum, numeric columns first.
     """
 
     centre: FloatArray
@@ -38,17 +40,21 @@ class Line:
 
     @classmethod
     def of(cls, numeric: FloatArray, codes: NDArray[np.int64]) -> Line:
-        """Learn the spreads from rows: most of a column decides, not its outliers.
+        """Return the line for rows, `numeric` of shape (n, p) and `codes` of shape (n, q).
 
-        `numeric` of shape (n, p); `codes` of shape (n, q).
+        The spread of a column is the distance between its 10 % and 90 % quantiles, which outliers
+        do not change; if that is 0, its root mean square distance from the median; if that is 0
+        too, 1.
         """
         n_columns = numeric.shape[1] + codes.shape[1]
-        # any fixed irrational mixture: rows of small whole numbers must not meet by chance
+        # Fixed random weights: with simple ones, different rows of small integers would often have
+        # the same place.
         weights = np.random.RandomState(0).uniform(0.5, 1.0, n_columns)
         if not len(numeric):
             return cls(np.zeros(numeric.shape[1]), np.ones(numeric.shape[1]), weights)
         low, centre, high = np.quantile(numeric, [0.1, 0.5, 0.9], axis=0)
         spread = high - low
+        # scaled by the largest distance, so that squares do not overflow
         largest = np.abs(numeric - centre).max(axis=0)
         rest = (numeric - centre) / np.where(largest > 0.0, largest, 1.0)
         spread = np.where(spread > 0.0, spread, largest * np.sqrt(np.mean(rest**2, axis=0)))
@@ -56,15 +62,16 @@ class Line:
 
     @property
     def max_distance(self) -> float:
-        """Largest distance of two copies on the line."""
+        """Largest distance on the line of two rows that differ by `ROUNDING` in every column."""
         return float(1.01 * ROUNDING * self.weights.sum())
 
     def places(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return where rows are, shape (n,)."""
+        """Return the place of each row on the line, shape (n,)."""
         p, out = numeric.shape[1], np.zeros(len(numeric))
         # one column after the other: sums in another order would differ in their last bits
         for i in range(p):
-            # a slope of at most 1, so that copies stay near, and outliers do not hide the others
+            # arcsinh has a slope of at most 1, so that copies stay close, and keeps an outlier from
+            # being so large that the other columns are lost in its rounding
             out += self.weights[i] * np.arcsinh((numeric[:, i] - self.centre[i]) / self.spread[i])
         for j in range(codes.shape[1]):
             out += self.weights[p + j] * codes[:, j]
@@ -75,7 +82,10 @@ class Line:
         left: tuple[FloatArray, NDArray[np.int64]],
         right: tuple[FloatArray, NDArray[np.int64]],
     ) -> NDArray[np.bool_]:
-        """Return whether each left row is a copy of the right row, shape (n,)."""
+        """Return whether each row of ``left`` is a copy of that row of ``right``, shape (n,).
+
+        Both are pairs (numeric, codes) of shapes (n, p) and (n, q).
+        """
         (numeric, codes), (others, other_codes) = left, right
         allowed = ROUNDING * self.spread + _LAST_BITS * np.abs(numeric)
         near = np.abs(numeric - others) <= allowed
@@ -83,7 +93,10 @@ class Line:
 
 
 def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
-    """Return the group of each row; copies, equal up to rounding, share a group.
+    """Return the group of each row, shape (n,), numbered from 0; copies share a group.
+
+    `numeric` of shape (n, p): numbers; `codes` of shape (n, q): integer codes of categories, which
+    must be equal. Only rows next to each other on a `Line` are compared.
 
     Examples
     --------
@@ -96,6 +109,7 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
     line = Line.of(numeric, codes)
     places = line.places(numeric, codes)
     order = np.argsort(places, kind="stable")
+    # whether a row, in this order, begins a new group
     new = np.ones(len(order), dtype=np.bool_)
     near = 1 + np.flatnonzero(np.diff(places[order]) <= line.max_distance)
     left, right = order[near - 1], order[near]
@@ -106,9 +120,10 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
 
 
 def first_copies(given: Points | PrecomputedGrams) -> Index:
-    """Return the place of the first sample that is equal up to rounding, shape (n_samples,).
+    """Return for each sample the position of its first copy, shape (n_samples,).
 
-    Of sparse points each is alone.
+    Without an earlier copy that is its own position. Precomputed samples are copies if their
+    distance is 0 up to rounding under every kernel. Copies of sparse samples are not looked for.
 
     Examples
     --------
@@ -125,12 +140,14 @@ def first_copies(given: Points | PrecomputedGrams) -> Index:
         return np.asarray(np.unique(groups, return_index=True)[1][groups])
     out = np.arange(n)
     for rows in row_slices(n, _BLOCK):
+        # which samples may be copies of each of these rows, given the kernels seen so far
         near = np.ones((len(out[rows]), n), dtype=np.bool_)
         for K in given.grams:
-            # squared distances under each kernel, and their rounding errors
+            # squared distance K[i, i] + K[j, j] − 2 K[i, j]; its rounding error is relative to size
             size = np.add.outer(K.diagonal()[rows], K.diagonal())
             apart = size - 2.0 * K[rows]
             near &= apart <= ROUNDING**2 * np.median(apart) + 8.0 * np.finfo(K.dtype).eps * size
+            # each row is left with itself alone
             if np.count_nonzero(near) <= len(near):
                 break
         out[rows] = near.argmax(axis=1)

@@ -1,4 +1,4 @@
-"""A family from a third party's own ``G(x, y)``, without compiled code."""
+"""A kernel family from a Python function that returns ``G(x, y)``; nothing is compiled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Block = Callable[[Float, Float], ArrayLike]
 
 
 class OwnFamily:
-    """A family given by a function, and the side of P."""
+    """Base of families that the user gives by a Python function; P is (n_P, n_P)."""
 
     name: ClassVar[str]
 
@@ -45,8 +45,9 @@ class CallableFamily(OwnFamily):
     """Kernels ``k(x, y) = Σᵢⱼ Pᵢⱼ Gᵢⱼ(x, y)`` from a function that returns ``G(x, y)``.
 
     The function must satisfy ``G(y, x) = G(x, y)ᵀ`` and make ``Σₖₗ wₖwₗG(xₖ, xₗ)`` positive
-    semidefinite, as ``G(x, y) = ∫ N(z, x) N(z, y)ᵀ dz`` does for any N. Every pair costs one call:
-    correct and slow. A faster family offers the members of `Family` and `PreparedFamily` itself.
+    semidefinite for all points and weights, as ``G(x, y) = ∫ N(z, x) N(z, y)ᵀ dz`` does for any N.
+    It is called once for every pair of points, which is slow. For a faster family, write a class
+    with the members of `Family` and one with those of `PreparedFamily`.
 
     Parameters
     ----------
@@ -57,11 +58,12 @@ class CallableFamily(OwnFamily):
     scale : float, default=1.0
         Natural unit of the kernel values, see `PreparedFamily`.
     block_error : float, default=2⁻⁴⁰
-        Relative accuracy of the entries that ``block`` returns; `moment_error` rests on it.
+        Largest relative error of the entries that ``block`` returns. It is taken on trust:
+        certified bounds hold only if it is true.
 
     Examples
     --------
-    Cosine features of three frequencies, from their N (which needs no integral):
+    Cosine features of three frequencies: N does not depend on z, so there is nothing to integrate.
 
     >>> import numpy as np
     >>> from kernelweave.kernels_core.families import CallableFamily
@@ -82,7 +84,7 @@ class CallableFamily(OwnFamily):
         self.scale, self.block_error = float(scale), float(block_error)
 
     def block(self, x: ArrayLike, y: ArrayLike) -> Float:
-        """Return ``G(x, y)``, shape (n_P, n_P), checked."""
+        """Return ``G(x, y)``, shape (n_P, n_P); ValueError if it is not finite or of that shape."""
         left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         value = np.asarray(self._function(left, right), dtype=np.float64)
         if value.shape != (self._n_P, self._n_P) or not np.isfinite(value).all():
@@ -93,14 +95,15 @@ class CallableFamily(OwnFamily):
         return value
 
     def prepare(self, X: ArrayLike, dtype: DTypeLike = np.float64) -> PreparedCallable:
-        """Bind the family to samples: all blocks are computed once and stored, m²/2·n_P² numbers.
+        """Bind the family to m samples, X of shape (m, n_features).
 
-        Raises MemoryBudgetError if the blocks do not fit.
+        All blocks are computed once and stored, about m²/2·n_P² numbers. Raises MemoryBudgetError
+        if they do not fit into the memory limit.
         """
         return PreparedCallable(self, samples(X, None), real_dtype(dtype))
 
     def gram(self, X: ArrayLike, P: ArrayLike, Y: ArrayLike | None = None) -> RealArray:
-        """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64; Y is X if not given."""
+        """Return ``⟨P, G(xₖ, yₗ)⟩``, shape (n_x, n_y), float64, for symmetric P; Y is X if None."""
         P = matrix(P, self._n_P)
         left = samples(X, None)
         right = left if Y is None else samples(Y, left.shape[1], "Y")
@@ -117,7 +120,11 @@ class CallableFamily(OwnFamily):
 
 
 class PreparedCallable(BoundSamples):
-    """A `CallableFamily` bound to samples: holds ``G(xₖ, xₗ)`` for l ≤ k."""
+    """A `CallableFamily` bound to m samples.
+
+    ``_G[i]``, of shape (n_P, n_P), is G(xₖ, xₗ) for the i-th pair k, l = ``_k[i]``, ``_l[i]`` with
+    l ≤ k. Blocks with l > k are transposes of these.
+    """
 
     def __init__(self, family: CallableFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
         m, n_P = len(X), family.n_P
@@ -150,14 +157,16 @@ class PreparedCallable(BoundSamples):
         """Return ``Σₜ Σₖₗ WₜₖWₜₗ G(xₖ, xₗ)``, shape (n_P, n_P), for W of shape (m,) or (t, m)."""
         array = rows(W, self.n_samples)
         weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
+        # the sum over l > k is the transpose of that over l < k: half + half.T counts l = k twice
         weights[self._k == self._l] *= 0.5
         half = np.tensordot(weights, self._G, axes=1)
         return np.asarray(half + half.T)
 
     def moment_error(self, W: ArrayLike) -> float:
-        """Return a bound on ``‖moment(W) − D‖₂``, given the stated accuracy of the blocks.
+        """Return a bound on ``‖moment(W) − D‖₂``, D being the exact moment, by ``block_error``.
 
-        ``(block_error + γₖ) ‖Σₖₗ|wₖwₗ||G(xₖ, xₗ)|‖_F``, k the number of pairs and rows.
+        ``(block_error + γ) ‖Σₜ Σₖₗ |WₜₖWₜₗ| |G(xₖ, xₗ)|‖_F``, terms with k = l counted twice, with
+        γ of as many roundings as there are pairs of samples and rows of W, and 8 more.
         """
         array = np.abs(rows(W, self.n_samples))
         weights = np.sum(array[:, self._k] * array[:, self._l], axis=0)
@@ -169,12 +178,15 @@ class PreparedCallable(BoundSamples):
     def sample_products(self, w: ArrayLike, U: ArrayLike, samples: ArrayLike) -> Float:
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
 
-        w is (m,), U (n_P, r) and samples (s,) the k; the result is (s, n_P, r).
+        `w` of shape (m,), `U` of shape (n_P, r); `samples` of shape (s,): the values of k. Returns
+        shape (s, n_P, r).
         """
         weights, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
         chosen = np.asarray(samples, dtype=np.intp)
         out = np.empty((len(chosen), *factor.shape))
         for i, k in enumerate(chosen):
+            # weight of each stored block in Σₗ wₗ G(xₖ, xₗ), up to transposition of some blocks,
+            # which phi + phi.T makes good
             of_k = np.where(self._k == k, weights[self._l], 0.0)
             of_k += np.where((self._l == k) & (self._k != k), weights[self._k], 0.0)
             phi = np.tensordot(of_k, self._G, axes=1)

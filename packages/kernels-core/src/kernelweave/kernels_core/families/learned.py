@@ -36,18 +36,20 @@ _MATRIX = Rule(
 
 
 class FamilyKernel(Kernel):
-    """k(x, y) = ⟨P, G(x, y)⟩ of a family that is linear in P, computed in float64.
+    """Kernel k(x, y) = ⟨P, G(x, y)⟩ = Σᵢⱼ Pᵢⱼ Gᵢⱼ(x, y) of a family at one matrix P.
+
+    Kernel values are computed in float64 and returned in the precision of the samples.
 
     Parameters
     ----------
-    P : ndarray of float64, shape (n_P, n_P)
-        Symmetric positive semidefinite, as a learner finds it.
+    P : array-like of shape (n_P, n_P)
+        Symmetric positive semidefinite matrix, usually learned.
     family : Family
         A `TessellatedFamily`, a `PolynomialFamily`, or one of your own, such as an
         `IntegralFamily` or a `CallableFamily`.
-    outside : "raise" or "clip"
-        What happens to samples outside the box of a tessellated family: an error, or they are
-        moved onto its surface with one warning per call that counts them.
+    outside : {"raise", "clip"}, default="raise"
+        What to do with samples outside the box of a tessellated family: raise an error, or move
+        them onto its surface, with one warning per call that counts them.
 
     Examples
     --------
@@ -71,7 +73,7 @@ class FamilyKernel(Kernel):
 
     @property
     def is_psd(self) -> bool | None:
-        """Proved when P is positive semidefinite up to rounding."""
+        """True if P is positive semidefinite up to rounding, else None: nothing is known."""
         return True if find_indefinite(self._matrix()) is None else None
 
     def _matrix(self) -> NDArray[np.float64]:
@@ -90,7 +92,11 @@ class FamilyKernel(Kernel):
         return np.asarray(self.family.diag(points, self._matrix())).astype(X.dtype, copy=False)
 
     def _into_box(self, X: Points) -> tuple[NDArray[np.float64], int]:
-        """Return the samples in float64, moved into the family's box, and how many had to be."""
+        """Return the samples in float64, moved into the family's box, and how many were outside.
+
+        A family without ``into_box`` takes all samples. Raises ValueError if some are outside and
+        ``outside="raise"``.
+        """
         move = getattr(self.family, "into_box", None)
         if move is None:
             return np.asarray(X, dtype=np.float64), 0
