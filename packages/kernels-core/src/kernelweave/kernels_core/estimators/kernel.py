@@ -1,8 +1,8 @@
-"""Estimators of one learned kernel: their parameters, and the fit that all of them share.
+"""Base classes of estimators that learn one kernel: common parameters, and the common ``fit``.
 
-A fit reads data, asks the estimator's ``formula`` which problem it is, solves it, and assigns what
-it found at its end. Until then it works on a draft of the estimator, so that nothing that is
-refused or interrupted leaves a model of two fits.
+``fit`` checks the data, asks the estimator's ``formula`` for the problem to solve, solves it, and
+sets all fitted attributes together at the end. Until then it works on a draft of the estimator, so
+that an error or a Ctrl-C cannot leave attributes of two different fits.
 """
 
 from __future__ import annotations
@@ -49,12 +49,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a fit is given, checked.
+    """Checked training data.
 
-    `X` of shape (n_samples, n_features): points, or the places of the samples in `grams`;
-    `targets` of shape (n_tasks, n_samples); `weight` of shape (n_samples,), that of the classes
-    included; `grams`: precomputed Gram matrices that have passed the estimator's checks; `groups`
-    of shape (n_samples,): samples of one number are held out together.
+    - `X` of shape (n_samples, n_features): points; with `grams` of shape (n_samples, 1): the
+      position of each sample in them
+    - `targets` of shape (n_tasks, n_samples): numbers; of classes ±1, or 0 and 1
+    - `weight` of shape (n_samples,): sample weights, multiplied by those of the classes; of shape
+      (n_samples, n_tasks) where tasks have weights of their own
+    - `grams`: precomputed Gram matrices that have passed the estimator's checks
+    - `groups` of shape (n_samples,): samples with the same number are held out together
     """
 
     X: Points
@@ -64,7 +67,7 @@ class Data:
     groups: Index | None = None
 
     def labels(self, classes: Labels | None) -> Labels:
-        """Return the targets as the user has them, or the labels where there are classes."""
+        """Return the targets in the user's shape or, if there are ``classes``, the labels."""
         if classes is None:
             return self.targets[0] if len(self.targets) == 1 else self.targets.T
         several, codes = len(self.targets) > 1, (self.targets[0] > 0.0).astype(np.intp)
@@ -72,7 +75,7 @@ class Data:
         return labels
 
     def part(self, rows: Index) -> Data:
-        """Return some of the samples."""
+        """Return the data of some samples, by their positions."""
         grams = None if self.grams is None else self.grams[rows, rows]
         groups = None if self.groups is None else self.groups[rows]
         return Data(self.X[rows], self.targets[:, rows], self.weight[rows], grams, groups)
@@ -84,15 +87,15 @@ class Data:
 
     @property
     def merged(self) -> Samples:
-        """The distinct samples of positive weight."""
+        """The samples of positive weight, equal ones merged into one, see `Samples`."""
         samples = merge_samples(self.X, self.targets, self.weight)
         return replace(samples, grams=self.grams)
 
 
 class SolvingEstimator(Estimator):
-    """Base of estimators whose fit solves a problem: its limits, its result, and `fit` itself.
+    """Base of estimators whose fit solves a problem: limits, results, and `fit` itself.
 
-    A subclass reads the data by `_read_data`, and learns from them by `_learn`.
+    A subclass writes `_read_data`, which checks the data, and `_learn`, which solves the problem.
     """
 
     tol: float = parameter("Relative certified gap to reach.", default=1e-3, rule=NONNEGATIVE)
@@ -117,10 +120,11 @@ class SolvingEstimator(Estimator):
     dual_gap_: float = fitted("float", "Upper minus lower bound.")
     n_iter_: int = fitted("int", "Outer iterations.")
 
-    # with metadata routing, groups reach a fit that holds rows out unless somebody says otherwise
+    # With metadata routing, scikit-learn passes groups on to ``fit`` unless told otherwise.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     if TYPE_CHECKING:
+        # computes decision values or predictions of new points
         _predictor: Predicts = fitted("", "")
 
     def fit(
@@ -144,8 +148,8 @@ class SolvingEstimator(Estimator):
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the loss of a sample; a weight of 0 equals leaving the sample out.
         groups : str or array-like of shape (n_samples,), optional
-            The name of a column of X, or which samples go together, such as the visits of a
-            patient: where folds hold samples out, they hold out whole groups.
+            Name of a column of X, or group of each sample, such as the patient of a visit. Where
+            the fit holds samples out, it holds out whole groups.
 
         Returns
         -------
@@ -173,23 +177,24 @@ class SolvingEstimator(Estimator):
     def _read_data(
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
     ) -> tuple[Data, Labels]:
-        """Return what a fit is given, checked, and the targets or classes that it is judged by."""
+        """Return the checked data, and the targets or class codes to judge predictions by."""
 
     def _fit(self, data: Data, truth: Any) -> FitResult:
-        """Return what a fit finds, the parts and probabilities of classes included."""
+        """Return the fitted attributes; classifiers may fit several parts and probabilities."""
         return self._learn(data)
 
     @abstractmethod
     def _learn(self, data: Data) -> FitResult:
-        """Return what a fit of these parameters finds."""
+        """Solve one problem with the estimator's parameters; return the fitted attributes."""
 
 
 class KernelEstimator(SolvingEstimator):
-    """Base of estimators that learn one kernel: a subclass says by `formula` how."""
+    """Base of estimators that learn one kernel; a subclass defines its problem by `formula`."""
 
     kernel_: Any = fitted(
         "Kernel",
-        "The learned kernel, on unscaled features; with views of a table, on their numbers.",
+        "The learned kernel of unscaled features; if views read a table, of the numbers that they "
+        "make of it.",
     )
     dual_coef_: FloatArray = fitted(
         "ndarray of shape (n_samples,) or (n_tasks, n_samples)", "Signed dual coefficients."
@@ -201,11 +206,11 @@ class KernelEstimator(SolvingEstimator):
 
     @abstractmethod
     def formula(self, samples: Samples) -> Formula:
-        """Return the problem to solve, of merged samples, and what solves it."""
+        """Return the problem to solve for merged samples, and the algorithm with its settings."""
 
     @staticmethod
     def check_grams(X: Rows) -> PrecomputedGrams:
-        """Return square Gram matrices, none of them indefinite, that need no further check."""
+        """Check that X holds square, positive semidefinite Gram matrices and return them."""
         return definite_grams(X)
 
     def _learn(self, data: Data) -> FitResult:
@@ -214,9 +219,9 @@ class KernelEstimator(SolvingEstimator):
     def _read(
         self, X: Rows, y: ArrayLike, **options: object
     ) -> tuple[Points, Labels, PrecomputedGrams | None]:
-        """Return points and targets, or places, targets and Gram matrices where X holds them.
+        """Return points, targets and None; for precomputed kernels positions, targets and Grams.
 
-        What scikit-learn's validation finds of the columns is left on a draft.
+        Positions have shape (n_samples, 1). Sets ``n_features_in_`` and ``feature_names_in_``.
         """
         tags = get_tags(self).input_tags
         if not tags.pairwise:
@@ -230,7 +235,7 @@ class KernelEstimator(SolvingEstimator):
         return places, targets, grams
 
     def _points(self, X: Rows) -> Any:
-        """Return points, or cross-Gram matrices, to judge as the fit has them."""
+        """Return new points, or cross-Gram matrices, checked and as ``_predictor`` takes them."""
         tags = get_tags(self).input_tags
         if tags.pairwise:
             return PrecomputedGrams.of(X)
@@ -244,7 +249,7 @@ class KernelEstimator(SolvingEstimator):
 
 
 def learn_formula(estimator: KernelEstimator, data: Data) -> FitResult:
-    """Merge, ask for the formula, and solve it within the limits of the estimator."""
+    """Merge the samples and solve the estimator's formula for them within its limits."""
     with config_context(memory_limit=estimator.memory_limit):
         samples = data.merged
         with blas_threads(samples.X.shape[0]):
@@ -263,9 +268,10 @@ def learn_formula(estimator: KernelEstimator, data: Data) -> FitResult:
 class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Base of the regressors."""
 
-    # whether y may have several columns, which share the kernel
+    # whether y may have several columns: the tasks, which share the kernel
     _multi_output: ClassVar[bool] = False
     if TYPE_CHECKING:
+        # whether y was of shape (n_samples,), as predictions are then
         _is_flat: bool = fitted("", "")
 
     def __sklearn_tags__(self) -> Tags:
@@ -303,13 +309,13 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
 
 class SpreadRegressor(KernelRegressor):
-    """Base of support vector regressors that learn targets in units of their spread."""
+    """Base of support vector regressors that may divide y by its standard deviation."""
 
     epsilon: float = parameter(
         "Half-width of the tube without loss; see ``units``.", default=0.1, rule=NONNEGATIVE
     )
     units: str = parameter(
-        'The unit in which y is learned: ``"scale"`` is its standard deviation, so that ``C``, '
+        'Unit of y. ``"scale"`` divides y by its standard deviation before the fit, so that ``C``, '
         "``epsilon`` and the bounds mean the same for prices and for fractions; "
         '``"absolute"`` takes y as it is.',
         default="scale",
@@ -318,7 +324,7 @@ class SpreadRegressor(KernelRegressor):
 
 
 def unit_of(estimator: Any, samples: Samples) -> float:
-    """Return what divides the targets of one task: 1, or their standard deviation."""
+    """Return what to divide the targets by, 1 or their standard deviation; one task only."""
     return (
         1.0
         if estimator.units == "absolute"
@@ -333,13 +339,14 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         "Multiplies C per class.", kind='dict or "balanced"', default=None
     )
     multiclass: str = parameter(
-        "With three classes or more: one kernel for the sum of the one-vs-rest problems, with one "
-        "certificate; or a kernel per class or per pair, and then the fitted attributes are lists.",
+        'For three classes or more. ``"shared"``: one kernel for the sum of the one-vs-rest '
+        'problems, with one certificate. ``"ovr"``, ``"ovo"``: a kernel per class or per pair of '
+        "classes; fitted attributes are then lists.",
         default="shared",
         rule=one_of("shared", *SCHEMES),
     )
     estimators_: list[KernelClassifier] = fitted(
-        "list of estimators", 'The binary parts of ``"ovr"`` and ``"ovo"``.'
+        "list of estimators", 'The binary classifiers of ``"ovr"`` and ``"ovo"``.'
     )
 
     def _read_data(
@@ -379,13 +386,13 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
 def fit_classes(
     estimator: Any, data: Data, codes: Index, learn_all: Callable[[Data], FitResult]
 ) -> FitResult:
-    """Fit all classes by ``learn_all``, and what makes probabilities if asked for.
+    """Fit all classes by ``learn_all`` and, with ``probability=True``, the calibration.
 
-    `codes` of shape (n_samples,): places in ``classes_``.
+    `codes` of shape (n_samples,): positions in ``classes_``.
     """
     if estimator.probability:
         refuse_rare(estimator.classes_, codes, data.weight)
-    # all fits together; one alone looks at the clock itself
+    # One limit for the fit and those of the calibration together; a fit alone has its own.
     with time_limit(estimator.max_time if estimator.probability else None):
         rest = data.given, codes, data.weight, data.groups
         return with_probabilities(learn_all(data), estimator, *rest)

@@ -1,4 +1,4 @@
-"""Rows that a fit did not see, with its predictions of them."""
+"""Predictions of rows that were held out of the fit, and the folds that hold them out."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+# fields of `HeldOut` with a value per row that may be None
 _OPTIONAL = ("proba", "decision", "groups")
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Predictions of rows by fits that did not see them.
+    """Predictions of rows by models that were fitted without them.
 
-    - `rows`, `fold` of shape (n_held_out,): which rows of the table, in its order, and the fold
-      that held each out
-    - `truth`, `predicted` of shape (n_held_out,): of these rows
-    - `weight` of shape (n_held_out,): what each counts
+    - `rows`, `fold` of shape (n_held_out,): positions of the rows in the table, ascending, and the
+      number of the fold that held each out
+    - `truth`, `predicted` of shape (n_held_out,): true and predicted labels or numbers
+    - `weight` of shape (n_held_out,): sample weights, for scores
     - `task`: ``"classification"`` or ``"regression"``
-    - `proba` of shape (n_held_out, n_classes): probabilities, where the model has them
-    - `decision` of shape (n_held_out, n_classes): its decision values, where it has none
-    - `labels` of shape (n_classes,): of a classification, where rows held out may lack one
-    - `groups` of shape (n_held_out,): rows of one number went together; errors are over them
+    - `proba` of shape (n_held_out, n_classes): probabilities; ``None`` if the model has none
+    - `decision` of shape (n_held_out, n_classes): decision values of a classifier without
+      probabilities, else ``None``
+    - `labels` of shape (n_classes,): all classes; ``None`` means those of `truth`
+    - `groups` of shape (n_held_out,): rows with the same number were held out together, and
+      standard errors are computed over groups, not rows
     """
 
     rows: Index
@@ -61,18 +64,18 @@ class HeldOut:
 
     @property
     def ranks_nothing(self) -> bool:
-        """Whether all rows of a fold have the same probabilities, or decision values."""
+        """Whether probabilities, or decision values, are the same for all rows of each fold."""
         values = self.decision if self.proba is None else self.proba
         parts = [] if values is None else [values[self.fold == k] for k in np.unique(self.fold)]
         return bool(parts) and all((each == each[0]).all() for each in parts)
 
     @property
     def classes(self) -> Labels:
-        """Labels in the order of probabilities."""
+        """Labels in the order of the columns of `proba` and `decision`."""
         return np.unique(self.truth) if self.labels is None else self.labels
 
     def part(self, which: NDArray[np.bool_]) -> HeldOut:
-        """Return the predictions of the rows that ``which`` selects."""
+        """Return the rows that ``which``, of shape (n_held_out,), selects; classes are kept."""
         named: dict[str, Any] = vars(replace(self, labels=None))
         for name, each in named.items():
             named[name] = each[which] if isinstance(each, np.ndarray) else each
@@ -80,9 +83,9 @@ class HeldOut:
 
     @property
     def of_one_answer(self) -> HeldOut:
-        """The mean, or the most frequent class and the shares of all, for every row.
+        """The same rows as predicted by a constant: the weighted mean or most frequent class.
 
-        They are those of the rows themselves.
+        For classes, the probabilities are their shares. All are computed from `truth`.
         """
         n = len(self.truth)
         if self.task == "regression":
@@ -96,11 +99,16 @@ class HeldOut:
 
     @property
     def answered_wrongly(self) -> HeldOut:
-        """The mean, or the class that each row is least likely to have."""
+        """The same rows answered wrongly: by their mean, or by the least likely class.
+
+        Probabilities and decision values are changed so that the order of the classes is reversed.
+        Without either, each row gets the class after the predicted one.
+        """
         if self.task == "regression":
             return self.of_one_answer
         proba, decision = self.proba, self.decision
         if proba is not None:
+            # inverse, so that the order of the classes is reversed; a floor avoids infinity
             proba = 1.0 / np.maximum(proba, np.finfo(np.float64).tiny ** 0.5)
             proba /= proba.sum(axis=1, keepdims=True)
         decision = None if decision is None else -decision
@@ -110,7 +118,7 @@ class HeldOut:
         return replace(self, predicted=self.classes[codes], proba=proba, decision=decision)
 
     def mixed_with(self, other: HeldOut, which: NDArray[np.bool_]) -> HeldOut:
-        """Return these predictions, and another's of the same rows where ``which`` says so."""
+        """Return these predictions with those of ``other``, of the same rows, where ``which``."""
         named: dict[str, Any] = {}
         for name in ("predicted", "proba", "decision"):
             mine, others = getattr(self, name), getattr(other, name)
@@ -119,7 +127,7 @@ class HeldOut:
         return replace(self, **named)
 
     def as_json(self) -> dict[str, object]:
-        """Return plain lists by name."""
+        """Return the fields by name, arrays as lists."""
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in vars(self).items()
@@ -157,13 +165,13 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which fold holds each row out, and what a fit without it may learn from.
+    """Which fold holds each row out, and which rows the model that predicts a fold may learn from.
 
-    - `fold` of shape (n_rows,): -1 where none does
-    - `groups` of shape (n_rows,): rows of one number are held out together
-    - `order` of shape (n_rows,): a fold is predicted by fits to the rows before it
-    - `kind`: of rows that are held out, for people; empty where they are drawn at random
-    - `name`: of these rows in a table of kinds, likewise
+    - `fold` of shape (n_rows,): number of the fold that holds a row out, -1 if none does
+    - `groups` of shape (n_rows,): rows with the same number are held out together
+    - `order` of shape (n_rows,): such as times; each fold is predicted from the rows before it
+    - `kind`: the rows held out in words, such as "rows of a new 'patient'"; empty for random rows
+    - `name`: the same for a cell of a table, such as "new patient"; empty for random rows
     """
 
     fold: Index
@@ -173,18 +181,21 @@ class Folds:
     name: str = ""
 
     def training(self, k: int) -> NDArray[np.bool_]:
-        """Return which rows a fit that predicts fold ``k`` may learn from."""
+        """Return which rows the model that predicts fold ``k`` may learn from, shape (n_rows,)."""
         if self.order is None:
             return np.asarray(self.fold != k)
         return np.asarray(self.order < self.order[self.fold == k].min())
 
     @property
     def parts(self) -> Index | None:
-        """What goes together, so that a score's error is over groups, or over blocks of time."""
+        """The parts over which a score's standard error is computed, or None for single rows.
+
+        Groups or, with an order, the folds, which are blocks of time.
+        """
         return self.groups if self.order is None else self.fold
 
     def given(self, model: object, rows: Index) -> dict[str, Labels]:
-        """Return groups and order of some rows, where the model's ``fit`` takes them."""
+        """Return groups and order of some rows as those arguments of ``fit`` that the model has."""
         named = {"groups": self.groups, "order": self.order}
         return {
             name: each[rows]
@@ -197,10 +208,11 @@ def folds_by(
     X: pd.DataFrame, y: Labels, task: str, n_folds: int, seed: int, *,
     weight: FloatArray, groups: object = None, order: object = None,
 ) -> Folds:  # fmt: skip
-    """Return folds of whole groups, or of later rows, or at random where neither is given.
+    """Return folds of whole groups, of consecutive blocks of the later half, or at random.
 
-    `groups`, `order`: the name of a column of ``X``, or a value per row. Raises ValueError if there
-    is one group only, or no row is later than others.
+    `groups`, `order`: the name of a column of ``X``, or a value per row; at most one of them;
+    `weight` of shape (n_rows,): no fold holds out a row of weight 0. Raises ValueError if there is
+    one group only, or no row is later than others.
     """
     if groups is None and order is None:
         return Folds(folds_of(y, task, n_folds, seed, weight))
@@ -217,15 +229,16 @@ def folds_by(
 def folds_of(
     y: Labels, task: str, n_folds: int, seed: int, weight: FloatArray | None = None
 ) -> Index:
-    """Return a fold for each row, drawn at random; classes keep their shares.
+    """Return the number of a fold for each row, at random and stratified by class, shape (n_rows,).
 
-    Rows of weight zero are in no fold: -1.
+    Rows of weight 0 get -1: no fold holds them out.
     """
     state = np.random.RandomState(seed)
     counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
     order = state.permutation(counted)
     if task == "classification":
-        # dealing out rows class by class keeps the shares
+        # Rows are dealt out to the folds in turn, one class after the other: every fold gets the
+        # same share of each class.
         order = order[np.argsort(np.unique(y[order], return_inverse=True)[1], kind="stable")]
     fold = np.full(len(y), -1, dtype=np.intp)
     fold[order] = np.arange(len(order)) % n_folds
@@ -235,9 +248,10 @@ def folds_of(
 def held_out_by(
     estimator: BaseEstimator, y: Labels, task: str, weight: FloatArray, parts: Index | None = None
 ) -> HeldOut | None:
-    """Return what a fitted estimator itself held out; ``None`` where it held out nothing.
+    """Return the rows that a fitted estimator held out itself; ``None`` if it held out none.
 
-    `parts`: which rows went together, as the estimator's own score is computed.
+    Such estimators have ``held_out_fold_``, -1 for other rows, and ``held_out_prediction_``,
+    probabilities if they classify. `parts` of shape (n_rows,): see `Folds.parts`.
     """
     machine = kernel_machine(estimator)
     fold = machine.held_out_fold_
@@ -257,10 +271,10 @@ def held_out_by(
 def cross_predict(
     make: Callable[[], Any], X: pd.DataFrame, y: Labels, task: str, folds: Folds, weight: FloatArray
 ) -> HeldOut:
-    """Fit a model without each fold and predict that fold: the same rows, whatever the model.
+    """Predict each fold by a model that is fitted to the rows that it may learn from.
 
-    `make`: returns an unfitted model with ``fit(X, y, sample_weight)``. Rows of weight zero are
-    learned from by nobody.
+    `make`: returns an unfitted model with ``fit(X, y, sample_weight)``; `weight` of shape
+    (n_rows,): rows of weight 0 are never learned from.
     """
     predicted = np.empty(len(y), dtype=y.dtype if task == "classification" else np.float64)
     classes = np.unique(y) if task == "classification" else np.empty(0)
@@ -281,7 +295,8 @@ def cross_predict(
             decision[np.ix_(other, columns)] = decision_of_classes(model, X.iloc[other])
     rows = np.flatnonzero(fold >= 0)
     labels = classes if len(classes) else None
-    # a fold that did not see a class has no decision on it
+    # A model that saw no row of some class has no decision value for it: NaN is left, and decision
+    # values are then left out. Probabilities of such a class are 0.
     has_proba = bool(len(classes)) and bool(np.all(proba[rows].sum(axis=1) > 0))
     decided = bool(len(classes)) and bool(np.all(np.isfinite(decision[rows])))
     return HeldOut(
@@ -292,6 +307,6 @@ def cross_predict(
 
 
 def decision_of_classes(model: BaseEstimator, X: pd.DataFrame) -> FloatArray:
-    """Return a column of decision values for each class, also where there are two."""
+    """Return decision values of shape (n_rows, n_classes), also if there are two classes."""
     decision = np.asarray(model.decision_function(X))
     return np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
