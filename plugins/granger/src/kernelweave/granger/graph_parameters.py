@@ -1,4 +1,4 @@
-"""The parameters of a Granger graph, and what a fit finds."""
+"""Parameters and fitted attributes of `GrangerGraph`, and the kernels on histories."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from kernelweave.vv_rkhs.penalties import Penalty
 
 
+# default candidates for λ
 LAMS = tuple(np.logspace(1, -2, 7).tolist())
-# Lags that "cv" tries, as far as the series are long: steps widen, since the sixth lag beside five
-# says little that is new, and each length is a fit in every fold.
+# Numbers of lags that "cv" tries, fewer for short series. Each costs a fit in every fold, so steps
+# widen: a sixth lag beside five others adds little.
 LENGTHS = (1, 2, 3, 5, 8)
 _LAGS = Rule(
     "an integer >= 1, a list of such or 'cv'",
@@ -50,16 +51,17 @@ _LAM = Rule(
 )
 _PAIRS = Rule("None, True or False", lambda value: value is None or FLAG.holds(value))
 
-# γ·d of the Gaussians: from nearly linear to local. More widths are more Gram matrices of every
-# history, and nearly multiples of one another.
+# γ·d of the default Gaussian kernels on d columns, from nearly linear to local. More widths would
+# add a Gram matrix each to every history, and hardly different ones.
 WIDTHS = (0.1, 0.5, 2.0)
 
 
 def default_kernels(n_columns: int) -> list[Kernel]:
-    """Return ⟨x, z⟩ and exp(−γ‖x − z‖²/d), γ = 0.1, ½ and 2, for d standardised columns.
+    """Return ⟨x, z⟩ and exp(−γ‖x − z‖²/d), γ = 0.1, ½ and 2, for d = ``n_columns``.
 
-    One step ahead much is nearly linear, which Gaussians alone learn with larger errors. With d, γ
-    means the same for short and long histories.
+    The linear kernel is there because one step ahead series are often nearly linear, and Gaussians
+    alone then have larger errors. Columns are standardised, so that ‖x − z‖² grows with d; divided
+    by d, a γ means the same for short and long histories.
     """
     return [Linear(), *(RBF(gamma=width / n_columns) for width in WIDTHS)]
 
@@ -73,14 +75,20 @@ def history_dictionary(
     per_lag: bool = False,
     pairs: Sequence[tuple[int, int]] = (),
 ) -> tuple[FittedDictionary, npt.NDArray[np.intp]]:
-    """Return the kernels on every group's history, centred and scaled to trace n, and their `unit`.
+    """Return the fitted kernels on the histories of all groups, and the unit of each kernel.
 
-    Centring takes the constant out of each kernel: without it a wide Gaussian, nearly constant
-    itself, earns weight by carrying the mean. Equal traces make weights comparable.
+    A unit is what has a weight in the graph: the history of a group or, with `per_lag`, one lag of
+    it. Kernels are centred, then scaled to trace n. Without centring a wide Gaussian, which
+    is nearly constant, would get weight because it can represent the mean; with equal traces the
+    weights of kernels are comparable.
 
-    `history`: standardised, see `LaggedSamples`; `kernels`: on every group's history, ``None`` for
-    `default_kernels`; with `per_lag` units are group times ``n_lags`` plus place of the lag;
-    `pairs`, each with the product of two linear kernels, are counted after these.
+    - `history` of shape (n_samples, n_columns · n_lags): standardised, see `LaggedSamples`
+    - `kernels`: those on each unit; ``None`` for `default_kernels`
+    - `pairs`: two groups each, with one more kernel on both histories, the product of two linear
+      kernels; not with `per_lag`
+
+    The second result, of shape (n_kernels,), numbers units as group or, with `per_lag`, group times
+    ``n_lags`` plus position of the lag; the units of pairs come after all of these.
     """
     views = groups.columns(n_lags)
     if per_lag:
@@ -109,15 +117,15 @@ class GraphParameters(Estimator):
         kw_only=False,
     )
     groups: Iterable[object] | None = parameter(
-        "Group label of each column that is not exogenous. The columns of a group are one node of "
+        "Group label of each column that is not exogenous. The columns of a group form one node of "
         "the graph, with a common history and output kernel. By default each column is a group.",
         default=None,
         kind="sequence of length n_nodes",
         kw_only=False,
     )
     exogenous: Names = parameter(
-        "Columns that may drive every node but are no nodes, such as a season or the weather. "
-        "They are not permuted for p-values.",
+        "Columns that may drive every node but are not nodes themselves, such as a season or the "
+        "weather. They are not permuted for p-values.",
         default=None,
         kind="list of column names",
     )
@@ -133,7 +141,7 @@ class GraphParameters(Estimator):
         rule=FLAG,
     )
     missing: str = parameter(
-        "Treatment of NaN: raise an error, or skip the rows that have one in them or in their "
+        "Treatment of NaN: raise an error, or skip rows with a NaN in the row itself or in its "
         "history.",
         default="raise",
         rule=one_of("raise", "skip"),
@@ -205,24 +213,24 @@ class GraphParameters(Estimator):
         kind="array-like of shape (n_times,)",
     )
     significance: str | None = parameter(
-        "How p-values are computed: by refits with the histories of the other groups moved in"
-        " time, by whole replicates where there are five or more of equal length, else round "
-        "in a circle within each.",
+        "How p-values are computed; None for no test. A permutation test refits each target with "
+        "the histories of the other groups moved in time: whole replicates are exchanged if there "
+        "are five or more of equal length, else rows are shifted in a circle in each replicate.",
         default=None,
         rule=SIGNIFICANCE,
     )
     n_draws: int = parameter(
-        "Number of refits per target for p-values. The draws of a source are pooled over all "
-        "targets, so that the smallest p-value of a permutation test is "
+        "Number of refits per target for p-values. A weight is compared with all weights that its "
+        "source got in these, for any target, so that the smallest p-value is "
         "1/(1 + n_draws · (n_groups − 1)). A single replicate of n samples has n − 1 shifts: if "
         "``n_draws`` is larger, each shift is used once.",
         default=199,
         rule=COUNT,
     )
     adjust: str = parameter(
-        "How p-values of permutations are adjusted for the number of edges: Benjamini and "
-        "Hochberg's method controls the expected share of false edges among those that pass, and "
-        "the largest weight of each draw the probability of any false edge.",
+        'How p-values are adjusted for the number of edges. ``"bh"`` (Benjamini and Hochberg) '
+        'controls the expected share of false edges among those that pass; ``"max-t"`` compares '
+        "with the largest weight of each draw and controls the probability of any false edge.",
         default="bh",
         rule=ADJUST,
     )
@@ -249,44 +257,46 @@ class GraphParameters(Estimator):
 
     graph_: Matrix = fitted(
         "ndarray of shape (n_groups, n_groups)",
-        "``graph_[i, j]`` is the weight of j → i; the diagonal says how much a group drives "
-        "itself.",
+        "``graph_[i, j]`` is the weight of the edge j → i; the diagonal says how much a group "
+        "drives itself.",
     )
     p_values_: Matrix | None = fitted(
         "ndarray of shape (n_groups, n_groups) or None",
-        "Per edge; NaN on the diagonal and where no edge may be. ``None`` without "
-        "``significance``.",
+        "P-value of each edge, placed as in ``graph_``; NaN on the diagonal and for links that are "
+        "excluded. ``None`` without ``significance``.",
     )
     adjusted_p_values_: Matrix | None = fitted(
         "ndarray of shape (n_groups, n_groups) or None",
-        "The same, adjusted for the number of edges.",
+        "``p_values_`` adjusted for the number of edges.",
     )
     p_values_doubted_: bool = fitted(
         "bool",
-        "Whether series look nonstationary or share a season, so that p-values may be too small.",
+        "Whether some series look nonstationary or share a season, so that p-values may be too "
+        "small; False without ``significance``.",
     )
-    effects_: Effects = fitted("Effects", "Curves of all edges.")
-    n_draws_: int = fitted("int", "Number of draws per target behind the p-values; 0 without.")
+    effects_: Effects = fitted("Effects", "Effect curve of each edge at each lag.")
+    n_draws_: int = fitted("int", "Number of draws used per target; 0 without p-values.")
     lag_graph_: Matrix | None = fitted(
         "ndarray of shape (n_groups, n_groups, n_lags) or None",
-        "The weights of each lag, with ``per_lag``.",
+        "The weight of each lag of each edge; ``None`` without ``per_lag``.",
     )
     lag_p_values_: Matrix | None = fitted(
-        "ndarray of shape (n_groups, n_groups, n_lags) or None", "The p-values of each lag."
+        "ndarray of shape (n_groups, n_groups, n_lags) or None", "P-values of ``lag_graph_``."
     )
     lags_: tuple[int, ...] = fitted("tuple of int", "The lags of a history.")
     targets_: list[str] = fitted(
         "list of str", "The groups that have a model: all but ``never_targets``."
     )
-    output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each of them.")
+    output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each of ``targets_``.")
     weights_: Matrix = fitted(
         "ndarray of shape (n_groups, n_kernels)",
-        "η of each group, 0 for ``never_targets``; ``owner_`` tells whose history a kernel sees.",
+        "Kernel weights η in the model of each group, 0 for ``never_targets``; ``owner_`` tells on "
+        "whose history a kernel is.",
     )
     owner_: npt.NDArray[np.intp] = fitted(
         "ndarray of int of shape (n_kernels,)",
-        "Group of each kernel; exogenous columns are counted after the groups, ``pairs_`` after "
-        "these.",
+        "Group on whose history each kernel is; numbers from n_groups on are exogenous columns, "
+        "then ``pairs_``.",
     )
     pairs_: list[tuple[str, str]] = fitted(
         "list of (str, str)", "Groups whose histories are multiplied; none without ``pairs``."
@@ -298,6 +308,6 @@ class GraphParameters(Estimator):
         "units of the data; ``None`` without ``cv``.",
     )
     lam_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_targets,)", "λ of each target.")
-    selection_: Selection | None = fitted("Selection or None", "Held-out errors per candidate.")
-    group_names_: list[str] = fitted("list of str", "In the order of ``graph_``.")
+    selection_: Selection | None = fitted("Selection or None", "Held-out errors for each λ.")
+    group_names_: list[str] = fitted("list of str", "Names of the rows of ``graph_``.")
     results_: list[Result] = fitted("list of Result", "Bounds and status of each target.")
