@@ -160,8 +160,7 @@ class CausalGraphDisplay:
         self._draw_nodes()
         self._draw_legend()
         if new is not None:
-            # The first layout measures title and legend before the aspect is made equal: drawing
-            # once here makes the next one right.
+            # The first layout measures title and legend before the aspect is made equal.
             new.draw_without_rendering()
         return self
 

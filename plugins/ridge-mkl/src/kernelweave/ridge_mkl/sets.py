@@ -127,10 +127,7 @@ class LqBall(Value):
         return 0.0
 
     def proves(self, degree: int) -> bool:
-        """Return whether bounds on products of d = ``degree`` kernels can reach the optimum.
-
-        They can if d ≤ q: the problem is then convex in s = t^q, see `product_bound`.
-        """
+        """Return whether products of d kernels are a convex problem in s = t^q: true if d ≤ q."""
         return degree <= self.q
 
     def _exponent(self, degree: int) -> float:
@@ -219,10 +216,7 @@ class Orthant(Value):
         return float(kept @ kept) / (4.0 * self.beta) * (1.0 + gamma(len(kept) + 16))
 
     def proves(self, degree: int) -> bool:
-        """Return whether bounds on products of d = ``degree`` kernels can reach the optimum.
-
-        They can if d ≤ 2: the problem is then convex in s = μ², see `product_bound`.
-        """
+        """Return whether products of d kernels are a convex problem in s = μ²: true if d ≤ 2."""
         return degree <= 2
 
     def tangent_point(self, w: npt.ArrayLike, degree: int) -> FloatArray:
@@ -250,10 +244,7 @@ class Orthant(Value):
 
 
 def _positive_root_of(w: npt.ArrayLike, power: float, r: float) -> FloatArray:
-    """Return t ∝ w^{1/power} with ‖t‖_r = 1, shape (p,), for w of shape (p,).
-
-    Entries of w below 1e-10 times the largest are raised to that; all are equal where w ≤ 0.
-    """
+    """Return t ∝ w^{1/power} with ‖t‖_r = 1, entries of w at least `_LEAST` times the largest."""
     w = np.asarray(w, dtype=np.float64)
     top = float(w.max(initial=0.0))
     t = np.ones(len(w)) if top <= 0.0 else np.maximum(w / top, _LEAST) ** (1.0 / power)

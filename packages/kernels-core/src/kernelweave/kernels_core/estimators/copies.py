@@ -82,10 +82,7 @@ class Line:
         left: tuple[FloatArray, NDArray[np.int64]],
         right: tuple[FloatArray, NDArray[np.int64]],
     ) -> NDArray[np.bool_]:
-        """Return whether each row of ``left`` is a copy of that row of ``right``, shape (n,).
-
-        Both are pairs (numeric, codes) of shapes (n, p) and (n, q).
-        """
+        """Return whether each left row is a copy of that right row, shape (n,), as `places`."""
         (numeric, codes), (others, other_codes) = left, right
         allowed = ROUNDING * self.spread + _LAST_BITS * np.abs(numeric)
         near = np.abs(numeric - others) <= allowed

@@ -47,21 +47,11 @@ EXACT_BYTES = 2**32
 class TableReader:
     """Turns a table into numbers, a block of columns per view, with a `ColumnTransformer`.
 
-    Parameters
-    ----------
-    stated : KernelDictionary
-        Its views name, select or transform columns of the table.
-    X : array-like or DataFrame of shape (n_samples, n_columns)
-        Training table; selectors and transformers are fitted to it.
-    y : array-like of shape (n_samples,) or None
-        Targets, for transformers that use them.
-
-    Attributes
-    ----------
-    points : ndarray or CSR array of shape (n_samples, n_features)
-        The training table in numbers.
-    dictionary : KernelDictionary
-        The same kernels, with the views given as positions of columns of ``points``.
+    - `stated`: dictionary with views that name, select or transform columns of a table
+    - `X` of shape (n_samples, n_columns): training table, to which selectors and transformers are
+      fitted; `y` of shape (n_samples,) or None: targets, for transformers that use them
+    - `points` of shape (n_samples, n_features), dense or CSR: the training table in numbers
+    - `dictionary`: the same kernels, with views given as positions of columns of `points`
     """
 
     def __init__(self, stated: KernelDictionary, X: Rows, y: ArrayLike | None) -> None:
@@ -117,11 +107,9 @@ def _unknown_name(columns: object, known: Any) -> str | None:
 
 
 def _step(transformer: object, columns: object) -> tuple[object, object]:
-    """Return the transformer and the columns of a view, as `ColumnTransformer` takes them.
-
-    One name would select a column with one dimension, which cannot be passed through.
-    """
+    """Return the transformer and the columns of a view, as `ColumnTransformer` takes them."""
     if transformer is None:
+        # one name would select a column with one dimension, which cannot be passed through
         return "passthrough", [columns] if isinstance(columns, str) else columns
     return transformer, columns
 
@@ -239,10 +227,7 @@ def views_of(estimator: WeightedKernels) -> tuple[str, ...]:
 def fit_kernels(
     estimator: WeightedKernels, samples: Samples
 ) -> FittedDictionary | FittedFactors | PrecomputedDictionary:
-    """Return the Gram matrices of merged samples, or factors where they are approximated.
-
-    Precomputed Gram matrices are returned without the samples of weight 0.
-    """
+    """Return the Gram matrices of merged samples, or factors where they are approximated."""
     if samples.grams is None:
         return fit_dictionary(estimator, samples.X)
     if getattr(estimator, "approximation", None) == "nystroem":
@@ -251,6 +236,7 @@ def fit_kernels(
             "gives their Gram matrices: give the kernels, or set approximation=None"
         )
     rows, grams = samples.places, samples.grams.grams
+    # samples of weight 0 are left out
     if len(rows) < grams.shape[1]:
         grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
     return PrecomputedDictionary(grams)

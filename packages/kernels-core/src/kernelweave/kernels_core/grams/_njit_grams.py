@@ -22,10 +22,7 @@ def add_rows(K, weight, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_four(K, L, M, N, weights, out):
-    """Add ``k·K + l·L + m·M + n·N`` to out in place, ``weights`` being the tuple (k, l, m, n).
-
-    The result is that of four calls of `add_rows`, but out is read and written once.
-    """
+    """Do ``add_rows(K, k, out)`` and so on for L, M and N, but read and write out only once."""
     k, l, m, n = weights
     for i in range(K.shape[0]):
         for j in range(K.shape[1]):

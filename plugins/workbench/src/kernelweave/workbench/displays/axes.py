@@ -71,10 +71,7 @@ def open_frame(ax: Axes, grid: Literal["both", "x", "y"] | None = "both") -> Non
 
 
 def write_thousands(axis: Axis) -> None:
-    """Write tick labels as 12,000 where the largest is from ten thousand to ten billion.
-
-    matplotlib would write 1.2 and put "1e4" at the end of the axis, where it is easily overlooked.
-    """
+    """Write ticks from 10,000 to 10 billion in full: "1e6" at the end of an axis is overlooked."""
     from matplotlib.ticker import StrMethodFormatter
 
     if 1e4 <= max(map(abs, axis.get_view_interval())) < 1e10:

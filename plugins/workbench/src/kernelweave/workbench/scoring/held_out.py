@@ -188,10 +188,7 @@ class Folds:
 
     @property
     def parts(self) -> Index | None:
-        """The parts over which a score's standard error is computed, or None for single rows.
-
-        Groups or, with an order, the folds, which are blocks of time.
-        """
+        """Groups or blocks of time that standard errors are over, shape (n_rows,); or None."""
         return self.groups if self.order is None else self.fold
 
     def given(self, model: object, rows: Index) -> dict[str, Labels]:
