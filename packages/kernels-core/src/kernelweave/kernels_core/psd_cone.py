@@ -138,8 +138,7 @@ def project_lq_ball(v: Vector, q: float, mass: Vector | None = None) -> Vector:
     low, high = _bracket(excess, math.log(float(d.max())))
     theta = math.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15, maxiter=200))
     x = curve(x, theta / d, q)
-    projected: Vector = x / max(1.0, lq_norm(x, q))
-    return projected
+    return x / max(1.0, lq_norm(x, q))
 
 
 def _project_simplex(v: Vector, d: Vector) -> Vector:
@@ -192,8 +191,7 @@ def _steep_curve(v: Vector, a: Vector, q: float) -> Vector:
         u = u - np.maximum(step, 0.0)
         if not (step > 1e-16 * u).any():
             break
-    x: Vector = u ** (1.0 / r)
-    return x
+    return u ** (1.0 / r)
 
 
 def top_eigenpair(D: Matrix, start: Matrix | None = None) -> tuple[float, Matrix]:

@@ -453,8 +453,7 @@ class SupportSearch:
     def _strong(self) -> NDArray[np.bool_]:
         """Return which kernels a support can hardly do without: the best weights live on them."""
         assert self.best is not None
-        chosen: NDArray[np.bool_] = self.best.weights > _STRONG / self._root.capacity
-        return chosen
+        return self.best.weights > _STRONG / self._root.capacity
 
     def _enumerable(self, node: _Node) -> int:
         """Return how many supports of a branch are enumerated at most."""

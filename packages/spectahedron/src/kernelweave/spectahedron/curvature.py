@@ -184,8 +184,7 @@ class FactorModel:
         idle = idle_directions(U if self._basis is None else self._basis.T @ U)
         H -= idle @ (idle.T @ H)
         H -= (H @ idle) @ idle.T
-        symmetric: Matrix = 0.5 * (H + H.T)
-        return symmetric
+        return 0.5 * (H + H.T)
 
     def step(self, radius: float) -> tuple[Matrix, float]:
         """Return the minimiser within ``radius`` and the decrease that the true model expects."""

@@ -70,8 +70,7 @@ class InteriorPath(SpectahedronSearch):
         self._certify()
 
     def _half_moment(self, u: FloatArray) -> FloatArray:
-        half: FloatArray = 0.5 * self.oracle.spread * self.oracle.moment(u)
-        return half
+        return 0.5 * self.oracle.spread * self.oracle.moment(u)
 
     def _products(self, u: FloatArray) -> FloatArray:
         """Return Aₖ for the samples of one task, shape (n_samples, p, p)."""

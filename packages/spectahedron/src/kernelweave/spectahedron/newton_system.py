@@ -180,8 +180,7 @@ class Symmetric:
     def pack(self, X: FloatArray) -> FloatArray:
         """Return the coordinates, shape (…, p(p+1)/2)."""
         i, j = self._upper
-        packed: FloatArray = X[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
-        return packed
+        return X[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
 
     def unpack(self, x: FloatArray) -> FloatArray:
         """Return the matrix of coordinates x."""

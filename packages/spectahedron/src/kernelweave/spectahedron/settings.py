@@ -68,8 +68,7 @@ def dual_coef_at_new_penalty(dual_coef: Matrix, old: float, new: float) -> Matri
     """
     size = np.abs(dual_coef)
     moved = np.where(size >= (1.0 - 1e-6) * old, new, np.minimum(size, new))
-    result: Matrix = np.sign(dual_coef) * moved
-    return result
+    return np.sign(dual_coef) * moved
 
 
 _START = Rule("a Start", lambda value: isinstance(value, Start))

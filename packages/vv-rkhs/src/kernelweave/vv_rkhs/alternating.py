@@ -188,5 +188,4 @@ def frobenius_output_step(B: Matrix, L: Matrix, *, lam: float, rho: float) -> Ma
     samples, and is slow where λ is small.
     """
     values, U = eigh(L @ B @ L, check_finite=False)
-    new: Matrix = (U * np.cbrt(0.5 * lam / rho * np.maximum(values, 0.0))) @ U.T
-    return new
+    return (U * np.cbrt(0.5 * lam / rho * np.maximum(values, 0.0))) @ U.T

@@ -103,8 +103,7 @@ def solve_cells(
 
 def divided(C: Matrix, root: Matrix) -> Matrix:
     """Return D with C = √s ∘ D, zero where a target is missing."""
-    D: Matrix = np.divide(C, root, out=np.zeros_like(C), where=root > 0.0)
-    return D
+    return np.divide(C, root, out=np.zeros_like(C), where=root > 0.0)
 
 
 def _by_patterns(K: Matrix, rho: float, Y: Matrix, ridge: float, root: Matrix) -> Matrix:
@@ -126,8 +125,7 @@ def _iterate(
     target = tol * float(np.linalg.norm(right))
 
     def apply(P: Matrix) -> Matrix:
-        image: Matrix = root * ((K @ (root * P)) @ L) + ridge * P
-        return image
+        return root * ((K @ (root * P)) @ L) + ridge * P
 
     D = np.zeros_like(Y) if C0 is None else divided(C0, root)
     R = right if C0 is None else right - root * ((K @ (root * D)) @ L) - ridge * D

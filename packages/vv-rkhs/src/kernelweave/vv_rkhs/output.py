@@ -20,8 +20,7 @@ def project_output_kernel(L: Matrix, tau: float) -> Matrix:
         kept = project_simplex(values, tau)
     used = kept > 0
     root = vectors[:, used] * np.sqrt(kept[used])
-    projected: Matrix = root @ root.T
-    return projected
+    return root @ root.T
 
 
 def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
@@ -65,8 +64,7 @@ def closed_form_output_kernel(L: Matrix, B: Matrix, tau: float) -> Matrix:
     total = float(roots.sum())
     if total == 0.0:
         return L
-    step: Matrix = (vectors * (tau * roots / total)) @ vectors.T
-    return step
+    return (vectors * (tau * roots / total)) @ vectors.T
 
 
 @dataclass(frozen=True)

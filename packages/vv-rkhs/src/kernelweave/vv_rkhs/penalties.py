@@ -119,8 +119,7 @@ class ElasticNet:
         norms = smooth(alpha)
         if self.mu == 1.0:
             return np.ones_like(norms)
-        result: Vector = 2.0 * norms / (1.0 - self.mu + 2.0 * self.mu * norms)
-        return result
+        return 2.0 * norms / (1.0 - self.mu + 2.0 * self.mu * norms)
 
     def conjugate(self, w: Vector) -> float:
         """Return Σ max(0, √wⱼ − (1 − μ)/2)²/μ."""
@@ -175,8 +174,7 @@ def ball_update(norms: Vector, p: float) -> Vector:
     total = lq_norm(norms, p)
     if total == 0.0:
         return np.full(len(norms), len(norms) ** -(1.0 / weight_exponent(p)))
-    result: Vector = (norms / total) ** (2.0 - p)
-    return result
+    return (norms / total) ** (2.0 - p)
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,7 @@ class Training:
     def means(self, values: FloatArray) -> FloatArray:
         """Return the weighted mean of each row of values like the targets, shape (n_outputs,)."""
         weight = self.weight if self.cells is None else self.cells
-        mean: FloatArray = np.average(values, axis=1, weights=weight)
-        return mean
+        return np.average(values, axis=1, weights=weight)
 
     def centred(self) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean of the targets, shape (n_outputs,), and targets minus it."""

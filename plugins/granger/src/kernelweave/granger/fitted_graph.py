@@ -268,8 +268,7 @@ class FittedGraph(GraphParameters):
                 f"future must hold the coming rows of {', '.join(names[j] for j in given)}, which "
                 "have no model, got None"
             )
-        scaled: Matrix = (future_rows(future, names, given, steps) - self._mean) / self._scale
-        return scaled
+        return (future_rows(future, names, given, steps) - self._mean) / self._scale
 
 
 def edge_table(

@@ -113,8 +113,7 @@ class GrangerGraph(FittedGraph):
         flat = np.flatnonzero(~(self._scale > 1e-12 * np.maximum(1.0, np.abs(self._mean))))
         if len(flat):
             raise ValueError(f"node {names[flat[0]]} is constant over the series: leave it out")
-        scaled: Matrix = (X - self._mean) / self._scale
-        return scaled
+        return (X - self._mean) / self._scale
 
     def _samples(
         self, scaled: Matrix, lags: tuple[int, ...], replicates: object, first: int = 0

@@ -114,8 +114,7 @@ class Roles:
     @property
     def driven_columns(self) -> Index:
         """Columns that have a model."""
-        columns: Index = np.concatenate([self.nodes.members[i] for i in self.driven])
-        return columns
+        return np.concatenate([self.nodes.members[i] for i in self.driven])
 
     def kernels_of(self, target: int, owner: Index, pairs: list[Pair]) -> Index:
         """Return the kernels that the model of a target sees, by the source of each kernel."""

@@ -82,8 +82,7 @@ class _Near:
 
     def start(self, n_kernels: int) -> Vector:
         """Return the weights to start at, shape (n_kernels,)."""
-        near: Vector = np.maximum(self.weights, self.share * self.penalty.start(n_kernels))
-        return near
+        return np.maximum(self.weights, self.share * self.penalty.start(n_kernels))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

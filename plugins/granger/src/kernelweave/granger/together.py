@@ -198,10 +198,9 @@ class _Search:
         x = self.base[moved]
         rest = self.penalty.values(x) + self.penalty.conjugates(w) - (x * w).sum(axis=1)
         size = np.where(self.value[moved] > 0.0, self.value[moved], 1.0)
-        gaps: Vector = np.where(
+        return np.where(
             self.value[moved] > 0.0, np.maximum(0.0, self.lam[moved] * rest / size), 0.0
         )
-        return gaps
 
     def _aim(self, who: Index, w: Matrix, V: RealArray, factors: list[RealArray]) -> None:
         """Set direction, slope and trial point of these problems by a quadratic model."""

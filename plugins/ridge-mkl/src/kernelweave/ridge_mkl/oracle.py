@@ -324,8 +324,7 @@ class Oracle:
         if math.isinf(F):
             return H
         g = at.gradient
-        out: FloatArray = H / F**2 - 2.0 * np.outer(g, g) / F**3
-        return out
+        return H / F**2 - 2.0 * np.outer(g, g) / F**3
 
 
 @dataclass(frozen=True)

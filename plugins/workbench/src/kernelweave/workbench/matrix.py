@@ -42,8 +42,7 @@ class TableMatrix(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts = [
             _indicators(column, len(each)) for column, each in zip(codes.T, labels, strict=True)
         ]
-        matrix: npt.NDArray[np.float64] = np.hstack([numeric, *parts])
-        return matrix
+        return np.hstack([numeric, *parts])
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Return a name for each number: its column, a dot, and a count, such as ``"town.1"``."""

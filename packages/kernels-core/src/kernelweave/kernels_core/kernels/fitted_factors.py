@@ -55,15 +55,13 @@ class Nystroem(_OnTrainingPoints):
         from scipy.linalg import solve_triangular
 
         K = self.kernel._gram(X, self._training(X)).astype(np.float64, copy=False)
-        Z: FloatArray = solve_triangular(self.root, K.T, lower=True, check_finite=False).T
-        return Z
+        return solve_triangular(self.root, K.T, lower=True, check_finite=False).T
 
     def dual(self, sums: FloatArray) -> FloatArray:
         """Return c, shape (r, t), with z(x)ᵀsums = k(x, P) c, for sums of shape (r, t)."""
         from scipy.linalg import solve_triangular
 
-        c: FloatArray = solve_triangular(self.root, sums, lower=True, trans="T", check_finite=False)
-        return c
+        return solve_triangular(self.root, sums, lower=True, trans="T", check_finite=False)
 
     def _gram(self, X: Points, Y: Points | None) -> RealArray:
         Z = self.features(X)

@@ -54,8 +54,7 @@ class Scaling:
 
     def __call__(self, X: Points) -> FloatArray:
         """Return scaled features, shape (n_samples, n_features)."""
-        scaled: FloatArray = (np.asarray(X) - self.shift) / self.width
-        return scaled
+        return (np.asarray(X) - self.shift) / self.width
 
     def of_kernel(self, kernel: Kernel) -> ScaledFeatures:
         """Return a kernel on features as given."""

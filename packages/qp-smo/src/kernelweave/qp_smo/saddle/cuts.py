@@ -103,8 +103,7 @@ class CutPool:
 
     def values(self, weights: FloatArray) -> FloatArray:
         """Return ``κᵢ − ½dᵢᵀβ`` of each cut, shape (m,), in plain floating point."""
-        values: FloatArray = self.kappa - self.half_forms @ weights
-        return values
+        return self.kappa - self.half_forms @ weights
 
     def model(self, weights: FloatArray) -> float:
         """Return the largest cut at β of shape (q,), in plain floating point; -inf if none."""

@@ -66,8 +66,7 @@ class Path:
     @property
     def multipliers(self) -> FloatArray:
         """Return the multipliers of the cuts, shape (m,); their sum is about 1/σ."""
-        multipliers: FloatArray = 1.0 / self._parts[0]
-        return multipliers
+        return 1.0 / self._parts[0]
 
     @property
     def value(self) -> float:

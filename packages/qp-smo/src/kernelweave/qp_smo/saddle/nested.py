@@ -49,14 +49,12 @@ class NestedPenalty(WeightPenalty):
     @property
     def required_views(self) -> NDArray[np.bool_]:
         """Return which views have a required kernel, shape (number of views,)."""
-        views: NDArray[np.bool_] = self._count(self.required) > 0
-        return views
+        return self._count(self.required) > 0
 
     @property
     def left(self) -> NDArray[np.intp]:
         """Return how many kernels more each view may have, shape (number of views,)."""
-        left: NDArray[np.intp] = np.maximum(self.capacity - self._count(self.required), 0)
-        return left
+        return np.maximum(self.capacity - self._count(self.required), 0)
 
     @property
     def n_views_left(self) -> int:
@@ -67,8 +65,7 @@ class NestedPenalty(WeightPenalty):
     def allowed(self) -> NDArray[np.bool_]:
         """Return which weights may be positive, shape (q,)."""
         may = (self.left > 0) & (self.required_views | (self.n_views_left > 0))
-        allowed: NDArray[np.bool_] = self.required | (~self.excluded & may[self.view])
-        return allowed
+        return self.required | (~self.excluded & may[self.view])
 
     @property
     def is_tight(self) -> bool:
@@ -233,5 +230,4 @@ class _Views:
         if others.size > self._n:
             others = others[np.argsort(-scores[others], kind="stable")[: self._n]]
         taken[others] = True
-        kept: FloatArray = np.where(taken[self._view], parts, 0.0)
-        return kept
+        return np.where(taken[self._view], parts, 0.0)

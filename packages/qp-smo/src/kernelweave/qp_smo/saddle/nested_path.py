@@ -185,8 +185,7 @@ class NestedPath:
         """Return the inverse of the block of z applied to a vector."""
         part = r / curve
         total = np.bincount(self._view, weights=part, minlength=omega.size)
-        inverse: FloatArray = part - (omega * total)[self._view] / curve
-        return inverse
+        return part - (omega * total)[self._view] / curve
 
     def _step_length(
         self, change: FloatArray, dt: float, db: FloatArray, dz: FloatArray, squared: float

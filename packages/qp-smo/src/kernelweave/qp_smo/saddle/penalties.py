@@ -38,14 +38,12 @@ class WeightPenalty:
         """Return which weights may be positive, shape (q,)."""
         if self.capacity == 0:
             return self.required
-        allowed: NDArray[np.bool_] = ~self.excluded
-        return allowed
+        return ~self.excluded
 
     @property
     def free(self) -> NDArray[np.bool_]:
         """Return which kernels share the capacity, shape (q,)."""
-        free: NDArray[np.bool_] = self.allowed & ~self.required
-        return free
+        return self.allowed & ~self.required
 
     @property
     def is_tight(self) -> bool:

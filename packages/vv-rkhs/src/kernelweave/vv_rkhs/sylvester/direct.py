@@ -159,13 +159,11 @@ class EigenFactors:
         """Return X̃ Sᵀ, X̃ᵢⱼ = (Y S)ᵢⱼ / (σᵢ ρⱼ + r), for targets Tᵀ Y (4 ln² flops)."""
         X = Y @ self.S
         X /= self._sums(self.rho, ridge)
-        C: Matrix = X @ self.S.T
-        return C
+        return X @ self.S.T
 
     def solve(self, Y: Matrix, ridge: float) -> Matrix:
         """Return T X̃ Sᵀ, X̃ᵢⱼ = (Tᵀ Y S)ᵢⱼ / (σᵢ ρⱼ + r) (4 l²n + 4 ln² flops)."""
-        C: Matrix = self.T @ self.inside(self.T.T @ Y, ridge)
-        return C
+        return self.T @ self.inside(self.T.T @ Y, ridge)
 
 
 def solve_sylvester_eigen(
@@ -253,5 +251,4 @@ def _solve_shifted(K: Matrix, rho: float, ridge: float, Y: Matrix) -> Matrix:
             f"ρK + rI is not positive definite for ρ = {rho:.3g}, r = {ridge:.3g}: K has a "
             "negative eigenvalue, if only by rounding: set those to zero, or regularise more"
         ) from error
-    C: Matrix = cho_solve(factor, Y, check_finite=False)
-    return C
+    return cho_solve(factor, Y, check_finite=False)

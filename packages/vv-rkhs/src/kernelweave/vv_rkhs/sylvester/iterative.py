@@ -120,8 +120,7 @@ def _shifted_factor(inner: Matrix) -> Matrix | None:
         shifted = inner.copy()
         shifted.flat[:: len(inner) + 1] += shift * trace
         with contextlib.suppress(LinAlgError):
-            factor: Matrix = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-            return factor
+            return cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
     return None
 
 
@@ -208,8 +207,7 @@ def solve_sylvester_columns(
 
 def _known(Y: Matrix, rho: Vector, ridge: float) -> Matrix:
     """Return the solution of the columns where L is 0 to rounding, zero for the others."""
-    C: Matrix = np.where(rho * 1e8 > rho.max(initial=0.0), 0.0, Y / ridge)
-    return C
+    return np.where(rho * 1e8 > rho.max(initial=0.0), 0.0, Y / ridge)
 
 
 class _Columns:

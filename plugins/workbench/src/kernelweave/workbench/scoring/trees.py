@@ -67,8 +67,7 @@ class BoostedTrees:
         given = np.asarray(self._model.predict(rows)).ravel()
         if self.task == "regression":
             return given
-        labels: Labels = self.classes_[given.astype(np.intp)]
-        return labels
+        return self.classes_[given.astype(np.intp)]
 
     def predict_proba(self, X: Rows) -> npt.NDArray[np.float64]:
         """Return the probability of each class."""
