@@ -1,22 +1,14 @@
-from .errors import CellError, ColumnWarning, TableError
-from .plans import READERS, ColumnPlan, plan_columns
-from .sources import read_table
-from .table import Table
-from .target import Target, choose_target, read_target, split_by_target
+from .errors import CellError as CellError
+from .errors import ColumnWarning as ColumnWarning
+from .errors import TableError as TableError
+from .plans import READERS as READERS
+from .plans import ColumnPlan as ColumnPlan
+from .plans import plan_columns as plan_columns
+from .sources import read_table as read_table
+from .table import Table as Table
+from .target import Target as Target
+from .target import choose_target as choose_target
+from .target import read_target as read_target
+from .target import split_by_target as split_by_target
 
-__all__ = [
-    "READERS",
-    "CellError",
-    "ColumnPlan",
-    "ColumnWarning",
-    "Table",
-    "TableError",
-    "Target",
-    "__version__",
-    "choose_target",
-    "plan_columns",
-    "read_table",
-    "read_target",
-    "split_by_target",
-]
 __version__: str
