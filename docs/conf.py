@@ -26,8 +26,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "offline_math",
     "program_help",
-    "flow_chart",
-    "import_map",
     "page_pictures",
     "promises",
     "combinations",

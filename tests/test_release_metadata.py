@@ -1,15 +1,12 @@
-"""What a release says about itself: metadata of every member, the citation, one fit each."""
+"""What a release says about itself: metadata of every member, the citation."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fits import FITS
 from packaging.specifiers import SpecifierSet
 from workspace import ROOT, Member, load_toml, members, project_urls, write_urls
 
@@ -95,14 +92,3 @@ def test_the_citation_is_one_that_programs_read() -> None:
         re.fullmatch(r"arXiv:\d{4}\.\d{4,5}", each)
         for each in re.findall(r"arXiv:\S+?(?=[\"'}\s])", text)
     )
-
-
-def test_every_member_has_a_fit() -> None:
-    assert {member.import_name for member in MEMBERS.values()} == set(FITS)
-
-
-def test_the_fits_load_without_a_site() -> None:
-    """``kernelweave-check`` is installed alone, where there is not even NumPy."""
-    command = [sys.executable, "-S", "-c", "import fits; fits.FITS"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / ".ci")
-    assert done.returncode == 0, done.stderr
