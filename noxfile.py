@@ -375,8 +375,6 @@ NOT_LARGE = r"^(?!.*\(1500, )"
 def asv(session: nox.Session, *arguments: str) -> None:
     """Run asv with its home folder inside the checkout: it writes there."""
     settings(session)
-    if not list((ROOT / "asv_bench" / "benchmarks").glob("[!_]*.py")):
-        session.skip("there are no benchmarks yet")
     home = ROOT / ".asv-home"
     home.mkdir(exist_ok=True)
     session.env["HOME"] = str(home)

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from workspace import ROOT, members
 
 LINES, BRANCHES = 92.0, 85.0
+COUNTS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 
 
 def files_of(report: Path) -> dict[str, Counter[str]]:
@@ -25,13 +26,8 @@ def files_of(report: Path) -> dict[str, Counter[str]]:
     for name, entry in json.loads(report.read_text(encoding="utf-8"))["files"].items():
         path = Path(name)
         inside = path.relative_to(ROOT) if path.is_absolute() else path
-        found[inside.as_posix()] = Counter({key: int(v) for key, v in numbers(entry).items()})
+        found[inside.as_posix()] = Counter({key: entry["summary"][key] for key in COUNTS})
     return found
-
-
-def numbers(entry: dict[str, dict[str, float]]) -> dict[str, float]:
-    names = ("num_statements", "covered_lines", "num_branches", "covered_branches")
-    return {name: entry["summary"][name] for name in names}
 
 
 def share(part: int, whole: int) -> float:

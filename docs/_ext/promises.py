@@ -1,7 +1,4 @@
-"""``{fault-matrix} estimators``: the faults of ``tests/faults`` and what each must lead to.
-
-Also ``{fault-counts}``: how many cells the tests run.
-"""
+"""``{fault-matrix} estimators``: the faults of ``tests/faults`` and what each must lead to."""
 
 from __future__ import annotations
 
@@ -16,9 +13,7 @@ from docutils.statemachine import StringList
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-ROOT = Path(__file__).resolve().parents[2]
-for folder in (ROOT / "tests" / "faults", ROOT / ".ci"):
-    sys.path.insert(0, str(folder))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "faults"))
 
 TITLES = {
     "values": "Values in X and y",
@@ -64,35 +59,11 @@ def _escaped(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-def counts() -> str:
-    """Return a sentence with the sizes of the matrix."""
-    from estimator_faults import FAULTS
-    from functions import functions
-    from solver_faults import SOLVERS
-    from solvers import solvers
-    from subjects import algorithm_subjects, estimators
-    from test_estimator_faults import VARIANTS, pairs
-
-    public, generic, on_grams = estimators(), algorithm_subjects(), solvers()
-    found = [len(pairs(public, 1)), len(pairs(generic, VARIANTS))]
-    found.append(sum(each.takes(fault) for each in on_grams for fault in SOLVERS))
-    found.append(sum(len(list(each.faults())) for each in functions()))
-    return (
-        f"{len(FAULTS)} faults of samples, weights and parameters meet {len(public)} estimators "
-        f"({found[0]} cells) and the generic estimators with {len(generic)} pairs of algorithm and "
-        f"task, each fault one in {VARIANTS} of them ({found[1]} cells); "
-        f"{len(SOLVERS)} faults of Gram matrices meet {len(on_grams)} functions on them "
-        f"({found[2]} cells), and each argument of {len(functions())} functions on "
-        f"vectors, matrices and numbers is wrong in turn ({found[3]} cells). Together "
-        f"{sum(found)} cells."
-    )
-
-
-class Generated(Directive):
-    optional_arguments: ClassVar[int] = 1
+class FaultMatrix(Directive):
+    required_arguments: ClassVar[int] = 1
 
     def run(self) -> list[nodes.Node]:
-        text = matrix(self.arguments[0]) if self.arguments else counts()
+        text = matrix(self.arguments[0])
         node = nodes.container()
         lines = StringList(text.splitlines(), source=self.state.document.current_source)
         self.state.nested_parse(lines, self.content_offset, node)
@@ -100,6 +71,5 @@ class Generated(Directive):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_directive("fault-matrix", Generated)
-    app.add_directive("fault-counts", Generated)
+    app.add_directive("fault-matrix", FaultMatrix)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
