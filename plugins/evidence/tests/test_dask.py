@@ -122,6 +122,28 @@ def test_arrays_with_weights_and_classes_without_a_cluster() -> None:
     np.testing.assert_array_equal(model.predict_proba(lazy).compute(), model.predict_proba(X))
 
 
+@pytest.mark.parametrize("kind", ["frame", "parquet", "words", "unordered"])
+def test_classes_have_the_order_of_their_categories(kind: str, tmp_path: Path) -> None:
+    frame = table(90)
+    names = ["poor", "fair", "best"]
+    y = pd.cut(frame.pop("price"), 3, labels=names)
+    if kind == "words":
+        y = y.astype(str)
+    if kind == "unordered":
+        y = y.cat.as_unordered()
+    lazy = dd.from_pandas(frame.assign(y=y), npartitions=3)
+    if kind == "parquet":
+        # of which dask does not know the categories; the first rows have one of them only
+        for k in range(3):
+            lazy.partitions[k].compute().to_parquet(tmp_path / f"{k}.parquet")
+        lazy = dd.read_parquet(tmp_path)
+    model = EvidenceKernelClassifier(**QUICK).fit(lazy[["a", "b", "word"]], lazy["y"])
+    if kind in ("words", "unordered"):
+        assert model.levels_ is None
+    else:
+        assert model.levels_.tolist() == names
+
+
 def test_few_rows_are_fitted_by_all_pairs() -> None:
     frame = table(150)
     lazy = dd.from_pandas(frame, npartitions=3)

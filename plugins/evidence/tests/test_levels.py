@@ -144,7 +144,7 @@ def test_a_fold_may_lack_a_level() -> None:
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("kind", ["levels", "frame", "parquet", "polars", "pairs"])
+@pytest.mark.parametrize("kind", ["levels", "frame", "parquet", "polars", "pairs", "arrays"])
 def test_batches_have_the_order_of_their_classes(model, kind: str, tmp_path: Path) -> None:
     X, codes = rated(200, 0)
     frame = pd.DataFrame(X, columns=list("abc")).assign(y=ordered(codes))
@@ -156,11 +156,11 @@ def test_batches_have_the_order_of_their_classes(model, kind: str, tmp_path: Pat
         "parquet": lambda: Batches(tmp_path / "t.parquet", "y", size=70),
         "polars": lambda: Batches(enum.lazy(), "y", size=70),
         "pairs": lambda: Batches(lambda: iter([(frame[["a", "b", "c"]], frame["y"])])),
+        "arrays": lambda: Batches((X, frame["y"]), size=70),
     }[kind]()
     levels = NAMES if kind == "levels" else None
     found = EvidenceKernelClassifier(**QUICK, levels=levels).fit(parts)
     assert found.levels_.tolist() == NAMES
-    new = pd.DataFrame(rated(20, 1)[0], columns=list("abc"))
-    np.testing.assert_allclose(
-        found.predict_proba(new), model.predict_proba(new.to_numpy()), atol=1e-6
-    )
+    new = rated(20, 1)[0]
+    named = new if kind == "arrays" else pd.DataFrame(new, columns=list("abc"))
+    np.testing.assert_allclose(found.predict_proba(named), model.predict_proba(new), atol=1e-6)

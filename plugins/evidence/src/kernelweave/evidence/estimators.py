@@ -336,7 +336,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
 
     levels: Any = parameter(
         "Ordered classes, such as those of a rating, lowest first: errors to neighbours are then "
-        "the smaller ones. By default those of a column of ordered categories, in memory.",
+        "the smaller ones. By default those of a column of ordered categories.",
         default=None,
         kind="list of labels or None",
     )

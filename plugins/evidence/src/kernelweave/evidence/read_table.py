@@ -18,7 +18,7 @@ from .columns import ColumnEncoder
 from .columns.encoded import GroupColumn, places_of
 from .division import Division, division_of
 from .large.batches import Batches
-from .large.dask_parts import DaskParts, is_dask
+from .large.dask_parts import DaskParts, is_dask, levels_of_parts
 from .large.drawing import first_reading
 from .large.reading import Reader, batches_alone, targets_of
 from .large.source import Source
@@ -82,8 +82,8 @@ def read_table(
             raise ValueError(f"groups={ALIKE!r} compares all rows: give a table in memory")
         table: Source = (DaskParts.of if is_dask(X) else batches_alone)(X, y, weight)
         seen, targets = first_reading(table, task.summary, DRAWN_ROWS, seed())
-        if isinstance(X, Batches) and isinstance(task, Classification) and task.levels is None:
-            task = replace(task, levels=X.levels)
+        if isinstance(task, Classification) and task.levels is None:
+            task = replace(task, levels=levels_of_parts(y) if is_dask(X) else X.levels)
         task = task.of_summary(targets)
         with seen.place_errors():
             encoder.fit(seen.batch.X, normalise_weights(seen.batch.weight), estimator=estimator)

@@ -232,8 +232,9 @@ def _frame(frame: Any, size: int) -> Iterator[pd.DataFrame]:
 
 
 def _arrays(parts: tuple[Labels, ...], size: int) -> Iterator[tuple[Labels, ...]]:
-    for rows in row_slices(len(parts[0]), size):
-        yield tuple(np.asarray(part[rows]) for part in parts)
+    X, *others = parts
+    for rows in row_slices(len(X), size):
+        yield np.asarray(X[rows]), *(part[rows] for part in others)
 
 
 def _parts(source: Callable[[], Iterable[object]]) -> Iterator[object]:

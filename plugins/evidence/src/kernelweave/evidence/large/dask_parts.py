@@ -16,6 +16,7 @@ import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.config import one_blas_thread
+from kernelweave.tables.frames import levels_of
 from numpy.typing import ArrayLike
 
 from ..terms import Stopped
@@ -55,16 +56,20 @@ class DaskParts:
         Raises TypeError if the targets or weights are no dask array or series; ValueError if they
         are cut into other parts.
         """
-        columns = [delayed_parts(X, "X"), delayed_parts(y, "y")]
+        given = {"X": X, "y": y, **({} if weight is None else {"sample_weight": weight})}
+        columns = [delayed_parts(each, name) for name, each in given.items()]
+        if len(set(map(len, columns))) > 1:
+            # of a Parquet file, dask reads small parts together where few columns are asked for
+            columns = [delayed_parts(each, "", optimize_graph=False) for each in given.values()]
         n_parts = len(columns[0])
-        columns.append([None] * n_parts if weight is None else delayed_parts(weight, "weight"))
-        for name, column in zip(("y", "sample_weight"), columns[1:], strict=True):
+        for name, column in zip(given, columns, strict=True):
             if len(column) != n_parts:
                 raise ValueError(
                     f"X has {n_parts} parts and {name} has {len(column)}: give both the "
                     "same partitions, for instance by repartition or rechunk"
                 )
-        parts = list(zip(*columns, strict=True))
+        without = [] if len(columns) > 2 else [[None] * n_parts]
+        parts = list(zip(*columns, *without, strict=True))
         counts = np.array(compute(delayed(list)([delayed(_count)(*part) for part in parts])))
         begins = np.vstack([np.zeros((1, 2), dtype=np.intp), np.cumsum(counts, axis=0)])
         return cls(parts, begins[:, 0], begins[:, 1])
@@ -101,8 +106,11 @@ def delayed(each: object) -> Delayed:
     return importlib.import_module("dask").delayed(each)
 
 
-def delayed_parts(each: Any, name: str) -> list[Delayed]:
-    """Return the parts of a dask array, cut along its rows only, or of a data frame."""
+def delayed_parts(each: Any, name: str, *, optimize_graph: bool = True) -> list[Delayed]:
+    """Return the parts of a dask array, cut along its rows only, or of a data frame.
+
+    `name`: for errors; `optimize_graph`: whether dask may join parts.
+    """
     if not is_dask(each):
         raise TypeError(
             f"{name} must be a dask array or data frame where X is one, got "
@@ -110,7 +118,14 @@ def delayed_parts(each: Any, name: str) -> list[Delayed]:
         )
     if getattr(each, "ndim", 1) == 2 and hasattr(each, "rechunk"):
         each = each.rechunk({1: -1})
-    return list(np.ravel(np.array(each.to_delayed(), dtype=object)))
+    return list(np.ravel(np.array(each.to_delayed(optimize_graph=optimize_graph), dtype=object)))
+
+
+def levels_of_parts(y: Any) -> list[Any] | None:
+    """Return the classes of ordered categories of dask, lowest first; ``None`` of others."""
+    levels = levels_of(y)
+    # of a Parquet file dask knows no categories; its first part does
+    return levels_of(y.partitions[0].compute()) if levels and not y.cat.known else levels
 
 
 def compute(task: Delayed, *, stoppable: bool = False) -> Any:
