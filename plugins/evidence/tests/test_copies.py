@@ -52,6 +52,35 @@ def test_groups_are_those_of_all_pairs() -> None:
     assert groups.max() + 1 == 61
 
 
+@pytest.mark.parametrize("centre", [1e18, -3e15])
+def test_last_bits_of_large_numbers_part_no_copies(centre: float) -> None:
+    bit = np.spacing(abs(centre))
+    numeric = centre + bit * np.array([0.0, 1.0, 4.0, -8.0, 16.0])[:, None]
+    codes = np.zeros((5, 0), dtype=np.int64)
+    groups = copy_groups(numeric, codes)
+    np.testing.assert_array_equal(groups[[0, 1, 2]], groups[0])
+    assert len(set(groups.tolist())) == 3
+    known = KnownRows.of(Line.of(numeric, codes), numeric[:1], codes[:1])
+    np.testing.assert_array_equal(known.find(numeric, codes), [0, 0, 0, -1, -1])
+
+
+def test_a_row_between_two_copies_on_the_line_parts_them_not() -> None:
+    numeric, codes = np.random.RandomState(0).randn(200, 2), np.zeros((200, 0), dtype=np.int64)
+    # above the quantiles, so that the line stays what it is
+    numeric[:3] = 5.0, 5.0
+    line = Line.of(numeric, codes)
+    numeric[1, 0] += 0.9e-7 * line.spread[0]
+    middle = line.places(numeric[:2], codes[:2]).mean()
+    numeric[2, 1] = 4.0
+    rest = middle - line.weights[1] * np.arcsinh((4.0 - line.centre[1]) / line.spread[1])
+    numeric[2, 0] = line.centre[0] + line.spread[0] * np.sinh(rest / line.weights[0])
+    places = line.places(numeric[:3], codes[:3])
+    assert places[0] < places[2] < places[1]
+    groups = copy_groups(numeric, codes)
+    assert groups[0] == groups[1] != groups[2]
+    assert groups.max() + 1 == 199
+
+
 def test_no_border_parts_copies() -> None:
     # of numbers on a grid some copies fall on another side of every grid of cells
     numeric = np.round(np.random.RandomState(0).rand(4000, 6), 3)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ..arrays import FloatArray, Index, Points, is_sparse, row_slices
 from ..grams.precomputed import PrecomputedGrams
@@ -62,8 +64,12 @@ class Line:
 
     @property
     def max_distance(self) -> float:
-        """Largest distance on the line of two rows that differ by `ROUNDING` in every column."""
-        return float(1.01 * ROUNDING * self.weights.sum())
+        """Largest distance on the line of two rows that `copies` joins."""
+        # a number x is at most |centre| plus spread times sinh of its place, whose slope there is
+        # the inverse of cosh: the share of x itself moves it by less than this
+        last_bits = _LAST_BITS * (1.0 + np.abs(self.centre) / self.spread)
+        own = last_bits @ self.weights[: len(last_bits)]
+        return float(1.01 * (ROUNDING * self.weights.sum() + own))
 
     def places(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the place of each row on the line, shape (n,)."""
@@ -93,7 +99,7 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
     """Return the group of each row, shape (n,), numbered from 0; copies share a group.
 
     `numeric` of shape (n, p): numbers; `codes` of shape (n, q): integer codes of categories, which
-    must be equal. Only rows next to each other on a `Line` are compared.
+    must be equal. Only rows near each other on a `Line` are compared.
 
     Examples
     --------
@@ -106,13 +112,32 @@ def copy_groups(numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
     line = Line.of(numeric, codes)
     places = line.places(numeric, codes)
     order = np.argsort(places, kind="stable")
-    # whether a row, in this order, begins a new group
+    numeric, codes, places = numeric[order], codes[order], places[order]
+
+    def copies(left: Index, right: Index) -> NDArray[np.bool_]:
+        return line.copies((numeric[left], codes[left]), (numeric[right], codes[right]))
+
+    # whether a row, in this order, begins a new run of copies
     new = np.ones(len(order), dtype=np.bool_)
-    near = 1 + np.flatnonzero(np.diff(places[order]) <= line.max_distance)
-    left, right = order[near - 1], order[near]
-    new[near] = ~line.copies((numeric[left], codes[left]), (numeric[right], codes[right]))
+    near = 1 + np.flatnonzero(np.diff(places) <= line.max_distance)
+    new[near] = ~copies(near - 1, near)
+    run = np.cumsum(new) - 1
+    # another row may lie between two copies: each is compared with the near rows of later runs
+    last = np.searchsorted(places, places + line.max_distance, side="right")
+    rows = np.flatnonzero(run[last - 1] > run)
+    at = np.searchsorted(run, run[rows], side="right")
+    pairs = [(run[:0], run[:0])]
+    while len(rows):
+        same = copies(rows, at)
+        pairs.append((run[rows[same]], run[at[same]]))
+        at += 1
+        inside = at < last[rows]
+        rows, at = rows[inside], at[inside]
+    left, right = map(np.concatenate, zip(*pairs, strict=True))
+    n_runs = int(new.sum())
+    graph = coo_array((np.ones(len(left)), (left, right)), shape=(n_runs, n_runs))
     out = np.empty(len(order), dtype=np.intp)
-    out[order] = np.cumsum(new) - 1
+    out[order] = connected_components(graph, directed=False)[1][run]
     return out
 
 
