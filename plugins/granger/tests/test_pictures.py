@@ -84,6 +84,12 @@ def test_without_a_test_the_picture_says_so_and_greys_what_is_below_the_gap(ax: 
     assert {"a", "b", "c", "1", "2"} == shown
 
 
+def test_nodes_that_do_not_drive_themselves_are_no_weight_of_1(ax: Any) -> None:
+    CausalGraphDisplay(table([0.9]), list("abc"), self_weights=np.zeros(3)).plot(ax=ax)
+    assert "does not drive itself" in legend(ax)
+    assert not any(text.startswith("drives itself") for text in legend(ax))
+
+
 @pytest.mark.parametrize("n", [6, 30, 100])
 def test_names_are_free_of_one_another_and_of_the_title(n: int) -> None:
     import matplotlib.pyplot as plt

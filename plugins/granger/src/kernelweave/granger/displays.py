@@ -324,8 +324,11 @@ class CausalGraphDisplay:
         if len(self.below_):
             shown.append(line(FAINT, 1.0, "below the gap"))
         if self.self_weights is not None:
-            shown.append(dot(1.0, f"drives itself, {self._most:.2g}"))
-            shown.append(dot(0.0, "does not"))
+            if self.self_weights.any():
+                shown.append(dot(1.0, f"drives itself, {self._most:.2g}"))
+                shown.append(dot(0.0, "does not"))
+            else:
+                shown.append(dot(0.0, "does not drive itself"))
         if shown:
             self.ax_.legend(
                 handles=shown,
