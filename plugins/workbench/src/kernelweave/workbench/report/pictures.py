@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 
 from ..displays import (
     ConvergenceDisplay,
@@ -23,7 +24,6 @@ from .evaluation import HeldOutEvaluation
 
 if TYPE_CHECKING:
     from kernelweave.evidence.explaining.effects import ColumnEffect, PairEffect
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # more curves in one picture cannot be told apart
@@ -56,16 +56,19 @@ def prediction_pictures(tested: HeldOutEvaluation) -> list[Picture]:
     if not shown or values is None:
         return made
     each = {label: values[:, tested.classes.index(label)] for label in shown}
+    draw = partial(_draw_curves, tested, each)
     roc = f"The grey line is chance; the area under the curve (AUC) is at most 1. {on}"
+    rates, axes = ("false positive rate", "true positive rate"), ("recall", "precision")
     recall = f"Precision at each recall, as the decision threshold changes. {on}"
     made += [
-        picture("ROC curve", roc, partial(_draw_roc, tested, each)),
-        picture("Precision and recall", recall, partial(_draw_precision, tested, each)),
+        picture("ROC curve", roc, partial(draw, "ROC", rates)),
+        picture("Precision and recall", recall, partial(draw, "precision", axes)),
     ]
     if tested.held_out.proba is not None:
         text = f"On the grey line the probabilities are calibrated. {on}"
-        draw = partial(_draw_calibration, tested, each)
-        made.append(picture("Calibration of probabilities", text, draw))
+        labels = ("predicted probability", "observed frequency")
+        calibration = partial(draw, "calibration", labels)
+        made.append(picture("Calibration of probabilities", text, calibration))
     return made
 
 
@@ -111,49 +114,40 @@ def _confusion(tested: HeldOutEvaluation, on: str) -> Picture:
     return picture("Confusion matrix", text, draw, height=3.4 if len(labels) < 7 else 4.6)
 
 
-Curves = Mapping[object, Any]
+def _curve(kind: str, truth: Labels, share: FloatArray) -> tuple[FloatArray, FloatArray, str]:
+    """Return x and y of a curve, and what the legend says of it beside the class."""
+    from sklearn.calibration import calibration_curve
+    from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
+
+    if kind == "ROC":
+        x, y, _ = roc_curve(truth, share)
+        return x, y, f" (AUC = {auc(x, y):.2f})"
+    if kind == "precision":
+        y, x, _ = precision_recall_curve(truth, share)
+        return x, y, f" (AP = {average_precision_score(truth, share):.2f})"
+    bins = int(np.clip(len(truth) // 20, 3, 10))
+    y, x = calibration_curve(truth, share, n_bins=bins, strategy="quantile")
+    return x, y, ""
 
 
-def _draw_roc(tested: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
-    from sklearn.metrics import RocCurveDisplay
-
+def _draw_curves(
+    tested: HeldOutEvaluation,
+    shares: Mapping[object, FloatArray],
+    kind: str,
+    labels: tuple[str, str],
+    figure: Figure,
+) -> None:
     ax = figure.subplots()
-    for (label, share), style in zip(curves.items(), SERIES, strict=False):
-        RocCurveDisplay.from_predictions(
-            tested.y == label, share, name=str(label), ax=ax, curve_kwargs=style | {"marker": ""}
-        )
-    _finish(ax, "lower right", xlabel="false positive rate", ylabel="true positive rate")
-
-
-def _draw_precision(tested: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
-    from sklearn.metrics import PrecisionRecallDisplay
-
-    ax = figure.subplots()
-    for (label, share), style in zip(curves.items(), SERIES, strict=False):
-        PrecisionRecallDisplay.from_predictions(
-            tested.y == label, share, name=str(label), ax=ax, **style | {"marker": ""}
-        )
-    _finish(ax, "lower left", diagonal=False, xlabel="recall", ylabel="precision")
-
-
-def _draw_calibration(tested: HeldOutEvaluation, curves: Curves, figure: Figure) -> None:
-    from sklearn.calibration import CalibrationDisplay
-
-    ax = figure.subplots()
-    bins = int(np.clip(len(tested.y) // 20, 3, 10))
-    for (label, share), style in zip(curves.items(), SERIES, strict=False):
-        CalibrationDisplay.from_predictions(
-            tested.y == label, share, n_bins=bins, strategy="quantile", ref_line=False,
-            name=str(label), ax=ax, **style,
-        )  # fmt: skip
-    _finish(ax, "upper left", xlabel="predicted probability", ylabel="observed frequency")
-
-
-def _finish(ax: Axes, place: str, *, diagonal: bool = True, **labels: str) -> None:
-    if diagonal:
+    if kind != "precision":
         ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
-    ax.set(aspect="auto", **labels)
-    ax.legend(frameon=False, fontsize=8, loc=place)
+    look = {} if kind == "calibration" else {"marker": ""}
+    look |= {"drawstyle": "steps-post"} if kind == "precision" else {}
+    for (label, share), style in zip(shares.items(), SERIES, strict=False):
+        x, y, area = _curve(kind, tested.y == label, share)
+        ax.plot(x, y, label=f"{label}{area}", **style | look)
+    whole = (-0.02, 1.02)
+    ax.set(xlabel=labels[0], ylabel=labels[1], xlim=whole, ylim=whole)
+    ax.legend(frameon=False, fontsize=8)
     open_frame(ax)
 
 
