@@ -104,12 +104,16 @@ def _chosen(
 ) -> list[ComparedModel]:
     """Return the models of these names, ours and others'."""
     named = {key: value for key, value in division.items() if isinstance(value, str)}
+
+    def make(name: str, task: str, seed: int) -> WeightedModel:
+        levels = target.levels if name == "evidence" else None
+        given = {"max_time": max_time, "levels": levels}
+        settings = {key: value for key, value in given.items() if value is not None}
+        unfitted = partial(make_model, name, task, settings, seed=seed)
+        return WeightedModel(unfitted, weighted, columns=named)
+
     ours = [
-        ComparedModel(
-            name,
-            model_title(name),
-            _maker(name, max_time, weighted, named, target.levels if name == "evidence" else None),
-        )
+        ComparedModel(name, model_title(name), partial(make, name))
         for name in models_for_task(target.task)
     ]
     seconds = None if max_time is None else n_folds * max_time
@@ -118,23 +122,6 @@ def _chosen(
         if name not in models:
             raise CommandError(f"--models {name}: {did_you_mean(name, models, what='models')}")
     return [models[name] for name in names or models]
-
-
-def _maker(
-    name: str,
-    max_time: float | None,
-    weighted: bool,
-    named: Mapping[str, object],
-    levels: Sequence[object] | None,
-) -> Callable[..., WeightedModel]:
-    given = {"max_time": max_time, "levels": levels}
-    settings = {key: value for key, value in given.items() if value is not None}
-
-    def make(task: str, seed: int) -> WeightedModel:
-        make = partial(make_model, name, task, settings, seed=seed)
-        return WeightedModel(make, weighted, columns=named)
-
-    return make
 
 
 def _ranked(

@@ -104,14 +104,9 @@ def _machine(method: str, n_columns: int) -> tuple[BaseEstimator, dict[str, list
 
 def cells_of(request: Request, methods: Iterable[str], n_kernels: int, n_splits: int) -> list[Cell]:
     """Return a cell for each set, method and split; the first split is the authors'."""
-    effort = n_kernels / 8
     return [
         set_cell(
-            request,
-            name,
-            f"{method}/{seed}",
-            measure,
-            effort * _SECONDS[method],
+            *(request, name, f"{method}/{seed}", measure, n_kernels / 8 * _SECONDS[method]),
             method=method,
             n_kernels=n_kernels,
             seed=seed,
@@ -136,15 +131,12 @@ def _present(n_kernels: int, notes: tuple[str, ...], results: Results) -> list[S
     means: dict[str, dict[str, float]] = {}
     rows: list[list[Value]] = []
     for name in SETS:
-        row: list[Value] = [name]
         accuracies = {
             method: [each["accuracy"] for each in within(results, name, method).values()]
             for method in METHODS
         }
-        for method in METHODS:
-            row.append(mean(accuracies[method]))
-        row.append(spread(accuracies[ALGORITHM_1]))
-        rows.append(row)
+        means_of = (mean(accuracies[method]) for method in METHODS)
+        rows.append([name, *means_of, spread(accuracies[ALGORITHM_1])])
         if all(accuracies.values()):
             means[name] = {method: float(np.mean(accuracies[method])) for method in METHODS}
             means[name][_BEST] = max(means[name][method] for method in BASELINES)

@@ -137,13 +137,13 @@ def set_cell(
     arguments = {"path": path, "limit": limit, **settings, **more}
     n = size_of(request, name)
     n = min(n, arguments["limit"] or n)
-    seconds = max(0.5, effort * (n / 1000.0) ** 2)
-    about: dict[str, Any] = {
-        "compute": compute,
-        "arguments": arguments,
-        "is_reduced": limit is not None,
-    }
-    return Cell(key=f"{name}/{what}", seconds=seconds, **about)
+    return Cell(
+        key=f"{name}/{what}",
+        compute=compute,
+        arguments=arguments,
+        seconds=max(0.5, effort * (n / 1000.0) ** 2),
+        is_reduced=limit is not None,
+    )
 
 
 def report(

@@ -316,14 +316,8 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         metric = Metric(model.header.metric)
         scored = metric.score(rows)
         low, high = metric.interval(scored, rows.task, rows.n_parts)
-        scores = {
-            **scored._asdict(),
-            "n_parts": rows.n_parts,
-            "low": low,
-            "high": high,
-            "also": also_scored(rows),
-        }
-        scores["score"] = scores.pop("value")
+        scores: dict[str, object] = {"score": scored.value, "error": scored.error}
+        scores |= {"n_parts": rows.n_parts, "low": low, "high": high, "also": also_scored(rows)}
     except (CommandError, ValueError, MemoryError) as refused:
         reason = console.message_text(refused).removeprefix(f"{table.source}: ")
         notes.append(f"--test {table.source} is not scored: {reason}")

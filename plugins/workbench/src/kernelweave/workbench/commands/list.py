@@ -35,8 +35,10 @@ def list_command(*, kind: _Kind | None = None, matrix: bool = False, json: bool 
         Print JSON.
     """
     if matrix:
-        cells = problem_matrix(list(registry().specs("algorithms").values()))
-        _print_json_matrix(cells) if json else _print_matrix(cells)
+        cells = problem_matrix()
+        parts = ("family", "constraint", "learner", "algorithms")
+        rows = [dict(zip(parts, (*triple, names), strict=True)) for triple, names in cells.items()]
+        console.emit_json(rows) if json else _print_matrix(cells)
         return
     kinds = KINDS if kind is None else (kind,)
     specs = {each: _specs(each) for each in kinds}
@@ -124,32 +126,22 @@ def _row(spec: ComponentSpec) -> tuple[str, Text]:
 Cells = dict[tuple[str, str, str], list[str]]
 
 
-def problem_matrix(specs: list[AlgorithmSpec]) -> Cells:
+def problem_matrix() -> Cells:
     """Return the algorithms that solve each (family, constraint, learner), sorted."""
     cells: Cells = {}
-    for spec in specs:
+    for spec in registry().specs("algorithms").values():
         for family, learner, constraint in accepted_triples(spec):
             cells.setdefault((family, constraint, learner), []).append(spec.name)
     return dict(sorted(cells.items()))
 
 
-def _print_json_matrix(cells: Cells) -> None:
-    names = ("family", "constraint", "learner")
-    console.emit_json(
-        [
-            {**dict(zip(names, triple, strict=True)), "algorithms": algorithms}
-            for triple, algorithms in cells.items()
-        ]
-    )
-
-
 def _print_matrix(cells: Cells) -> None:
     """Print a block for each family and constraint, learners of equal algorithms together."""
     blocks: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (family, constraint, learner), algorithms in cells.items():
+    for (family, constraint, learner), names in cells.items():
         rows = blocks.setdefault((family, constraint), {})
-        rows.setdefault(", ".join(algorithms), []).append(learner)
+        rows.setdefault(", ".join(names), []).append(learner)
     screen = console.out()
     for (family, constraint), rows in blocks.items():
-        lines = [(", ".join(learners), algorithms) for algorithms, learners in rows.items()]
+        lines = [(", ".join(learners), names) for names, learners in rows.items()]
         console.print_section(screen, f"{family} over {constraint}", lines)

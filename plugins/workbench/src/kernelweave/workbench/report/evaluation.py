@@ -95,23 +95,19 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         )
     predicted, rows, estimator = model.predict(table), model.inputs(table), model.estimator
     proba = decision = None
-    coverage: tuple[Coverage, ...] = ()
+    inside: dict[float, NDArray[np.bool_]] = {}
     # nothing measures intervals or sets where time was up before the first fold
     measured = model.held_out is not None
     if classes is None and measured and hasattr(estimator, "predict_interval"):
-        ends = ((level, *model.predict_interval(table, level)) for level in LEVELS)
-        coverage = tuple(
-            Coverage.of(level, (low <= y) & (y <= high), predicted, rows)
-            for level, low, high in ends
-        )
+        for level in LEVELS:
+            low, high = model.predict_interval(table, level)
+            inside[level] = (low <= y) & (y <= high)
     elif classes is not None and hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
         if measured and hasattr(estimator, "predict_set"):
-            sets = ((level, model.predict_set(table, level)) for level in SET_LEVELS)
-            coverage = tuple(
-                Coverage.of(level, _among(y.tolist(), held), predicted, rows)
-                for level, held in sets
-            )
+            for level in SET_LEVELS:
+                pairs = zip(y.tolist(), model.predict_set(table, level), strict=True)
+                inside[level] = np.array([label in held for label, held in pairs])
     elif classes is not None and hasattr(estimator, "decision_function"):
         decision = decision_of_classes(estimator, rows)
     n = len(y)
@@ -119,11 +115,8 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         np.arange(n), np.zeros(n, np.intp), y, predicted, np.ones(n), model.header.task,
         proba, decision, None if classes is None else np.array(classes),
     )  # fmt: skip
+    coverage = tuple(Coverage.of(at, each, predicted, rows) for at, each in inside.items())
     return HeldOutEvaluation(held_out, f"the {n} rows of {Path(table.source).name}", rows, coverage)
-
-
-def _among(labels: list[object], sets: list[list[object]]) -> NDArray[np.bool_]:
-    return np.array([label in held for label, held in zip(labels, sets, strict=True)])
 
 
 def learned_from(model: Model, tested: HeldOutEvaluation) -> bool:
