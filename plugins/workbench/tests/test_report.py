@@ -23,7 +23,7 @@ from kernelweave.workbench.displays.axes import write_thousands
 from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.report import _facts
 from kernelweave.workbench.report.evaluation import evaluate
-from kernelweave.workbench.report.pictures import column_pictures
+from kernelweave.workbench.report.pictures import _curve, column_pictures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -270,3 +270,19 @@ def test_the_headline_names_the_rows_that_its_score_is_of() -> None:
     }  # fmt: skip
     assert _facts(about, None, True)[0] == ("R², new patient", "0.360 ± 0.080")
     assert _facts(about | {"new_rows": []}, None, True)[0][0] == "R², cross-validated"
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "y", "said"),
+    [
+        # by hand: one pair of four is ranked the wrong way round
+        ("ROC", [0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0], " (AUC = 0.75)"),
+        ("precision", [1.0, 1.0, 0.5, 0.5, 0.0], [0.5, 2.0 / 3.0, 0.5, 1.0, 1.0], " (AP = 0.83)"),
+        ("calibration", [0.1, 0.375, 0.8], [0.0, 0.5, 1.0], ""),
+    ],
+)
+def test_curves_are_those_of_a_known_ranking(kind: str, x: list, y: list, said: str) -> None:
+    truth, share = np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8])
+    *points, words = _curve(kind, truth, share)
+    assert points == [pytest.approx(x), pytest.approx(y)]
+    assert words == said
