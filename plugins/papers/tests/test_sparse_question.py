@@ -97,9 +97,9 @@ def test_leads_of_some_sets_stay(shared: Path) -> None:
     results = {cell.key: {"accuracy": 90.0} for cell in few.plan.cells}
     accuracy, leads = few.plan.present(results)
     shown = section(few, {key: CellOutcome(value, 0.0) for key, value in results.items()})
-    assert [part.title for part in shown.parts[:2]] == [
-        accuracy.title,
-        f"{leads.title} (partial: only a part was asked for)",
+    assert [part.splitlines()[0] for part in shown.parts[:2]] == [
+        f"### {accuracy.title}",
+        f"### {leads.title} (partial: only a part was asked for)",
     ]
     assert [row[0] for row in accuracy.rows] == ["iris", "wine"]
     assert leads.rows[0][:3] == [ALGORITHM_1, "best baseline of the set", 0.0]

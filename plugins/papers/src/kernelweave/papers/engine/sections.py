@@ -30,38 +30,19 @@ TITLE = "KernelWeave: the papers' tables and figures"
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A table as it is shown; columns that are ``numeric`` are aligned to the right."""
-
-    title: str
-    heads: Sequence[str]
-    numeric: list[bool]
-    rows: list[list[str]]
-    notes: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawing as it is shown; ``file`` is its name in the folder of the page."""
-
-    title: str
-    description: str
-    svg: bytes
-    file: str
-    notes: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Section:
     """A reproduction as it is shown.
 
-    ``empty`` names the figures of ours that are missing, ``verdicts`` says what the others say.
+    ``parts`` are its tables and drawings in Markdown, ``pictures`` the drawings by the names of
+    their files. ``empty`` names the figures of ours that are missing, ``verdicts`` says what the
+    others say.
     """
 
     name: str
     summary: str
     paper: str
-    parts: list[Grid | Picture] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    pictures: dict[str, bytes] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
@@ -82,12 +63,21 @@ def shown(value: object) -> str:
     return NOTHING if value is None else str(value)
 
 
-def grid(sheet: Sheet) -> Grid:
-    """Return a sheet as text."""
+def table_text(sheet: Sheet) -> str:
+    """Return the rows of a sheet in Markdown, columns of numbers aligned to the right."""
+    from tabulate import tabulate
+
     sheet = sheet.without_empty_columns()
     rows = [[shown(value) for value in row] for row in sheet.rows]
     numeric = [_align_decimals(i, sheet.rows, rows) for i in range(len(sheet.columns))]
-    return Grid(sheet.title, sheet.columns, numeric, rows, sheet.notes)
+    aligned = ["right" if each else "left" for each in numeric]
+    return tabulate(rows, sheet.columns, tablefmt="pipe", colalign=aligned, disable_numparse=True)
+
+
+def _part(item: Sheet | Drawing, content: str) -> str:
+    """Return a table or a drawing under its title, with its notes below."""
+    lines = "\n".join(f"- {note}" for note in item.notes)
+    return "\n\n".join(filter(None, (f"### {item.title}", content, lines)))
 
 
 def _align_decimals(i: int, values: Sequence[Sequence[Any]], rows: list[list[str]]) -> bool:
@@ -160,8 +150,9 @@ def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], part
     sheets: list[Sheet] = []
     for number, item in enumerate(items, 1):
         if isinstance(item, Drawing):
-            svg, file = figure_svg(item.draw), f"{made.name}-{number}.svg"
-            made.parts.append(Picture(item.title, item.description, svg, file, item.notes))
+            file = f"{made.name}-{number}.svg"
+            made.pictures[file] = figure_svg(item.draw)
+            made.parts.append(_part(item, f"![{item.description}]({file})"))
         elif partial and item.is_aggregate:
             made.problems.append(f"{item.title}: not shown, {partial}.")
         else:
@@ -170,7 +161,7 @@ def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], part
                 item = replace(item, title=f"{item.title} (partial: {partial})")
             sheets.append(item)
             made.empty.extend(item.without_empty_columns().empty())
-            made.parts.append(grid(_judged(made, chosen, item)))
+            made.parts.append(_part(item, table_text(_judged(made, chosen, item))))
     _add_claims(made, chosen, sheets, partial)
 
 
@@ -208,7 +199,8 @@ def _add_claims(made: Section, chosen: Chosen, sheets: Sequence[Sheet], partial:
         made.verdicts.append(f"{rows[-1][0]}: {rows[-1][-1]} ({rows[-1][1]})")
     if rows:
         heads = ("the paper says", "ours: difference", f"difference {PAPER}", "verdict")
-        made.parts.append(grid(Sheet("What the paper says", heads, rows, (_ON_CLAIMS,))))
+        sheet = Sheet("What the paper says", heads, rows, (_ON_CLAIMS,))
+        made.parts.append(_part(sheet, table_text(sheet)))
 
 
 def markdown(sections: Sequence[Section], subtitle: str) -> str:
@@ -217,31 +209,16 @@ def markdown(sections: Sequence[Section], subtitle: str) -> str:
     for section in sections:
         parts += [f"## {section.name}: {section.summary}", section.paper]
         parts += [f"**{problem}**" for problem in section.problems]
-        for item in section.parts:
-            notes = "\n".join(f"- {note}" for note in item.notes)
-            parts += [f"### {item.title}", _shown(item), notes]
+        parts += section.parts
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _shown(item: Grid | Picture) -> str:
-    from tabulate import tabulate
-
-    if isinstance(item, Picture):
-        return f"![{item.description}]({item.file})"
-    aligned = ["right" if numeric else "left" for numeric in item.numeric]
-    return tabulate(item.rows, item.heads, tablefmt="pipe", colalign=aligned, disable_numparse=True)
 
 
 def write(folder: Path, sections: Sequence[Section], subtitle: str) -> Path:
     """Write the page and the pictures into a folder, and return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = {
-        item.file: item.svg
-        for section in sections
-        for item in section.parts
-        if isinstance(item, Picture)
-    }
-    for name, content in {**pictures, "tables.md": markdown(sections, subtitle).encode()}.items():
+    files = {name: svg for section in sections for name, svg in section.pictures.items()}
+    files["tables.md"] = markdown(sections, subtitle).encode()
+    for name, content in files.items():
         with replacing(folder / name) as stream:
             stream.write(content)
     return folder / "tables.md"
