@@ -23,7 +23,6 @@ from kernelweave.kernels_core.estimators.folds import (
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.search import (
     CrossValidatedEstimator,
-    learn_chosen,
     one_or_several,
     part_of,
     values_of,
@@ -266,7 +265,7 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
             self._start = average.start(average.rows, C)
 
     def _learn(self, data: Data) -> FitResult:
-        fit = learn_chosen(self, data)
+        fit = super()._learn(data)
         self.__dict__.pop("_start", None)
         attributes, warm = fit.attributes, self.__dict__.pop("_warm", _WarmStarts(0))
         results, best = attributes["cv_results_"], attributes["best_params_"]

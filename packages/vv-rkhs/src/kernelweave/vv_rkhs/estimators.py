@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.classes import (
     ClassWeight,
     DecidingClassifier,
     encode_classes,
     group_codes,
+    refuse_rare,
+    with_probabilities,
 )
-from kernelweave.kernels_core.estimators.kernel import Data, fit_classes
+from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.weights import is_precomputed
 from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.grams import PrecomputedGrams
@@ -29,7 +31,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .fitting import SeparableKernelEstimator, learn_separable
+from .fitting import SeparableKernelEstimator
 from .training import read_regression
 
 _CONTAINERS = ADAPTERS_MANAGER.adapters
@@ -179,7 +181,12 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
         return Data(points, targets, weight, grams, parts), codes
 
     def _fit(self, data: Data, codes: Index) -> FitResult:
-        return fit_classes(self, data, codes, partial(learn_separable, self))
+        if self.probability:
+            refuse_rare(self.classes_, codes, data.weight)
+        # one limit for the fit and those of the calibration together
+        with time_limit(self.max_time if self.probability else None):
+            rest = data.given, codes, data.weight, data.groups
+            return with_probabilities(self._learn(data), self, *rest)
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.

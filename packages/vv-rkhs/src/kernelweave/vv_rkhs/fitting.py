@@ -211,8 +211,39 @@ class SeparableKernelEstimator(SolvingEstimator):
         super()._check_parameters()
         _set_of(self, None).validate()
 
-    def _learn(self, data: Data) -> FitResult:
-        return learn_separable(self, data)
+    def _learn(self, given: Data) -> FitResult:
+        """Return the result of a fit; the targets of classes are one-hot."""
+        weight, y = given.weight, given.labels(getattr(self, "classes_", None))
+        with config_context(memory_limit=self.memory_limit), blas_threads(len(weight)):
+            folds = _folds(self, given, y)
+            if given.grams is not None:
+                data = from_grams(given.grams, given.targets, weight)
+            else:
+                parts = None if folds is None else _parts(folds, len(weight))
+                points = np.asarray(given.X)
+                arguments = self.kernels, points, given.targets, weight
+                data = from_points(*arguments, self.dtype, parts)
+            targets, chooses = data.targets, isinstance(self.lam, str)
+            offset, unit = np.zeros(len(targets)), np.ones(len(targets))
+            if self.center or chooses:
+                offset, targets = data.centred()
+            if chooses:
+                unit = _deviations(targets, data)
+                targets = targets / unit[:, None]
+            data = replace(data, targets=targets)
+            choice = None
+            if chooses:
+                seen = _drawn(self, data)
+                judged = None
+                if folds is not None:
+                    judged = _judged(self, seen, folds, (offset, unit), y, weight)
+                try:
+                    choice = _select(self, seen, data.total_weight, judged)
+                except SolveInterrupted as stop:
+                    # what it has learned is a model
+                    attributes = _attributes_of(seen, offset, unit, False, None, stop.result)
+                    return FitResult(attributes, stop if self.on_interrupt == "raise" else None)
+            return _solve(self, data, offset, unit, choice)
 
     def _values(self, X: Rows) -> FloatArray:
         """Return f(X), shape (n_samples, n_outputs), in blocks that respect the memory limit."""
@@ -221,41 +252,6 @@ class SeparableKernelEstimator(SolvingEstimator):
             X = validate_data(self, X, dtype=np.float64, reset=False)
         with config_context(memory_limit=self.memory_limit):
             return self._predictor(X)
-
-
-def learn_separable(estimator: SeparableKernelEstimator, given: Data) -> FitResult:
-    """Return the result of a fit; the targets of classes are one-hot."""
-    weight, y = given.weight, given.labels(getattr(estimator, "classes_", None))
-    with config_context(memory_limit=estimator.memory_limit), blas_threads(len(weight)):
-        folds = _folds(estimator, given, y)
-        if given.grams is not None:
-            data = from_grams(given.grams, given.targets, weight)
-        else:
-            parts = None if folds is None else _parts(folds, len(weight))
-            points = np.asarray(given.X)
-            arguments = estimator.kernels, points, given.targets, weight
-            data = from_points(*arguments, estimator.dtype, parts)
-        targets, chooses = data.targets, isinstance(estimator.lam, str)
-        offset, unit = np.zeros(len(targets)), np.ones(len(targets))
-        if estimator.center or chooses:
-            offset, targets = data.centred()
-        if chooses:
-            unit = _deviations(targets, data)
-            targets = targets / unit[:, None]
-        data = replace(data, targets=targets)
-        choice = None
-        if chooses:
-            seen = _drawn(estimator, data)
-            judged = None
-            if folds is not None:
-                judged = _judged(estimator, seen, folds, (offset, unit), y, weight)
-            try:
-                choice = _select(estimator, seen, data.total_weight, judged)
-            except SolveInterrupted as stop:
-                # what it has learned is a model
-                attributes = _attributes_of(seen, offset, unit, False, None, stop.result)
-                return FitResult(attributes, stop if estimator.on_interrupt == "raise" else None)
-        return _solve(estimator, data, offset, unit, choice)
 
 
 def _solve(

@@ -230,26 +230,27 @@ def target_spread(rows: Rows) -> FloatArray:
     return spread_of(rows.targets - rows.targets.mean(axis=1, keepdims=True), rows.mass)
 
 
-def choose(
-    rows: Rows,
-    powers: bool,
+def try_powers(
+    best: CrossValidatedFits,
     cross_validate: Callable[[Rows, PathPlan], CrossValidatedFits],
     plan: PathPlan,
 ) -> CrossValidatedFits:
     """Choose by cross-validation whether to transform skewed columns and targets.
 
+    `best`: the fits without, which are returned where no transform is better.
+
     Columns only if that is significantly better in a rough fit: on real tables, smaller gains were
     as often losses on other rows.
     """
-    best = cross_validate(rows, plan)
-    if powers and has_skewed_columns(rows):
+    rows = best.rows
+    if has_skewed_columns(rows):
         rough = replace(plan, tol=max(plan.tol, ROUGH))
         other = cross_validate(replace(rows, transform_columns=True), rough)
         if other.is_significantly_better_than(best):
             full = cross_validate(other.rows, plan) if rough != plan else other
             # time may have run out meanwhile
             best = full if len(full.folds) == len(other.folds) else other
-    if powers and has_skewed_targets(rows, plan):
+    if has_skewed_targets(rows, plan):
         other = cross_validate(replace(best.rows, transform_targets=True), plan)
         # a power whose folds were cut short says nothing
         if len(other.folds) == len(best.folds) and other.loss < best.loss:
@@ -258,7 +259,7 @@ def choose(
 
 
 def attempts(rows: Rows, plan: PathPlan) -> int:
-    """Return how often `choose` fits the folds at most."""
+    """Return how often the folds are fitted at most, with `try_powers`."""
     return 1 + 2 * has_skewed_columns(rows) + has_skewed_targets(rows, plan)
 
 
@@ -287,7 +288,7 @@ def powers_of_a_part(
         both = [[np.flatnonzero(np.isin(chosen, each)) for each in split] for split in given]
         splits = [(training, held) for training, held in both if len(training) and len(held)]
     fit = partial(cross_validate, splits=splits, seeds=seeds, known=known)
-    best = choose(part, True, fit, plan.rough)
+    best = try_powers(fit(part, plan.rough), fit, plan.rough)
     return replace(
         rows,
         transform_targets=best.rows.transform_targets,
@@ -373,7 +374,8 @@ def learn(
         powers = False
     parts = PartCount(report, len(splits) * (attempts(rows, plan) if powers else 1) + 1)
     fit = partial(cross_validate, splits=splits, seeds=seeds, n_jobs=n_jobs, parts=parts)
-    rows, folds, held_out, errors = choose(rows, powers, fit, plan)
+    best = fit(rows, plan)
+    rows, folds, held_out, errors = try_powers(best, fit, plan) if powers else best
     plain = _PLAIN if plan.classes else 0.0
     weights = path_weights(errors, plain) if folds else _strongest(len(errors))
     views = rows.views()

@@ -8,7 +8,6 @@ that an error or a Ctrl-C cannot leave attributes of two different fits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -214,7 +213,20 @@ class KernelEstimator(SolvingEstimator):
         return definite_grams(X)
 
     def _learn(self, data: Data) -> FitResult:
-        return learn_formula(self, data)
+        """Merge the samples and solve the estimator's formula for them within its limits."""
+        with config_context(memory_limit=self.memory_limit):
+            samples = data.merged
+            with blas_threads(samples.X.shape[0]):
+                return learn(
+                    samples,
+                    self.formula(samples),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    max_time=self.max_time,
+                    random_state=self.random_state,
+                    verbose=self.verbose,
+                    on_interrupt=self.on_interrupt,
+                )
 
     def _read(
         self, X: Rows, y: ArrayLike, **options: object
@@ -246,23 +258,6 @@ class KernelEstimator(SolvingEstimator):
         """Return decision values or predictions, shape (n_samples, n_tasks)."""
         check_is_fitted(self, "kernel_")
         return self._predictor(self._points(X))
-
-
-def learn_formula(estimator: KernelEstimator, data: Data) -> FitResult:
-    """Merge the samples and solve the estimator's formula for them within its limits."""
-    with config_context(memory_limit=estimator.memory_limit):
-        samples = data.merged
-        with blas_threads(samples.X.shape[0]):
-            return learn(
-                samples,
-                estimator.formula(samples),
-                tol=estimator.tol,
-                max_iter=estimator.max_iter,
-                max_time=estimator.max_time,
-                random_state=estimator.random_state,
-                verbose=estimator.verbose,
-                on_interrupt=estimator.on_interrupt,
-            )
 
 
 class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -359,12 +354,18 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         return Data(points, targets, weight, grams, group_codes(groups, X, len(weight))), codes
 
     def _fit(self, data: Data, codes: Index) -> FitResult:
-        def learn_all(data: Data) -> FitResult:
-            if self.multiclass == "shared" or len(self.classes_) == 2:
-                return self._learn(data)
-            return FitResult(fit_parts(self, data.given, codes, data.weight, data.groups))
+        """Fit all classes and, with ``probability=True``, the calibration.
 
-        return fit_classes(self, data, codes, learn_all)
+        `codes` of shape (n_samples,): positions in ``classes_``.
+        """
+        rest = data.given, codes, data.weight, data.groups
+        if self.probability:
+            refuse_rare(self.classes_, codes, data.weight)
+        # One limit for the fit and those of the calibration together; a fit alone has its own.
+        with time_limit(self.max_time if self.probability else None):
+            is_shared = self.multiclass == "shared" or len(self.classes_) == 2
+            fit = self._learn(data) if is_shared else FitResult(fit_parts(self, *rest))
+            return with_probabilities(fit, self, *rest)
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.
@@ -381,18 +382,3 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         """
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
-
-
-def fit_classes(
-    estimator: Any, data: Data, codes: Index, learn_all: Callable[[Data], FitResult]
-) -> FitResult:
-    """Fit all classes by ``learn_all`` and, with ``probability=True``, the calibration.
-
-    `codes` of shape (n_samples,): positions in ``classes_``.
-    """
-    if estimator.probability:
-        refuse_rare(estimator.classes_, codes, data.weight)
-    # One limit for the fit and those of the calibration together; a fit alone has its own.
-    with time_limit(estimator.max_time if estimator.probability else None):
-        rest = data.given, codes, data.weight, data.groups
-        return with_probabilities(learn_all(data), estimator, *rest)

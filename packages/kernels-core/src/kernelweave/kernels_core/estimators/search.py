@@ -1,8 +1,8 @@
 """Estimators that choose parameters by cross-validation: candidates, fits of folds, the last fit.
 
 A `CrossValidatedEstimator` names the parameters of which a fit may be given several, and has its
-search for nothing: `learn_chosen` around `learn_formula`. What is mathematics, such as a path whose
-fits begin at each other, is a function that the estimator hands to `score_settings`.
+search for nothing. What is mathematics, such as a path whose fits begin at each other, is a
+function that the estimator hands to `score_settings`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .folds import (
     score_settings,
     scorer_of,
 )
-from .kernel import Data, KernelEstimator, learn_formula
+from .kernel import Data, KernelEstimator
 from .weights import dictionary_of
 
 if TYPE_CHECKING:
@@ -160,41 +160,41 @@ class CrossValidatedEstimator(KernelEstimator):
         self.__dict__.update(setting)
 
     def _learn(self, data: Data) -> FitResult:
-        return learn_chosen(self, data)
+        """Choose by folds where parameters have several values, then learn from all samples.
 
-
-def learn_chosen(estimator: CrossValidatedEstimator, data: Data) -> FitResult:
-    """Choose by folds where parameters have several values, then learn from all samples.
-
-    After a Ctrl-C or at the end of ``max_time`` the best setting so far is learned, in a second.
-    """
-    settings, scores, late = estimator.settings(data), None, False
-    chosen = settings[0]
-    with blas_threads(data.X.shape[0]):
-        with time_limit(estimator.max_time):
-            if len(settings) > 1:
-                with config_context(memory_limit=estimator.memory_limit):
-                    scores = _scores_of(estimator, settings, data)
-                chosen = scores.settings[scores.choose(estimator.choice, estimator.complexity)]
-                late = scores.stopped is not None or expired()
-            estimator.take(chosen, data)
-            fit = None if late else learn_formula(estimator, data)
-        if fit is None:
-            with time_limit(LATE_SECONDS):
-                fit = learn_formula(estimator, data)
-    attributes = {f"{name}_": getattr(estimator, name) for name in estimator.grids} | fit.attributes
-    attributes |= {"cv_results_": None, "best_params_": chosen, "best_score_": np.nan}
-    if scores is not None:
-        best = scores.settings.index(chosen)
-        attributes |= {"cv_results_": scores.cv_results, "best_score_": float(scores.means[best])}
-    if scores is None or scores.stopped is None:
-        return FitResult(attributes, fit.stopped)
-    attributes["result_"] = replace(attributes["result_"], status=Status.INTERRUPTED)
-    if estimator.on_interrupt == "return":
-        return FitResult(attributes, fit.stopped)
-    raised = SolveInterrupted(attributes["result_"])
-    raised.__cause__ = scores.stopped
-    return FitResult(attributes, raised)
+        After a Ctrl-C or at the end of ``max_time`` the best setting so far has a second to be
+        learned.
+        """
+        settings, scores, late = self.settings(data), None, False
+        chosen = settings[0]
+        with blas_threads(data.X.shape[0]):
+            with time_limit(self.max_time):
+                if len(settings) > 1:
+                    with config_context(memory_limit=self.memory_limit):
+                        scores = _scores_of(self, settings, data)
+                    chosen = scores.settings[scores.choose(self.choice, self.complexity)]
+                    late = scores.stopped is not None or expired()
+                self.take(chosen, data)
+                fit = None if late else super()._learn(data)
+            if fit is None:
+                with time_limit(LATE_SECONDS):
+                    fit = super()._learn(data)
+        attributes = {f"{name}_": getattr(self, name) for name in self.grids} | fit.attributes
+        attributes |= {"cv_results_": None, "best_params_": chosen, "best_score_": np.nan}
+        if scores is not None:
+            best = scores.settings.index(chosen)
+            attributes |= {
+                "cv_results_": scores.cv_results,
+                "best_score_": float(scores.means[best]),
+            }
+        if scores is None or scores.stopped is None:
+            return FitResult(attributes, fit.stopped)
+        attributes["result_"] = replace(attributes["result_"], status=Status.INTERRUPTED)
+        if self.on_interrupt == "return":
+            return FitResult(attributes, fit.stopped)
+        raised = SolveInterrupted(attributes["result_"])
+        raised.__cause__ = scores.stopped
+        return FitResult(attributes, raised)
 
 
 def _scores_of(estimator: CrossValidatedEstimator, settings: list[Setting], data: Data) -> Scores:
