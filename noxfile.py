@@ -328,10 +328,8 @@ def build(session: nox.Session) -> None:
     for member in MEMBERS.values():
         home, python = alone(session, dist, member.distribution, member.project["version"])
         with session.chdir(home):
-            smoke = str(ROOT / ".ci" / "smoke.py")
-            session.run(python, smoke, member.import_name, external=True)
-            example = (str(ROOT / ".ci" / "readme.py"), str(member.folder / "README.md"))
-            session.run(python, *example, external=True)
+            smoke = (str(ROOT / ".ci" / "smoke.py"), member.import_name)
+            session.run(python, *smoke, str(member.folder / "README.md"), external=True)
     project = workspace.load_toml(ROOT / "pyproject.toml")["project"]
     home, python = alone(session, dist, project["name"], project["version"])
     program = str(home / Path(python).parent.name / "kernelweave")

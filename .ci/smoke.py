@@ -1,16 +1,24 @@
-"""Import one installed member and resolve every public name: what a fresh install allows.
+"""Import one installed member, resolve every public name, and run the examples of its README.
 
-Run as ``python smoke.py kernelweave.qp_smo`` in an environment with that member alone.
+Run as ``python smoke.py kernelweave.qp_smo README.md`` in an environment with that member alone;
+so nothing is imported here but the standard library.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import re
 import sys
 from pathlib import Path
 
 SCIKIT_LEARN_ABSENT = "scikit-learn"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def examples(text: str) -> list[str]:
+    """Return the Python blocks of a page."""
+    return BLOCK.findall(text)
 
 
 def smoke(import_name: str) -> list[str]:
@@ -39,6 +47,10 @@ def smoke(import_name: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = smoke(sys.argv[1])
+    _, name, readme = sys.argv
+    found = smoke(name)
     print(*found, sep="\n")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for code in examples(Path(readme).read_text(encoding="utf-8")):
+        exec(compile(code, readme, "exec"), namespace)
     sys.exit(bool(found))

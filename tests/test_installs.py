@@ -11,7 +11,7 @@ import installs
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from readme import examples
+from smoke import examples
 from workspace import ROOT, Member, closure, members
 
 MEMBERS = members()
