@@ -26,11 +26,11 @@ linear = lasso_var(X, lags=1).chosen(shared=True)
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 ours, theirs = (score_graph(graph, truth).auroc for graph in (model.graph_, linear))
 axes[0].imshow(truth, cmap="Greys", vmax=1.6)
-axes[0].set(title="the truth", xlabel="drives", ylabel="is driven")
+axes[0].set(title="the truth", xlabel="source", ylabel="target")
 plot_weights(model, axes[1])
 axes[1].set_title(f"learned kernel weights: AUROC {ours:.3f}")
 axes[2].imshow(linear, cmap="cividis")
-axes[2].set(title=f"lasso, cross-validated: AUROC {theirs:.3f}", xlabel="drives")
+axes[2].set(title=f"lasso, cross-validated: AUROC {theirs:.3f}", xlabel="source")
 plt.show()
 
 # %%

@@ -61,7 +61,7 @@ def test_only_edges_that_pass_are_drawn(ax: Any) -> None:
         COLOURS["±"].lower(),
     ]
     assert ax.get_title() == "2 edges pass at 0.05"
-    assert {"raises", "neither one way"} <= set(legend(ax))
+    assert {"+ raises", "± raises or lowers"} <= set(legend(ax))
     assert "below the gap" not in legend(ax)
 
 

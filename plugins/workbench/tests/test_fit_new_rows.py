@@ -103,7 +103,7 @@ def test_blocks_of_time_are_not_called_groups() -> None:
     ]
     told = other_rows({"held_out": None, "new_rows": rows})
     assert list(told.values()) == [
-        "0.500 ± 0.100, on 60 rows",
-        "at most 0.500 ± 0.100, on 60 rows of 12 groups",
-        "at most 0.500 ± 0.100, on 60 rows of 6 blocks of time",
+        ("0.500 ± 0.100", "on 60 rows"),
+        ("at most 0.500 ± 0.100", "on 60 rows of 12 groups"),
+        ("at most 0.500 ± 0.100", "on 60 rows of 6 blocks of time"),
     ]

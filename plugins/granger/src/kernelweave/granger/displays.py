@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Edge: TypeAlias = Mapping[Hashable, Any]
 # colours of arrows by the sign of the effect, and their names in the legend
 COLOURS = {"+": "#0072B2", "-": "#D55E00", "±": "#7A5195", "": "#4D4D4D"}
-MEANINGS = {"+": "raises", "-": "lowers", "±": "neither one way", "": "no effect"}
+MEANINGS = {"+": "+ raises", "-": "- lowers", "±": "± raises or lowers", "": "no effect"}
 # of edges below the gap, of the outlines of nodes, and the fill of nodes that drive themselves most
 FAINT, RIM, WARM = "#C9C9C9", "#5A5A5A", "#E69F00"
 _NAMED_OUTSIDE = 15  # with more nodes, names are turned like spokes and lags are in the legend only

@@ -32,7 +32,7 @@ _NAMED = 40  # nodes whose names have room on an axis
 
 
 def plot_weights(model: GrangerGraph, ax: Axes) -> None:
-    """Draw the weight matrix: targets down, drivers across; a dot marks edges that pass.
+    """Draw the weight matrix: targets down, sources across; a dot marks edges that pass.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def plot_weights(model: GrangerGraph, ax: Axes) -> None:
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
     bar.set_label("weight")
     _name_axes(ax, model.group_names_)
-    ax.set_xlabel("drives")
-    ax.set_ylabel("is driven")
+    ax.set_xlabel("source")
+    ax.set_ylabel("target")
     if model.adjusted_p_values_ is not None:
         rows, columns = np.nonzero(model.adjusted_p_values_ <= model.level)
         size = float(np.clip(80.0 / len(model.graph_), 1.0, 4.0))
@@ -160,7 +160,7 @@ def _facts(model: GrangerGraph) -> list[tuple[str, str]]:
     facts = [
         ("series", f"{len(model.group_names_)}"),
         ("history", describe_lags(model.lags_)),
-        ("rows learned from", f"{len(model.results_[0].solution.C)}"),
+        ("training rows", f"{len(model.results_[0].solution.C)}"),
         ("λ", f"{model.lam_[0]:.3g} {end}".strip()),
         ("largest relative gap of a fit", f"{gap:.1e}"),
     ]

@@ -237,16 +237,16 @@ def _known(facts: Mapping[str, Any]) -> str:
     return f"{_expected(facts, scored)}{facts.get('warning', '')}."
 
 
-def other_rows(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return what to expect of each kind of new rows, where more than one is known."""
-    lines: dict[str, str] = {}
+def other_rows(facts: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the score of each kind of new rows and of what, where more than one is known."""
+    lines: dict[str, tuple[str, str]] = {}
     for row in facts["new_rows"]:
         parts = "blocks of time" if row["name"].startswith("later") else "groups"
         of = f" of {row['n_groups']} {parts}" if row["n_groups"] < row["n_rows"] else ""
         scored = Score(row["score"], row["error"]).formatted(3)
         # of groups and times that the fit was not told of, whose rows the kernel was learned from
         most = "at most " if lines and row["name"] != "rows like these" else ""
-        lines[row["name"]] = f"{most}{scored}, on {row['n_rows']} rows{of}"
+        lines[row["name"]] = f"{most}{scored}", f"on {row['n_rows']} rows{of}"
     return lines if len(lines) > 1 else {}
 
 

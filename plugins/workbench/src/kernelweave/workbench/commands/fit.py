@@ -362,7 +362,8 @@ def _show(facts: dict[str, Any]) -> None:
     _show_scores(screen, facts)
     if lines := other_rows(facts):
         title = f"Expected {facts['measure']} by kind of new rows"
-        console.print_section(screen, title, lines.items())
+        texts = {name: ", ".join(parts) for name, parts in lines.items()}
+        console.print_section(screen, title, texts.items())
     if remarks := column_remarks(facts):
         console.print_section(screen, "Columns", remarks.items())
     if facts["algorithm"] != "evidence":

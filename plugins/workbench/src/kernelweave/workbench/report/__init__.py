@@ -111,8 +111,8 @@ def _facts(
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
         kind = next((row["name"] for row in about["new_rows"]), "cross-validated")
         facts.append((f"{about['measure']}, {kind}", scored.formatted(3)))
-        lines = list(other_rows(about).items())[1:]
-        facts += [(f"{about['measure']}, {name}", line) for name, line in lines]
+        others = list(other_rows(about).items())[1:]
+        facts += [(f"{about['measure']}, {name}, {on}", score) for name, (score, on) in others]
     if tested is not None and not same:
         facts.append((f"{about['measure']} on {tested.rows}", tested.held_out.score.formatted(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
