@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, ClassVar
+from unittest import mock
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from kernelweave.workbench.app import run
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+SETTINGS = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb"}
+
 
 def help_text(*arguments: str) -> str:
-    settings = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-m", "kernelweave.workbench", *arguments, "--help"]
-    done = subprocess.run(
-        command, capture_output=True, check=True, encoding="utf-8", env={**os.environ, **settings}
-    )
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    with mock.patch.dict(os.environ, SETTINGS), contextlib.redirect_stdout(io.StringIO()) as said:
+        status = run([*arguments, "--help"])
+    if status != 0:
+        raise RuntimeError(f"kernelweave {' '.join(arguments)} --help ended with {status}")
+    return "\n".join(line.rstrip() for line in said.getvalue().strip().splitlines())
 
 
 class ProgramHelp(Directive):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -37,22 +38,29 @@ def exact_kernel(family: TessellatedFamily, v: Any, x: Any, y: Any) -> Any:
             for l, u, e in zip(low, high, g, strict=True)
         )
 
-    delta, gamma = family.monomials[:, :n], family.monomials[:, n:]
     inner = np.maximum(x, y)
+
+    @cache
+    def integrals(*g: int) -> tuple[Any, Any, Any, Any]:
+        return integral(a, b, g), integral(inner, b, g), integral(x, b, g), integral(y, b, g)
+
+    delta, gamma = family.monomials[:, :n].tolist(), family.monomials[:, n:]
+    of_first, of_second = ([power(point, each) for each in delta] for point in (x, y))
+    v = [mpmath.mpf(float(each)) for each in v]
     total = mpmath.mpf(0)
     for i in range(q):
         for j in range(q):
-            g = gamma[i] + gamma[j]
-            front = power(x, delta[i]) * power(y, delta[j])
-            whole, both = integral(a, b, g), integral(inner, b, g)
-            of_x, of_y = integral(x, b, g), integral(y, b, g)
-            first, second = (mpmath.mpf(float(v[s])) for s in (i, q + i))
-            third, fourth = (mpmath.mpf(float(v[s])) for s in (j, q + j))
-            total += front * (
-                first * third * both
-                + first * fourth * (of_x - both)
-                + second * third * (of_y - both)
-                + second * fourth * (whole - of_x - of_y + both)
+            whole, both, of_x, of_y = integrals(*(gamma[i] + gamma[j]).tolist())
+            first, second, third, fourth = v[i], v[q + i], v[j], v[q + j]
+            total += (
+                of_first[i]
+                * of_second[j]
+                * (
+                    first * third * both
+                    + first * fourth * (of_x - both)
+                    + second * third * (of_y - both)
+                    + second * fourth * (whole - of_x - of_y + both)
+                )
             )
     return total
 
