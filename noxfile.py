@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -42,6 +43,11 @@ ROOT_PROJECT = workspace.load_toml(ROOT / "pyproject.toml")
 # the versions of its time: later ones warn about what 1.6 does
 OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.*", "scipy<1.16", "pandas<3", "pytest<9")
 
+LINT = ("ruff", "check", "."), ("ruff", "format", "--check", ".")
+TYPES = ("mypy", *(part for each in MEMBERS.values() for part in ("-p", each.import_name)))
+STRICT = ("-q", "-W", "--keep-going", "-j", "2")
+DOCS = ("sphinx-build", *STRICT, "-b", "html", "docs", "docs/_build/html")
+LIGHT = ("pytest", "-n", "2", "-m", "not slow")
 # what runs a member's tests beside what they declare: neither brings a library that members use
 RUNNERS = ("pytest-cov", "pytest-xdist")
 MEASURED = ("--cov", "--cov-branch", "--cov-report=")
@@ -72,7 +78,7 @@ INTERPRETED = (
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["lint", "types", "docs", "tests(all)"]
+nox.options.sessions = ["checks"]
 nox.options.error_on_missing_interpreters = True
 
 # the interpreter that runs nox is the one to test; uv must not fetch another
@@ -131,11 +137,27 @@ def assert_installed(session: nox.Session, expected: list[workspace.Member]) -> 
 
 
 @nox.session
+def checks(session: nox.Session) -> None:
+    """Lint, types, docs and light tests, in one environment and beside one another.
+
+    mypy, the gallery and the reading of pages keep one core busy, of the two that there are.
+    """
+    install_all(session, "lint", "types", "docs", "test")
+    one_thread_each(session)
+    with ThreadPoolExecutor(1) as beside:
+        # in silence: what fails is printed
+        others = [beside.submit(session.run, *each, silent=True) for each in (*LINT, TYPES, DOCS)]
+        session.run(*LIGHT, *session.posargs)
+    for each in others:
+        each.result()
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Ruff: rules and formatting."""
     session.install(*group("lint"))
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
+    for command in LINT:
+        session.run(*command)
 
 
 @nox.session(name="format")
@@ -171,8 +193,7 @@ def write_installs(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Mypy in strict mode, one -p per import name."""
     install_all(session, "types")
-    names = [part for member in MEMBERS.values() for part in ("-p", member.import_name)]
-    session.run("mypy", *names)
+    session.run(*TYPES)
 
 
 @nox.session
@@ -180,8 +201,7 @@ def docs(session: nox.Session) -> None:
     """Sphinx with warnings as errors, into docs/_build/html; the tests of its own directives."""
     install_all(session, "docs", "test")
     session.run("pytest", "-q", "tests/test_docs_combinations.py")
-    strict = ("-q", "-W", "--keep-going", "-j", "2")
-    session.run("sphinx-build", *strict, "-b", "html", "docs", "docs/_build/html")
+    session.run(*DOCS)
 
 
 @nox.session
@@ -191,7 +211,7 @@ def tests(session: nox.Session, member: str) -> None:
     if member == "all":
         install_all(session, "test")
         one_thread_each(session)
-        session.run("pytest", "-n", "2", "-m", "not slow", *session.posargs)
+        session.run(*LIGHT, *session.posargs)
         return
     chosen = MEMBERS[member]
     siblings, others = workspace.split_local(group("test", chosen.pyproject))
