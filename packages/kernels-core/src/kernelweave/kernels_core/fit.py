@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -261,16 +262,6 @@ def _solution_at(problem: Problem, result: Result) -> Solution:
         return solution
 
 
-class _Point:
-    """A set of one vector of weights: `worst` is their quadratic form."""
-
-    def __init__(self, weights: FloatArray) -> None:
-        self._weights = weights
-
-    def worst(self, forms: FloatArray) -> float:
-        return float(self._weights @ forms)
-
-
 def _of_factors(
     problem: Problem, result: Result, stored: FittedFactors, proved: Certificate
 ) -> dict[str, Certificate]:
@@ -285,8 +276,10 @@ def _of_factors(
     # a third party's algorithm may keep no solution to bound it by
     if result.solution is None:
         return certificates
-    is_point = getattr(problem.constraint, "is_point", False)
-    charge: Any = _Point(result.parameters) if is_point else problem.constraint
+    charge: Any = problem.constraint
+    if getattr(charge, "is_point", False):
+        # a set of one vector of weights: the worst of it is their quadratic form
+        charge = SimpleNamespace(worst=lambda forms: float(result.parameters @ forms))
     forms = stored.exact_forms(np.atleast_2d(result.solution.dual_coef))
     least, most = lower_bound(result.solution, charge, forms), result.upper_bound
     check_bounds("the exact kernels", least, most)

@@ -180,9 +180,7 @@ def class_weights(
     setting = getattr(estimator, "class_weight", None)
     if setting is None:
         return np.ones(len(classes))
-    if isinstance(setting, str):
-        if setting != "balanced":
-            raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {setting!r}")
+    if isinstance(setting, str) and setting == "balanced":
         mass = np.bincount(codes, weights=weight, minlength=len(classes))
         return np.asarray(weight.sum() / (len(classes) * mass))
     if not isinstance(setting, dict):

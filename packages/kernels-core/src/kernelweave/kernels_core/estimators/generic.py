@@ -11,7 +11,7 @@ from ..fit import Formula
 from ..formula.learner import Learner
 from ..formula.problem import Named
 from ..parameters import parameter
-from ..registry import AlgorithmSpec, get_component, parts_for
+from ..registry import AlgorithmSpec, ComponentSpec, get_component, parts_for
 from ..settings import Settings, spec_of
 from .kernel import KernelClassifier, KernelEstimator, KernelRegressor
 from .samples import Samples
@@ -71,42 +71,26 @@ class _ByName(KernelEstimator):
 
     def formula(self, samples: Samples) -> Formula:
         """Return the given parts, and for each other one the first that the algorithm accepts."""
-        family_name, learner_name, constraint_name = self._triple()
+        spec = self._spec()
         family: Any = self.family
         if family is None:
-            family = get_component("families", family_name).load().from_data(samples.X)
+            family = self._first_part(spec, "family", "families").load().from_data(samples.X)
         learner = self.learner
         if learner is None:
-            learner_class = get_component("learners", learner_name).load()
+            learner_class = self._first_part(spec, "learner", "learners").load()
             accepted = inspect.signature(learner_class).parameters
             params = {k: v for k, v in self._learner_params().items() if k in accepted}
             learner = learner_class(**params)
         constraint = self.constraint
         if constraint is None:
-            constraint = get_component("constraints", constraint_name).load()()
+            constraint = self._first_part(spec, "constraint", "constraints").load()()
         return Formula(family, learner, constraint, self.algorithm, self.algorithm_params or {})
 
-    def _triple(self) -> tuple[str, str, str]:
-        """Return the names of the three parts that `formula` combines."""
-        spec = self._spec()
-        family, learner, constraint = (
-            self._part_name(spec, role, group)
-            for role, group in (
-                ("family", "families"),
-                ("learner", "learners"),
-                ("constraint", "constraints"),
-            )
-        )
-        return family, learner, constraint
-
-    def _part_name(self, spec: AlgorithmSpec, role: str, group: str) -> str:
-        """Return the name of the given part of a role, else of the first that fits."""
-        given = getattr(self, role)
-        if given is not None:
-            return str(getattr(given, "name", given))
-        for name in parts_for(spec, group):
-            if role != "learner" or get_component(group, name).load().task == self.task:
-                return name
+    def _first_part(self, spec: AlgorithmSpec, role: str, group: str) -> ComponentSpec:
+        """Return the first part of a role that the algorithm accepts."""
+        for part in (get_component(group, name) for name in parts_for(spec, group)):
+            if role != "learner" or part.load().task == self.task:
+                return part
         needs = ", ".join(getattr(spec.needs, role))
         raise ValueError(
             f"algorithm={spec.name!r} needs a {role} with {needs}, and no installed one is for "

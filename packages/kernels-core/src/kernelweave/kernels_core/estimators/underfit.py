@@ -59,7 +59,9 @@ def warn_if_underfit(
     results = model.result_ if isinstance(model.result_, list) else [model.result_]
     if any(result.status is Status.INTERRUPTED for result in results):
         return
-    rows = rows_to_judge(weight)
+    # evenly spaced among those of positive weight
+    kept = np.flatnonzero((np.reshape(weight, (len(weight), -1)) > 0).any(axis=1))
+    rows = kept[np.linspace(0, len(kept) - 1, min(_ROWS, len(kept))).astype(np.intp)]
     predicted, truth, weight = model.predict(_some(X, rows)), truth[rows], weight[rows]
     if is_classifier(model):
         finding = underfit_of_classes(truth, predicted == model.classes_[truth], weight, LEARNED)
@@ -67,12 +69,6 @@ def warn_if_underfit(
         finding = underfit_of_numbers(truth, predicted, weight, LEARNED)
     if finding is not None:
         warnings.warn(finding, stacklevel=3)
-
-
-def rows_to_judge(weight: FloatArray) -> Index:
-    """Return places of positive weight, evenly spaced, 1,000 at most."""
-    kept = np.flatnonzero((np.reshape(weight, (len(weight), -1)) > 0).any(axis=1))
-    return kept[np.linspace(0, len(kept) - 1, min(_ROWS, len(kept))).astype(np.intp)]
 
 
 def _some(X: Rows, rows: Index) -> Any:

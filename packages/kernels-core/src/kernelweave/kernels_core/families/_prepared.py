@@ -99,24 +99,20 @@ class _SampleSums(NamedTuple):
     mass: Float
 
 
-def _pair_sums(box: Box, X: Float, F: Float, w: Float, n_rows: int) -> Float:
-    """Return ``Σₗ wₗ x_l^δ' T_g(max(xₖ, xₗ), b)`` for the first ``n_rows`` samples."""
+def _sample_sums(box: Box, X: Float, w: Float, n_rows: int) -> _SampleSums:
+    """Return the sums over all samples for the first ``n_rows`` of them."""
     tables, terms = box.tables, box.tables.gram_terms
-    out = np.empty((n_rows, len(terms.moment)))
+    F = power_products(X, tables.x_powers)
+    inner = np.empty((n_rows, len(terms.moment)))
 
     def work(start: int, stop: int) -> None:
         weights = np.broadcast_to(w, (stop - start, len(w)))
-        out[start:stop] = pair_sums(box, X, F, slice(start, stop), weights, terms)
+        inner[start:stop] = pair_sums(box, X, F, slice(start, stop), weights, terms)
 
     steps = float(n_rows) * len(X) * (len(tables.moments) + 2 * len(terms.moment))
     run_blocks(work, row_bounds(n_rows, lower=False), steps)
-    return out
-
-
-def _sample_sums(box: Box, X: Float, w: Float, n_rows: int) -> _SampleSums:
-    F = power_products(X, box.tables.x_powers)
     ends = blocked_product((w[:, None] * F).T, box.above(X).T)
-    return _SampleSums(_pair_sums(box, X, F, w, n_rows), box.above(X[:n_rows]), ends, w @ F)
+    return _SampleSums(inner, box.above(X[:n_rows]), ends, w @ F)
 
 
 def _derivatives(box: Box, F: Float, sums: _SampleSums, rows: slice, U: Float) -> Float:

@@ -160,18 +160,14 @@ def fit_normalization(
         centered.shift(K, centered.means, None)
         kernel = centered
     if normalize in ("trace", "center-trace"):
-        return _fit_trace(kernel, K, label)
+        scale = trace_scale(float(K.trace(dtype=np.float64)), K, largest(K), label)
+        K *= K.dtype.type(scale)
+        return Scaled(kernel, scale)
     if normalize == "unit-diagonal":
         unit = UnitDiagonal(kernel)
         unit.scale(K, K.diagonal().copy(), None)
         return unit
     return kernel
-
-
-def _fit_trace(kernel: Kernel, K: RealArray, label: str) -> Kernel:
-    scale = trace_scale(float(K.trace(dtype=np.float64)), K, largest(K), label)
-    K *= K.dtype.type(scale)
-    return Scaled(kernel, scale)
 
 
 def trace_scale(trace: float, values: RealArray, size: float, label: str) -> float:

@@ -46,11 +46,6 @@ GROUP = "kernelweave"
 BLOCK_VARIABLE = "KERNELWEAVE_BLOCK_PLUGINS"
 
 
-def blocked_names() -> set[str]:
-    """Return the plugin or distribution names that the environment blocks."""
-    return {name.strip() for name in os.environ.get(BLOCK_VARIABLE, "").split(",") if name.strip()}
-
-
 def _entry_points() -> list[tuple[str, str, importlib.metadata.EntryPoint]]:
     """Return (distribution, version, entry point); our own first, then by name."""
     rows: dict[tuple[str, str], tuple[str, str, importlib.metadata.EntryPoint]] = {}
@@ -85,7 +80,8 @@ def _load_one(
 
 def load_plugins(registry: Registry) -> list[PluginRecord]:
     """Load every installed plugin into ``registry`` and report on each."""
-    blocked = blocked_names()
+    # of plugins or of distributions
+    blocked = {name.strip() for name in os.environ.get(BLOCK_VARIABLE, "").split(",")}
     records = []
     for dist, version, point in _entry_points():
         if point.name in blocked or dist in blocked:

@@ -189,15 +189,9 @@ class ColumnEncoder:
         empty = np.empty((len(table), 0))
         return np.concatenate(components, axis=2).reshape(len(table), -1) if components else empty
 
-    def fit_transform(
-        self,
-        X: Rows,
-        sample_weight: FloatArray | None = None,
-        *,
-        estimator: BaseEstimator | None = None,
-    ) -> Encoded:
+    def fit_transform(self, X: Rows, sample_weight: FloatArray | None = None) -> Encoded:
         """Learn from training rows and return them encoded; see `fit` and `transform`."""
-        return self.fit(X, sample_weight, estimator=estimator).transform(X, estimator=estimator)
+        return self.fit(X, sample_weight).transform(X)
 
     def outside(self, rows: Encoded) -> NDArray[np.bool_]:
         """Return which cells lie outside what training had.
