@@ -76,6 +76,21 @@ def test_rows_held_out_change_nothing_that_was_learned(kind: str) -> None:
         np.testing.assert_allclose(two.predictions, one.predictions[:, places], rtol=1e-9)
 
 
+def test_what_only_rows_held_out_have_is_no_dimension_of_a_fold() -> None:
+    """A missing value, an hour, another number: training rows cannot tell what they mean."""
+    X, y = frame(0, 90)[["price", "day"]].fillna(1.0), np.random.default_rng(1).normal(size=90)
+    X["same"] = 3.0
+    X.loc[70:75, "price"], X.loc[70:75, "same"] = None, 8.0
+    X.loc[70, "day"] += pd.Timedelta(13, "h")
+    rows = rows_of(X, y)
+    fold = fit_fold(rows, TRAINING, HELD_OUT, PLAN, 0)
+    points = fold.views.points(rows.numeric, rows.codes)
+    unknown = np.ptp(points.X[:, TRAINING], axis=1) == 0.0
+    assert np.count_nonzero(unknown) == 3
+    for view in (points.X, points.U, points.H):
+        assert np.ptp(view[unknown], axis=1).max() == 0.0
+
+
 def test_a_part_codes_as_a_table_of_its_own() -> None:
     """Words seen once in it are rare, unseen ones too, and gaps get its own median."""
     X = pd.DataFrame(

@@ -273,6 +273,8 @@ class Views:
         unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
         scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
+        # to a fold whose training rows have one value, rows held out with others are the same
+        scale[[len(each) == 1 for each in knots]] = np.inf
         return cls(mean, scale, knots, ranks, shares, warps, fills, pools, group)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
