@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import struct
 import sys
 import zipfile
 from pathlib import Path
@@ -163,6 +164,67 @@ def test_files_of_stata_are_read_with_their_labels(tmp_path: Path) -> None:
         (tmp_path / f"u{ending}").write_bytes(b"no such file")
         with pytest.raises(TableError, match=f"is not a sound {ending} file"):
             read_table(tmp_path / f"u{ending}")
+
+
+def ibm_double(x: float) -> bytes:
+    """Return a number of IBM mainframes: a sign, a power of 16, and 56 bits."""
+    power = 0 if x else -64
+    while abs(x) >= 1.0:
+        x, power = x / 16.0, power + 1
+    sign = 128 * (x < 0.0)
+    return bytes([sign + 64 + power]) + int(abs(x) * 2**56).to_bytes(7, "big")
+
+
+def transport_file(columns: dict[str, tuple[str, list[float]]]) -> bytes:
+    """Return a SAS transport file of numbers with their formats; NaN is missing."""
+    zeros, moment = "0" * 30 + "  ", "01JAN24:00:00:00"
+
+    def header(kind: str, tail: str = zeros) -> bytes:
+        return f"HEADER RECORD*******{kind:<8}HEADER RECORD!!!!!!!{tail}".ljust(80).encode()
+
+    names = b"".join(
+        struct.pack(">hhhh8s40s8shhh2s8shhl52s", 1, 0, 8, j + 1, name.encode().ljust(8), b" " * 40,
+                    form.encode().ljust(8), 9, 0, 0, b"  ", b" " * 8, 0, 0, 8 * j, b"\0" * 52)
+        for j, (name, (form, _)) in enumerate(columns.items())
+    )  # fmt: skip
+    rows = zip(*(values for _, values in columns.values()), strict=True)
+    missing = b"." + b"\0" * 7
+    cells = b"".join(missing if np.isnan(x) else ibm_double(x) for row in rows for x in row)
+    head = f"{{}}9.4     Linux   {' ' * 24}{moment}"
+    lines = [
+        header("LIBRARY"), head.format("SAS     SAS     SASLIB  ").encode(), moment.encode(),
+        header("MEMBER", "0" * 17 + "16" + "0" * 8 + "140  "), header("DSCRPTR"),
+        head.format("SAS     T       SASDATA ").encode(), moment.encode(),
+        header("NAMESTR", f"000000{len(columns):04d}{'0' * 20}  "), names, header("OBS"), cells,
+    ]  # fmt: skip
+    return b"".join(line + b" " * (-len(line) % 80) for line in lines)
+
+
+def test_dates_of_sas_transport_files_are_dates(tmp_path: Path) -> None:
+    columns = {
+        "DAY": ("DATE", [23376.0, np.nan, -1.0]),
+        "SEEN": ("DATETIME", [23376 * 86400.0 + 3661.0, 0.0, np.nan]),
+        "ISO": ("E8601DA", [0.0, 1.0, 2.0]),
+        "CLOCK": ("TIME", [3600.0, 0.0, 1.0]),
+        "SIZE": ("BEST", [2.0, 3.5, np.nan]),
+        "MONTH": ("MONTH", [1.0, 2.0, 3.0]),
+    }
+    (tmp_path / "t.xpt").write_bytes(transport_file(columns))
+    frame = read_table(tmp_path / "t.xpt").frame
+    day, seen = frame["DAY"], frame["SEEN"]
+    assert [str(each)[:10] for each in day] == ["2024-01-01", "NaT", "1959-12-31"]
+    assert list(map(str, seen)) == ["2024-01-01 01:01:01", "1960-01-01 00:00:00", "NaT"]
+    assert frame["ISO"].dt.day.tolist() == [1, 2, 3]
+    for name in ("CLOCK", "SIZE", "MONTH"):
+        np.testing.assert_array_equal(frame[name], columns[name][1])
+
+
+def test_a_sas_transport_file_of_version_8_is_called_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "t.xpt").write_bytes(
+        b"HEADER RECORD*******LIBV8   HEADER RECORD!!!!!!!" + b"0" * 32
+    )
+    with pytest.raises(TableError, match=r"of version 8, and .* save it as \.sas7bdat or CSV"):
+        read_table(tmp_path / "t.xpt")
 
 
 def test_a_file_of_spss_needs_a_package_and_says_which(

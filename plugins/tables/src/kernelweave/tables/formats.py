@@ -33,6 +33,11 @@ from .table import (
 STATISTICS = (".dta", ".sas7bdat", ".xpt", ".sav", ".zsav")
 TARGET = "target"
 _TOKEN = re.compile(rb"^(qid|\d+):[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|nan)$")
+# formats of SAS that show a number as a day, and as a moment; of others it stays a number
+_DAYS = re.compile(
+    "DATE$|(DDMMYY|MMDDYY|YYMMDD)[BCDNPS]?$|(WEEK|WORD)DAT[EX]$|[BE]8601DA$|JULIAN$|MONYY$"
+)
+_MOMENTS = re.compile("DATE(TIME|AMPM)$|DT(DATE|MONYY|YEAR|WKDATX)$|MDYAMPM$|[BE]8601(D[NTXZ]|LX)$")
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
@@ -99,9 +104,13 @@ def read_statistics(path: Path, source: str) -> Table:
     Raises TableError if it is damaged, or a file of SPSS and pyreadstat is missing.
     """
     ending = path.suffix.lower()
-    read: Any = {".dta": pd.read_stata, ".sav": pd.read_spss, ".zsav": pd.read_spss}.get(ending)
+    read: Any = {
+        ".dta": pd.read_stata, ".sav": pd.read_spss, ".zsav": pd.read_spss, ".xpt": _read_transport,
+    }.get(ending, partial(pd.read_sas, encoding="infer"))  # fmt: skip
     try:
-        frame = pd.read_sas(path, encoding="infer") if read is None else read(path)
+        frame = read(path)
+    except TableError:
+        raise
     except ImportError as error:
         raise TableError(
             f"reading {source} needs pyreadstat: pip install pyreadstat, or save it as CSV"
@@ -109,6 +118,28 @@ def read_statistics(path: Path, source: str) -> Table:
     except Exception as error:
         raise TableError(f"{source} is not a sound {ending} file: {one_line(error)}") from error
     return read_cells(frame, source)
+
+
+def _read_transport(path: Path) -> pd.DataFrame:
+    """Return a SAS transport file of version 5; days and moments, counted from 1960, are dates."""
+    with path.open("rb") as file:
+        if b"LIBV8" in file.read(80):
+            raise TableError(
+                f"{path.name} is a SAS transport file of version 8, and only version 5 can be "
+                "read: save it as .sas7bdat or CSV, or in SAS by the libname engine XPORT"
+            )
+    file_of_pandas: Any = pd.read_sas(path, format="xport", encoding="infer", iterator=True)
+    with file_of_pandas as reader:
+        frame: pd.DataFrame = reader.read()
+        shown = {each["name"].decode(): each["nform"].decode().strip() for each in reader.fields}
+    # what pandas makes of a zero
+    frame = frame.replace(16.0**-65, 0.0)
+    for name, form in shown.items():
+        seconds = 86_400 if _DAYS.match(form) else 1 if _MOMENTS.match(form) else 0
+        if seconds and frame[name].dtype.kind == "f":
+            since = (seconds * frame[name].round(6)).astype("timedelta64[s]")
+            frame[name] = pd.Timestamp(1960, 1, 1) + since
+    return frame
 
 
 def read_json(content: bytes, source: str) -> Table:
