@@ -7,6 +7,7 @@ import decimal
 import fractions
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from kernelweave.evidence import ColumnEncoder, Encoded
 from kernelweave.evidence.explaining.values import cells_of_encoded
 from kernelweave.evidence.rows import Rows
 from kernelweave.kernels_core import KernelWeaveWarning, MemoryBudgetError, config_context
-from kernelweave.tables import ColumnWarning
+from kernelweave.tables import ColumnWarning, read_table
 from scipy import sparse
 
 N = 40
@@ -278,6 +279,23 @@ class TestDates:
         own = Rows(rows.numeric, rows.codes, np.zeros((1, N)))
         shown = cells_of_encoded(own, encoder.dimensions_, encoder.report_)
         assert shown[:, 0].tolist() == paris.tolist()
+
+    def test_moments_with_a_zone_are_the_same_in_a_file(self, tmp_path: Path) -> None:
+        paris = pd.DataFrame(
+            {"when": pd.date_range("2020-03-25", periods=N, freq="7h", tz="Europe/Paris")}
+        )
+        paris.to_csv(tmp_path / "t.csv", index=False)
+        written = read_table(tmp_path / "t.csv").frame
+        ends_in_z = paris["when"].dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ").to_frame()
+        kinds = (paris, written, ends_in_z)
+        for known in kinds:
+            encoder, rows = encoded(known)
+            for other in kinds:
+                assert_same(encoder.transform(other), rows)
+        # training had dates without a zone, which count as UTC
+        encoder, rows = encoded(paris["when"].dt.tz_convert("UTC").dt.tz_localize(None).to_frame())
+        for other in kinds:
+            assert_same(encoder.transform(other), rows)
 
     @pytest.mark.parametrize(
         ("form", "later"),

@@ -45,6 +45,7 @@ _PROBED = 100
 _DAYS = "days since 1970"
 # with the hour or without, whichever training had
 _ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
+_ZONE = r"( ?Z|[+-]\d\d(:?\d\d)?)?"
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,12 @@ class DateParts:
         import pandas as pd
 
         if isinstance(column, Words):
-            words, utc = pd.Series(column.labels, dtype="str"), "%z" in self.format
+            words = pd.Series(column.labels, dtype="str")
+            # where training had dates, words may have any zone, and that of summer or winter
+            utc = not self.format or "%z" in self.format
             moments = pd.to_datetime(words, format=self.format or None, errors="coerce", utc=utc)
-            if self.format.startswith("%Y-%m-%d"):
-                iso = words.where(words.str.fullmatch(_ISO))
+            if not self.format or self.format.startswith("%Y-%m-%d"):
+                iso = words.where(words.str.fullmatch(_ISO + _ZONE if utc else _ISO))
                 read = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=utc)
                 moments = moments.fillna(read)
         else:
