@@ -43,6 +43,14 @@ def test_a_code_far_from_all_numbers_may_be_a_gap(sound: pd.DataFrame, code: flo
     assert f"column 'a': 2 rows hold {code:g}, far from all others" in said
 
 
+def test_na_among_codes_of_two_letters_may_be_one(sound: pd.DataFrame) -> None:
+    sound["country"] = [["NA", "DE", "FR", "US"][i % 4 if i < 8 else 1 + i % 3] for i in range(60)]
+    (said,) = asked(sound)
+    assert said.startswith("column 'country': NA in 2 rows is read as missing, and all others are")
+    assert asked(sound.astype({"country": "category"})) == []
+    assert asked(sound.replace({"country": {"US": "Congo"}})) == []
+
+
 def test_numbers_that_reach_far_are_none(sound: pd.DataFrame) -> None:
     sound["a"] = np.linspace(900.0, 999.0, 60)
     sound.loc[[3, 8], "b"] = 7.0

@@ -20,6 +20,9 @@ from .target import Target
 from .written import WrittenNumbers, units_behind
 
 _NINES = re.compile(r"99+")
+_CODE = re.compile("[A-Z]{2}")
+# Fewer codes of two letters may be anything, such as OK and NA.
+_FEWEST_CODES = 3
 # Of fewer rows or values anything may be chance.
 _FEWEST_ROWS = 10
 # Rows that tell an order: of longer tables every so many.
@@ -35,10 +38,10 @@ def check_data(
 ) -> list[str]:
     """Return what a person would ask about a table, a sentence each.
 
-    Numbers in several units, codes such as -999 that may stand for
-    missing values, days written as numbers, columns that give the target away, rows that occur more
-    than once, rows in the order of time, and a target that hangs on a few rows. `later`: whether
-    later rows are held out, so that their order needs no sentence.
+    Numbers in several units, codes such as -999 that may stand for missing values, the word NA
+    that may be a code, days written as numbers, columns that give the target away, rows that occur
+    more than once, rows in the order of time, and a target that hangs on a few rows. `later`:
+    whether later rows are held out, so that their order needs no sentence.
     """
     X, y = table.frame[list(columns)], target.values
     if len(X) < _FEWEST_ROWS:
@@ -46,13 +49,13 @@ def check_data(
     read = read_columns(X)
     raws = list(zip(read.names, read.columns, strict=True))
     notes: list[str] = []
-    for name, raw in raws:
+    for (name, raw), (_, cells) in zip(raws, X.items(), strict=True):
         if isinstance(raw, Numbers):
             values = raw.values[~raw.missing]
             notes += _codes_of_missing(name, values)
             notes += [] if name in table.kinds else _days_as_numbers(name, np.unique(values))
         elif isinstance(raw, Words):
-            notes += _units(name, raw)
+            notes += [*_units(name, raw), *_code_or_missing(name, raw, cells)]
     notes += [*_copies(X, y, target.task), *_repeated(X, y)]
     some = np.arange(0, len(X), -(-len(X) // _LOOKED_AT))
     for name, raw in [] if later else raws:
@@ -75,6 +78,17 @@ def _units(name: str, words: Words) -> Iterator[str]:
         yield (
             f"column {name!r} has numbers in several units ({', '.join(named)}) and is read as "
             "categories: write all of them in one unit"
+        )
+
+
+def _code_or_missing(name: str, words: Words, cells: pd.Series) -> Iterator[str]:
+    """Yield a sentence where NA, which is read as missing, stands among codes of two letters."""
+    count = 0 if words.seen == "categories" else int((cells == "NA").sum())
+    if count and len(words.labels) >= _FEWEST_CODES and all(map(_CODE.fullmatch, words.labels)):
+        yield (
+            f"column {name!r}: NA in {count} row{'s' if count > 1 else ''} is read as missing, and "
+            f"all others are codes of two letters, such as {words.labels[0]}: if it is a code too, "
+            "write it in another way, such as NA1"
         )
 
 
