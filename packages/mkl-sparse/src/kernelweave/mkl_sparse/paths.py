@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -199,27 +199,23 @@ def sparse_mkl_path(
     return SparseMKLPath(tuple(points))
 
 
+@dataclass
 class Walk:
-    """The walk along the grid, with what the next setting reuses: cuts, and the last weights."""
+    """The walk along the grid, with what the next setting reuses: cuts, and the last weights.
 
-    def __init__(
-        self,
-        grams: Stack,
-        targets: FloatArray,
-        learner: Any,
-        sample_weight: FloatArray | None,
-        tol: float,
-        views: tuple[Sequence[Hashable] | None, int | None],
-    ) -> None:
-        self.grams = grams
-        self.views, self.n_views = views
-        self.targets = targets
-        self.learner = learner
-        self.sample_weight = sample_weight
-        self.tol = tol
-        self.pool: CutPool | None = None
-        self.C: float | None = None
-        self.last: FloatArray | None = None
+    `views`: the view of each kernel, and how many of them at most.
+    """
+
+    grams: Stack
+    targets: FloatArray
+    learner: Any
+    sample_weight: FloatArray | None
+    tol: float
+    views: tuple[Sequence[Hashable] | None, int | None]
+    pool: CutPool | None = None
+    C: float | None = None
+    last: FloatArray | None = None
+    oracle: SaddleOracle = field(init=False)
 
     def move_to(self, C: float) -> None:
         """Go to another C with the cuts scaled."""
@@ -243,8 +239,8 @@ class Walk:
             learner=self.learner,
             lam=lam,
             k0=k0,
-            views=self.views,
-            n_views=self.n_views,
+            views=self.views[0],
+            n_views=self.views[1],
             sample_weight=self.sample_weight,
             tol=self.tol,
             pool=self.pool,

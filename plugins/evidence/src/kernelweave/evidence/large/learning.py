@@ -191,25 +191,24 @@ def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> L
         losses = _rough_losses(work, random_state)
         for each in transforms:
             columns = each == "columns"
-            other = _with_transforms(best, columns=columns, targets=not columns)
+            other = _with_transform(best, columns=columns)
             others = _rough_losses(other, random_state)
             if _is_significantly_less(others, losses, work.choosing.mass, 2.0 if columns else 1.0):
                 best, losses = other, others
     return best
 
 
-def _with_transforms(work: LandmarkSearch, *, columns: bool, targets: bool) -> LandmarkSearch:
-    """Return the work with columns, targets or both transformed, beside what already is."""
-    seen, roles, standardised = work.seen, work.roles, work.targets
-    metric = roles.metric
-    metric = replace(
-        metric,
-        transform_columns=metric.transform_columns or columns,
-        transform_targets=metric.transform_targets or targets,
-    )
-    seen = seen.with_transformed_columns() if columns else seen
-    standardised = _transformed_targets(seen) if targets else standardised
-    return replace(work, seen=seen, targets=standardised, roles=replace(roles, metric=metric))
+def _with_transform(work: LandmarkSearch, *, columns: bool) -> LandmarkSearch:
+    """Return the work with columns, or else targets, transformed, beside what already is."""
+    seen, targets, metric = work.seen, work.targets, work.roles.metric
+    if columns:
+        seen, metric = seen.with_transformed_columns(), replace(metric, transform_columns=True)
+    else:
+        # the sample's, to be cut at the range of all rows
+        targets = Standardised.of(replace(seen.sample, transform_targets=True))
+        targets = replace(targets, low=seen.targets.low, high=seen.targets.high)
+        metric = replace(metric, transform_targets=True)
+    return replace(work, seen=seen, targets=targets, roles=replace(work.roles, metric=metric))
 
 
 def _rough_losses(work: LandmarkSearch, random_state: np.random.RandomState) -> FloatArray:
@@ -230,12 +229,6 @@ def _is_significantly_less(
     most = np.argsort(-np.abs(share * gains), kind="stable")[: max(1, int(_FAR * len(gains)))]
     rest = gain - float(share[most] @ gains[most])
     return gain > n_errors * error and rest > 0.0
-
-
-def _transformed_targets(seen: Survey) -> Standardised:
-    """Return the sample's targets under a power, to be cut at the range of all rows."""
-    targets = Standardised.of(replace(seen.sample, transform_targets=True))
-    return replace(targets, low=seen.targets.low, high=seen.targets.high)
 
 
 def _among_others(
