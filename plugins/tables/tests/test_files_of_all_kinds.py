@@ -125,6 +125,20 @@ def test_a_row_that_sums_the_others_is_left_out(
         assert read_table(path).frame["units"].tolist() == [3, 4, 5, 6]
 
 
+def test_a_name_may_have_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('"price\n(EUR)";size \n1,5;2\n2,5;3\n', encoding="utf-8-sig")
+    table = read_table(tmp_path / "t.csv")
+    assert table.columns == ["price (EUR)", "size"]
+    assert table.where(0) == "line 3"
+    pd.DataFrame({"price\n(EUR)": [1.5, 2.5], "size": [2, 3]}).to_excel(
+        tmp_path / "t.xlsx", index=False
+    )
+    assert read_table(tmp_path / "t.xlsx").columns == table.columns
+    (tmp_path / "u.csv").write_text('"price\n(EUR)";size\n1;2\n2;3\n4;5;6\n')
+    with pytest.raises(TableError, match="line 5 has 3 cells but the header has 2"):
+        read_table(tmp_path / "u.csv")
+
+
 def test_archives_are_unpacked_within_the_memory_limit(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
         archive.writestr("t.csv", SALES)

@@ -200,10 +200,11 @@ def hold_codes(cells: pd.Series) -> bool:
 
 
 def name_columns(first: list[str], source: str) -> list[str]:
-    """Return the names of a header; a first column without one is called index.
+    """Return the names of a header, each in one line; a first column without one is called index.
 
     Raises TableError if another one has no name, or two have the same.
     """
+    first = [" ".join(map(str.strip, name.splitlines())) for name in first]
     unnamed = [j for j, name in enumerate(first) if not name]
     if unnamed == [0] and len(first) > 1 and "index" not in first:
         return ["index", *first[1:]]

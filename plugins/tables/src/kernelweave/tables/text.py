@@ -182,10 +182,11 @@ def _separator_and_skip(text: str, source: str, *, header: bool = True) -> tuple
 
 
 def _first_record(text: str, source: str, separator: str) -> list[str]:
-    """Return the cells of the first line that is not blank."""
-    line = next((line for line in text.splitlines() if line.strip()), "")
+    """Return the cells of the first record that is not blank; a quoted one may have more lines."""
+    records = (cells for _, cells in _records(text, separator))
     try:
-        return [cell.strip() for cell in next(_records(line, separator))[1]]
+        cells = next(cells for cells in records if len(cells) > 1 or cells[0].strip())
+        return [cell.strip() for cell in cells]
     except csv.Error as error:
         raise TableError(f"{source}, line 1: {error}. Correct the line.") from error
 
