@@ -427,7 +427,7 @@ def _remark_on_dates(words: Words) -> str:
     """Return what to say of words that are dates, but in no format that all of them have."""
     shown = date_as_written(words.labels) if words.seen == "text" else ""
     return shown and (
-        f"Values such as {shown!r} look like dates, but not all in one known format. To "
+        f"Values such as {shown!r} look like dates, but in no known format that fits all. To "
         "use them as dates, write them all like 2024-05-31."
     )
 
