@@ -205,7 +205,7 @@ def _warn_if_alike(kernel: Kernel, X: FloatArray) -> None:
         "constant, and so are predictions. The features have values of about "
         f"{scale:.1e}: scale them (StandardScaler) or choose kernel widths of that size",
         KernelWeaveWarning,
-        stacklevel=7,
+        stacklevel=6,
     )
 
 
