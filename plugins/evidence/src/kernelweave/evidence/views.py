@@ -273,8 +273,6 @@ class Views:
         unit = np.frexp(np.abs(rest).max(axis=0, initial=0.0))[1]
         scale = np.ldexp(np.sqrt(share @ np.ldexp(rest, -unit) ** 2), unit)
         scale[~(scale > 1e-12 * np.abs(mean))] = 1.0
-        # to a fold whose training rows have one value, rows held out with others are the same
-        scale[[len(each) == 1 for each in knots]] = np.inf
         return cls(mean, scale, knots, ranks, shares, warps, fills, pools, group)
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
@@ -285,6 +283,8 @@ class Views:
         numeric = numeric[:, self.columns] if self.columns else numeric
         numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
         t = ((_transformed(numeric, self.warps, self.knots) - self.mean) / self.scale).T
+        # what other values than the only one of the training rows mean cannot be learned from them
+        t[[len(each) == 1 for each in self.knots]] = 0.0
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
         U = np.empty_like(X)
         for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):
