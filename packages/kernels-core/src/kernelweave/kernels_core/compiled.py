@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -27,7 +26,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 from . import clock
-from .exceptions import KernelWeaveWarning
+from .exceptions import warn
 
 
 class _NoEngine:
@@ -127,11 +126,9 @@ def warn_once(cause: str) -> None:
     if _warned.is_set():
         return
     _warned.set()
-    warnings.warn(
+    warn(
         f"compiled code is not kept for the next process, which starts slower: {cause}; set "
-        "NUMBA_CACHE_DIR to a folder that can be written",
-        KernelWeaveWarning,
-        stacklevel=3,
+        "NUMBA_CACHE_DIR to a folder that can be written"
     )
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from pathlib import Path
 
 from .config import get_config
-from .exceptions import KernelWeaveWarning, MemoryBudgetError, Message
+from .exceptions import MemoryBudgetError, Message, warn
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 # Of the memory of the machine: the rest is for the interpreter, the data and everybody else.
@@ -106,15 +105,13 @@ def permits(nbytes: int, what: str) -> bool:
     limit = limit_bytes()
     if nbytes <= limit:
         return True
-    warnings.warn(
+    warn(
         Message(
             "{what} need {needed}, more than the memory limit of {limit}: the solve goes on "
             "without them, and its gap may stay wider; raise {memory_limit}",
             what=what,
             needed=size_text(nbytes),
             limit=size_text(limit),
-        ),
-        KernelWeaveWarning,
-        stacklevel=3,
+        )
     )
     return False

@@ -7,13 +7,12 @@ solvers that the project's plan names, and the only second opinion on a dual tha
 from __future__ import annotations
 
 import ctypes
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.kernels_core.exceptions import warn
 
 from .problem import BoxProblem, Budget
 
@@ -114,11 +113,7 @@ def libsvm(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Flo
         alternative='use backend="smo", which copies nothing',
     )
     if start is not None:
-        warnings.warn(
-            'alpha0 is ignored: backend="libsvm" has no warm start (use backend="smo")',
-            KernelWeaveWarning,
-            stacklevel=5,
-        )
+        warn('alpha0 is ignored: backend="libsvm" has no warm start (use backend="smo")')
     rows, nodes = _nodes(svm, problem.K)
     targets = np.ascontiguousarray(problem.p, dtype=np.float64)
     parameters = svm.svm_parameter(options)

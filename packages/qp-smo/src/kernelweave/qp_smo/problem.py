@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -11,7 +10,7 @@ import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import POSITIVE, check_sample_weight, check_vector
-from kernelweave.kernels_core.exceptions import convergence_warning
+from kernelweave.kernels_core.exceptions import convergence_warning, warn
 from kernelweave.kernels_core.formula.learner import SolveStatus
 from kernelweave.kernels_core.grams.psd import KernelArray
 from numpy.typing import ArrayLike, NDArray
@@ -200,11 +199,10 @@ def warn_unless_converged(solution: DualSolution, *, tol: float) -> None:
     """Warn with the status text, the gap and violation left and the certified interval."""
     if solution.status is SolveStatus.CONVERGED:
         return
-    warnings.warn(
+    warn(
         f"the dual solve stopped early ({solution.status.value}): {solution.status.message}. "
         f"After {solution.n_iter} iterations of {solution.backend} the relative gap is "
         f"{solution.gap:.3g} (tol={tol:g}), the violation {solution.kkt_violation:.3g}, and the "
         f"optimum is in [{solution.lower_bound:.9g}, {solution.upper_bound:.9g}]",
         convergence_warning(),
-        stacklevel=3,
     )

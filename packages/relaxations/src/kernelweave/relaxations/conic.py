@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import Stopwatch, expired, seconds_left
+from kernelweave.kernels_core.exceptions import warn
 from kernelweave.kernels_core.interrupts import defer_interrupt, run_interruptibly
 from kernelweave.qp_smo.problem import BoxProblem
 
@@ -169,11 +169,9 @@ def report(tried: Sequence[Attempt], *, is_close: bool, otherwise: str = "") -> 
             "none, or scale the Gram matrices"
         )
     if tried[0].status != "optimal" and (tried[0].is_named or not is_close):
-        warnings.warn(
+        warn(
             f"the conic solvers ended so: {story}; "
-            + ("the bounds are proved from what they left" if usable else otherwise),
-            KernelWeaveWarning,
-            stacklevel=3,
+            + ("the bounds are proved from what they left" if usable else otherwise)
         )
 
 

@@ -28,9 +28,9 @@ from kernelweave.kernels_core.estimators.search import (
     values_of,
 )
 from kernelweave.kernels_core.exceptions import (
-    KernelWeaveWarning,
     UnderfitWarning,
     convergence_warning,
+    warn,
 )
 from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.parameters import fitted, parameter
@@ -272,11 +272,9 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
         at_end = {} if results is None else grid_ends(results["params"], best)
         for name, end in at_end.items():
             if len({setting[name] for setting in results["params"]}) > 2:
-                warnings.warn(
+                warn(
                     f"the best {name} of the search, {best[name]:.6g}, is the {end} "
-                    f"of its grid: a better one may lie beyond, so widen the grid of {name}",
-                    KernelWeaveWarning,
-                    stacklevel=4,
+                    f"of its grid: a better one may lie beyond, so widen the grid of {name}"
                 )
         n_solves = warm.n_solves + _solves_of(attributes["result_"])
         return replace(fit, attributes={**attributes, "at_end_": at_end, "n_solves_": n_solves})

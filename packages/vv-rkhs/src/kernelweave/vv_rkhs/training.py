@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import RBF, KernelWeaveWarning, Laplacian, Linear, memory
+from kernelweave.kernels_core import RBF, Laplacian, Linear, memory
 from kernelweave.kernels_core.arrays import FloatArray, Rows
 from kernelweave.kernels_core.estimators.classes import group_codes
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
 from kernelweave.kernels_core.estimators.weights import is_precomputed
+from kernelweave.kernels_core.exceptions import warn
 from kernelweave.kernels_core.grams import PrecomputedGrams, definite_grams
 from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDictionary
 from scipy.sparse import issparse
@@ -200,12 +200,10 @@ def _warn_if_alike(kernel: Kernel, X: FloatArray) -> None:
         if high - low > _ALIKE * size:
             return
     scale = float(np.median(np.abs(X - X.mean(axis=0)).max(axis=0)))
-    warnings.warn(
+    warn(
         "all samples are equally similar for every kernel: off its diagonal each Gram matrix is "
         "constant, and so are predictions. The features have values of about "
-        f"{scale:.1e}: scale them (StandardScaler) or choose kernel widths of that size",
-        KernelWeaveWarning,
-        stacklevel=6,
+        f"{scale:.1e}: scale them (StandardScaler) or choose kernel widths of that size"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from kernelweave.kernels_core.exceptions import KernelWeaveWarning
+from kernelweave.kernels_core.exceptions import KernelWeaveWarning, warn
 from kernelweave.tables import Table, TableError, plan_columns, read_table
 from kernelweave.tables.columns import Numbers
 from kernelweave.tables.dates import DateParts
@@ -92,7 +92,7 @@ def _times(table: Table, names: list[str]) -> pd.Series[pd.Timestamp] | None:
                 )
             if plan.remark:
                 text = f"column {plan.column}: {plan.remark[0].lower()}{plan.remark[1:-1]}"
-                warnings.warn(text, KernelWeaveWarning, stacklevel=3)
+                warn(text)
             return moments
     return None
 
@@ -122,11 +122,9 @@ def _in_order(
     order = np.lexsort((frame.index, replicate))
     if (order == np.arange(len(order))).all():
         return frame, labels
-    warnings.warn(
+    warn(
         f"the rows of {path} are not in order of time: they were sorted by column "
-        f"{frame.index.name}",
-        KernelWeaveWarning,
-        stacklevel=3,
+        f"{frame.index.name}"
     )
     return frame.iloc[order], None if labels is None else labels.iloc[order]
 
@@ -154,8 +152,6 @@ def _warn_of_a_time(frame: pd.DataFrame, labels: pd.Series[str] | None) -> None:
     if not rises.any():
         counts = "counts in equal steps and begins again, as the time of several runs does,"
         remedy = ", and --replicate names the column that tells the runs apart"
-    warnings.warn(
-        f"column {name} {counts} and was taken for a series: --drop {name!r} leaves it out{remedy}",
-        KernelWeaveWarning,
-        stacklevel=3,
+    warn(
+        f"column {name} {counts} and was taken for a series: --drop {name!r} leaves it out{remedy}"
     )

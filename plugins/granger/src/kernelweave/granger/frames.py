@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Index, Matrix, Vector
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core.exceptions import Message, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,14 +65,12 @@ def warn_of_times(X: object, replicate: Index) -> None:
         raise ValueError("the times in the index of X must rise from row to row: sort the rows")
     usual = float(np.median(steps))
     if steps.max() > _UNEVEN * usual:
-        warnings.warn(
+        warn(
             Message(
                 "the times in the index of X are uneven, with steps of up to "
                 f"{steps.max() / usual:.3g} times the usual one, and lags count rows: where rows "
                 "are missing, add them as NaN (asfreq) and set {missing}='skip'"
-            ),
-            KernelWeaveWarning,
-            stacklevel=4,
+            )
         )
 
 
@@ -143,20 +139,16 @@ def warn_of_series(scaled: npt.NDArray[np.float64], names: list[str], replicate:
         name for name, x in zip(names, longest.T, strict=True) if looks_nonstationary(x)
     ]
     if nonstationary:
-        warnings.warn(
+        warn(
             f"{_some(nonstationary)} be random walks or follow a trend: such series often seem "
             "to drive one another, and p-values come out too small; take differences or remove the "
-            "trend",
-            KernelWeaveWarning,
-            stacklevel=4,
+            "trend"
         )
     period, sharing = shared_season(longest)
     if len(sharing) > 1:
-        warnings.warn(
+        warn(
             f"{_some([names[j] for j in sharing])} share a season of about {period:.3g} rows: "
-            "p-values may take it for influence; remove it, or add it as a series of its own",
-            KernelWeaveWarning,
-            stacklevel=4,
+            "p-values may take it for influence; remove it, or add it as a series of its own"
         )
     return bool(nonstationary) or len(sharing) > 1
 
@@ -177,11 +169,9 @@ def warn_of_draws(
                 f"{needed} draws could, but one replicate has {most:g} that differ: give a longer "
                 "series or replicates, or forbid links"
             )
-        warnings.warn(
+        warn(
             f"{n_draws} draws per series cannot bring a single edge of {n_edges} to an adjusted "
-            f"p-value below {least:.3g}, and a level of {level:g} was asked: {what_can}",
-            KernelWeaveWarning,
-            stacklevel=4,
+            f"p-value below {least:.3g}, and a level of {level:g} was asked: {what_can}"
         )
 
 

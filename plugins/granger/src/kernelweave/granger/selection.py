@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning, memory
+from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.kernels_core.checks import integer
 from kernelweave.kernels_core.estimators.folds import Fold, Scoring, folds_of, scorer_of
-from kernelweave.kernels_core.exceptions import Message
+from kernelweave.kernels_core.exceptions import Message, warn
 from kernelweave.vv_rkhs import PrecomputedFamily
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -256,11 +255,9 @@ def warn_of_ends(selection: Selection) -> None:
         count = int(np.count_nonzero(ends))
         if count:
             whose = "" if count == len(ends) else f" for {count} of {len(ends)} targets"
-            warnings.warn(
+            warn(
                 Message(
                     f"λ = {lams[at]:.3g}, the {which} of {{lams}}, has the least held-out "
                     f"error{whose}: give {more} ones too, they may have less"
-                ),
-                KernelWeaveWarning,
-                stacklevel=4,
+                )
             )

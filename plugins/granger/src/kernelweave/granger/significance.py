@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.kernels_core.arrays import Index, Matrix
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.exceptions import warn
 
 SIGNIFICANCE = one_of("permutation")
 ADJUST = one_of("bh", "max-t")
@@ -30,12 +29,10 @@ def warn_if_short(replicate: Index) -> None:
     """Warn if p-values may be too small because a replicate has fewer than 25 samples."""
     shortest = int(np.unique(replicate, return_counts=True)[1].min())
     if shortest < _SHORT and not change_places(replicate):
-        warnings.warn(
+        warn(
             f"a replicate has {shortest} samples, too few to shift it in a circle: p-values of "
             "slow or transient series may be too small; five or more replicates of equal length "
-            "are exchanged as wholes instead",
-            KernelWeaveWarning,
-            stacklevel=3,
+            "are exchanged as wholes instead"
         )
 
 

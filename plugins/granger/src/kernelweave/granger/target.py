@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Result, Status, memory, solve
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
-from kernelweave.kernels_core.exceptions import Message, convergence_warning
+from kernelweave.kernels_core.exceptions import Message, convergence_warning, warn
 from kernelweave.kernels_core.kernels import FittedDictionary
 from kernelweave.vv_rkhs import PrecomputedFamily, SeparableKernels, VectorLeastSquares
 from kernelweave.vv_rkhs.penalties import Penalty
@@ -155,7 +155,7 @@ def warn_of_rest(results: dict[str, Result], tol: float) -> None:
     """Warn once of all targets, by name, that came to rest with a gap above tol."""
     open_ = {name: r.gap for name, r in results.items() if r.status is Status.STATIONARY}
     if open_:
-        warnings.warn(
+        warn(
             Message(
                 "the fits of {targets} came to rest with relative gaps of up to {gap:.2e} "
                 "({tol}={asked:g}): the bounds in results_ hold, but learning weights and output "
@@ -165,7 +165,6 @@ def warn_of_rest(results: dict[str, Result], tol: float) -> None:
                 asked=tol,
             ),
             convergence_warning(),
-            stacklevel=4,
         )
 
 

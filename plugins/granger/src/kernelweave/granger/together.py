@@ -11,14 +11,13 @@ of the certificate, as computed; proofs, with their rounding, are those of `fit_
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
-from kernelweave.kernels_core.exceptions import Message, convergence_warning
+from kernelweave.kernels_core.exceptions import Message, convergence_warning, warn
 from kernelweave.vv_rkhs.penalties import ElasticNet
 from scipy.linalg import get_lapack_funcs
 
@@ -92,14 +91,13 @@ def fit_together(
     )
     open_ = fits.gaps > tol
     if open_.any():
-        warnings.warn(
+        warn(
             Message(
                 f"{int(open_.sum())} of {len(Y)} fits ended with relative gaps of up to "
                 f"{fits.gaps.max():.2e} ({{tol}}={tol:g}) after at most {{max_iter}}={max_iter} "
                 "steps: raise {max_iter} or {tol}"
             ),
             convergence_warning(),
-            stacklevel=3,
         )
     return fits
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, indexable
 
 from ..arrays import FloatArray, Index
-from ..exceptions import UnderfitWarning
+from ..exceptions import UnderfitWarning, warn
 from ..grams.precomputed import PrecomputedGrams
 from ..result import Status
 
@@ -68,7 +67,7 @@ def warn_if_underfit(
     else:
         finding = underfit_of_numbers(truth, predicted, weight, LEARNED)
     if finding is not None:
-        warnings.warn(finding, stacklevel=3)
+        warn(finding)
 
 
 def _some(X: Rows, rows: Index) -> Any:

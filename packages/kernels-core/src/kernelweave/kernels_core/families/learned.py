@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Points, RealArray
 from ..checks import Rule, one_of
-from ..exceptions import KernelWeaveWarning
+from ..exceptions import warn
 from ..grams.psd import find_indefinite
 from ..kernels.base import Kernel
 
@@ -111,9 +110,7 @@ class FamilyKernel(Kernel):
     def _warn(self, count: int) -> None:
         if count:
             lie, were = ("sample lies", "was") if count == 1 else ("samples lie", "were")
-            warnings.warn(
+            warn(
                 f"{count} {lie} outside the box of the tessellated kernel and {were} moved onto "
-                "its surface: learn with a wider box if that is many",
-                KernelWeaveWarning,
-                stacklevel=4,
+                "its surface: learn with a wider box if that is many"
             )

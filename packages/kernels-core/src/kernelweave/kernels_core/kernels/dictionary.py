@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, TypeAlias, overload
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ..arrays import Points, RealArray, Rows
 from ..checks import LARGEST, check_weights, one_of, real_dtype
-from ..exceptions import KernelWeaveWarning, NotPSDError
+from ..exceptions import NotPSDError, warn
 from ..grams._fill import add_scaled, largest
 from ..grams.psd import REMEDY, Spectrum, describe, find_indefinite
 from ._parameters import Parameters, check_pair, check_samples, check_size
@@ -252,7 +251,7 @@ class KernelDictionary(Parameters):
         if not kept:
             raise NotPSDError(f"psd='drop' leaves no kernel: {clauses}")
         done = "left out" if self.psd == "drop" else "negative eigenvalues set to zero"
-        warnings.warn(f"{clauses}: {done} (psd={self.psd!r})", KernelWeaveWarning, stacklevel=3)
+        warn(f"{clauses}: {done} (psd={self.psd!r})")
 
     def _plain_kernels(self) -> list[Kernel]:
         """Return the kernels as functions of their two points alone, or say why they are not."""

@@ -13,10 +13,9 @@ import itertools
 import os
 import sys
 import threading
-import warnings
 from typing import Any, cast
 
-from ..exceptions import DuplicateNameError, KernelWeaveWarning
+from ..exceptions import DuplicateNameError, warn
 from .specs import AlgorithmSpec, CommandSpec, ComponentSpec, DatasetSpec
 from .store import HooklessPluginError, PluginRecord, Registry
 
@@ -100,7 +99,7 @@ def warn_of_failures(records: list[PluginRecord]) -> None:
     bad = [row for row in records if row.status not in ("loaded", "blocked")]
     if bad:
         details = "; ".join(f"{row.name} ({row.distribution}): {row.cause}" for row in bad)
-        warnings.warn(f"plugins not loaded: {details}", KernelWeaveWarning, stacklevel=4)
+        warn(f"plugins not loaded: {details}")
 
 
 def registry() -> Registry:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config_context
-from ..exceptions import KernelWeaveWarning, UnsupportedProblemError
+from ..exceptions import UnsupportedProblemError, warn
 from ..formula.problem import Problem
 from ..progress import Progress
 from ..registry import AlgorithmSpec, accepted_triples, get_algorithm
@@ -229,7 +228,7 @@ def _check_others(case: _Case, claim: Interval) -> list[Interval]:
             f"it contradicts {case.spec.name}, [{other.lower_bound}, {other.upper_bound}] beside "
             f"[{claim.lower_bound}, {claim.upper_bound}], and no evaluation decides between them"
         )
-        warnings.warn(f"{where}: {how}", KernelWeaveWarning, stacklevel=4)
+        warn(f"{where}: {how}")
     return kept
 
 

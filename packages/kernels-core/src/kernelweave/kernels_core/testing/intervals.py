@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..driver import solve
-from ..exceptions import KernelWeaveWarning, UnsupportedProblemError
+from ..exceptions import UnsupportedProblemError, warn
 from ..formula.learner import Solution
 from ..formula.problem import Problem
 from ..registry import AlgorithmSpec, algorithms
@@ -81,11 +81,7 @@ def other_intervals(spec: AlgorithmSpec, problem: Problem, label: str) -> Iterat
             _interval_cache[key] = _interval_or_reason(other, problem)
         interval = _interval_cache[key]
         if isinstance(interval, str):
-            warnings.warn(
-                f"{name} is left out of the comparison on {problem.triple}, {label}: {interval}",
-                KernelWeaveWarning,
-                stacklevel=3,
-            )
+            warn(f"{name} is left out of the comparison on {problem.triple}, {label}: {interval}")
         elif interval is not None:
             yield interval
 
