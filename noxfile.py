@@ -140,14 +140,18 @@ def assert_installed(session: nox.Session, expected: list[workspace.Member]) -> 
 def checks(session: nox.Session) -> None:
     """Lint, types, docs and light tests, in one environment and beside one another.
 
-    mypy, the gallery and the reading of pages keep one core busy, of the two that there are.
+    mypy, the gallery and the reading of pages keep one core busy each, beside which tests run.
     """
     install_all(session, "lint", "types", "docs", "test")
     one_thread_each(session)
     with ThreadPoolExecutor(1) as beside:
         # in silence: what fails is printed
         others = [beside.submit(session.run, *each, silent=True) for each in (*LINT, TYPES, DOCS)]
-        session.run(*LIGHT, *session.posargs)
+        try:
+            session.run(*LIGHT, *session.posargs)
+        except BaseException:
+            beside.shutdown(cancel_futures=True)
+            raise
     for each in others:
         each.result()
 
@@ -308,7 +312,7 @@ def random_versions(session: nox.Session) -> None:
     """Light tests with a random version of every dependency, drawn from what is declared.
 
     The seed is said, to draw the same again: ``nox -s random-versions -- 1234``. The newest
-    versions are what ``tests(all)`` runs, the oldest scikit-learn is what ``oldest`` runs.
+    versions are what plain ``nox`` runs, the oldest scikit-learn is what ``oldest`` runs.
     """
     seed, *others = session.posargs or [str(random.SystemRandom().randrange(10_000))]
     session.log(f"the same versions again: nox -s random-versions -- {seed}")
@@ -470,7 +474,7 @@ def bench_gate(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def full(session: nox.Session) -> None:
-    """Everything but ``tests(all)``: each member alone, slow tests, every Python, wheels.
+    """Everything but ``checks``: each member alone, slow tests, every Python, wheels.
 
     Each light test runs once: in the session of its member, or with those of several members in
     ``coverage-together``, which sums what both have reached. ``processors`` repeats the numerical

@@ -199,7 +199,7 @@ def sparse_mkl_path(
     return SparseMKLPath(tuple(points))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Walk:
     """The walk along the grid, with what the next setting reuses: cuts, and the last weights.
 

@@ -283,8 +283,8 @@ class Views:
         numeric = numeric[:, self.columns] if self.columns else numeric
         numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
         t = ((_transformed(numeric, self.warps, self.knots) - self.mean) / self.scale).T
-        # what other values than the only one of the training rows mean cannot be learned from them
-        t[[len(each) == 1 for each in self.knots]] = 0.0
+        # a column with one value in the training rows tells nothing about other values
+        t[np.diff(self.knots.ends, prepend=0) == 1] = 0.0
         X = np.ascontiguousarray(t / np.sqrt(1.0 + (t / _CAP) ** 2))
         U = np.empty_like(X)
         for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):

@@ -162,8 +162,8 @@ class CrossValidatedEstimator(KernelEstimator):
     def _learn(self, data: Data) -> FitResult:
         """Choose by folds where parameters have several values, then learn from all samples.
 
-        After a Ctrl-C or at the end of ``max_time`` the best setting so far has a second to be
-        learned.
+        After a Ctrl-C or at the end of ``max_time`` the best setting so far is still learned, for
+        at most ``LATE_SECONDS``.
         """
         settings, scores, late = self.settings(data), None, False
         chosen = settings[0]
