@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning, config_context
 from kernelweave.tables import TableError, read_table, split_by_target
+from kernelweave.tables.text import dialect_of
 
 PLACES = {
     "shift_jis": "都市,人口\n東京,13960000\n大阪,8839000\n名古屋,2296000\n",
@@ -137,6 +138,26 @@ def test_a_name_may_have_several_lines(tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_text('"price\n(EUR)";size\n1;2\n2;3\n4;5;6\n')
     with pytest.raises(TableError, match="line 5 has 3 cells but the header has 2"):
         read_table(tmp_path / "u.csv")
+    (tmp_path / "v.csv").write_text('"a\n \nb","c  d"\n1,2\n2,3\n')
+    assert read_table(tmp_path / "v.csv").columns == ["a b", "c  d"]
+
+
+@pytest.mark.parametrize("text", ['""\n', '"  "\nx\ny\n', ' ""\n1\n', '\n \t\n""\n1\n2\n'])
+def test_a_quoted_name_may_not_be_blank(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    for read in (read_table, dialect_of):
+        with pytest.raises(TableError, match=r"column 1 has no name"):
+            read(tmp_path / "t.csv")
+
+
+def test_blank_lines_above_the_names_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\n   \n  \r\na,b\n1,2\n")
+    (tmp_path / "u.csv").write_text("\n  \n\ta\n5\t1\n6\t2\n")
+    assert read_table(tmp_path / "t.csv").columns == ["a", "b"]
+    assert dialect_of(tmp_path / "t.csv").names == ["a", "b"]
+    assert dialect_of(tmp_path / "u.csv").names == ["index", "a"]
+    with pytest.warns(UserWarning, match="column 1 has no name"):
+        assert read_table(tmp_path / "u.csv").columns == ["a"]
 
 
 def test_archives_are_unpacked_within_the_memory_limit(tmp_path: Path) -> None:

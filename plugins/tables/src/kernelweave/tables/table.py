@@ -204,7 +204,7 @@ def name_columns(first: list[str], source: str) -> list[str]:
 
     Raises TableError if another one has no name, or two have the same.
     """
-    first = [" ".join(map(str.strip, name.splitlines())) for name in first]
+    first = [" ".join(filter(None, map(str.strip, name.splitlines()))) for name in first]
     unnamed = [j for j, name in enumerate(first) if not name]
     if unnamed == [0] and len(first) > 1 and "index" not in first:
         return ["index", *first[1:]]

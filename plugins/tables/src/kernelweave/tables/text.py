@@ -182,10 +182,11 @@ def _separator_and_skip(text: str, source: str, *, header: bool = True) -> tuple
 
 
 def _first_record(text: str, source: str, separator: str) -> list[str]:
-    """Return the cells of the first record that is not blank; a quoted one may have more lines."""
-    records = (cells for _, cells in _records(text, separator))
+    """Return the cells below blank lines; a quoted one may have several lines, or be blank."""
+    # a tab may end a first cell that is blank
+    below = re.sub(r"\A(?: *\r?\n)+" if separator == "\t" else r"\A(?:[ \t]*\r?\n)+", "", text)
     try:
-        cells = next(cells for cells in records if len(cells) > 1 or cells[0].strip())
+        _, cells = next(_records(below, separator), (1, [""]))
         return [cell.strip() for cell in cells]
     except csv.Error as error:
         raise TableError(f"{source}, line 1: {error}. Correct the line.") from error
