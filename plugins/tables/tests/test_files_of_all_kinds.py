@@ -8,6 +8,7 @@ import re
 import struct
 import sys
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -210,21 +211,26 @@ def ibm_double(x: float) -> bytes:
     return bytes([sign + 64 + power]) + int(abs(x) * 2**56).to_bytes(7, "big")
 
 
-def transport_file(columns: dict[str, tuple[str, list[float]]]) -> bytes:
-    """Return a SAS transport file of numbers with their formats; NaN is missing."""
+def transport_file(columns: Mapping[str, tuple[str, Sequence[float | str]]]) -> bytes:
+    """Return a SAS transport file of numbers and words with their formats; NaN is missing."""
     zeros, moment = "0" * 30 + "  ", "01JAN24:00:00:00"
+
+    def cell(x: float | str) -> bytes:
+        if isinstance(x, str):
+            return x.encode("latin-1").ljust(8)
+        return b"." + b"\0" * 7 if np.isnan(x) else ibm_double(x)
 
     def header(kind: str, tail: str = zeros) -> bytes:
         return f"HEADER RECORD*******{kind:<8}HEADER RECORD!!!!!!!{tail}".ljust(80).encode()
 
     names = b"".join(
-        struct.pack(">hhhh8s40s8shhh2s8shhl52s", 1, 0, 8, j + 1, name.encode().ljust(8), b" " * 40,
-                    form.encode().ljust(8), 9, 0, 0, b"  ", b" " * 8, 0, 0, 8 * j, b"\0" * 52)
+        struct.pack(">hhhh8s40s8shhh2s8shhl52s", 1 + (form[0] == "$"), 0, 8, j + 1,
+                    name.encode().ljust(8), b" " * 40, form.encode().ljust(8), 9, 0, 0,
+                    b"  ", b" " * 8, 0, 0, 8 * j, b"\0" * 52)
         for j, (name, (form, _)) in enumerate(columns.items())
     )  # fmt: skip
     rows = zip(*(values for _, values in columns.values()), strict=True)
-    missing = b"." + b"\0" * 7
-    cells = b"".join(missing if np.isnan(x) else ibm_double(x) for row in rows for x in row)
+    cells = b"".join(cell(x) for row in rows for x in row)
     head = f"{{}}9.4     Linux   {' ' * 24}{moment}"
     lines = [
         header("LIBRARY"), head.format("SAS     SAS     SASLIB  ").encode(), moment.encode(),
@@ -236,13 +242,18 @@ def transport_file(columns: dict[str, tuple[str, list[float]]]) -> bytes:
 
 
 def test_dates_of_sas_transport_files_are_dates(tmp_path: Path) -> None:
-    columns = {
+    columns: dict[str, tuple[str, Sequence[float | str]]] = {
         "DAY": ("DATE", [23376.0, np.nan, -1.0]),
         "SEEN": ("DATETIME", [23376 * 86400.0 + 3661.0, 0.0, np.nan]),
         "ISO": ("E8601DA", [0.0, 1.0, 2.0]),
+        "PARTS": ("DATETIME", [1.75, -0.5, 100.0000001]),
+        "LATEST": ("DATE", [2936549.0, -715509.0, 0.5]),
         "CLOCK": ("TIME", [3600.0, 0.0, 1.0]),
+        "FAR": ("DATETIME", [1e16, 0.0, np.nan]),
+        "NINES": ("DATE", [9999999.0, 0.0, 1.0]),
         "SIZE": ("BEST", [2.0, 3.5, np.nan]),
         "MONTH": ("MONTH", [1.0, 2.0, 3.0]),
+        "TOWN": ("$CHAR", ["Orléans", "", "Köln"]),
     }
     (tmp_path / "t.xpt").write_bytes(transport_file(columns))
     frame = read_table(tmp_path / "t.xpt").frame
@@ -250,7 +261,12 @@ def test_dates_of_sas_transport_files_are_dates(tmp_path: Path) -> None:
     assert [str(each)[:10] for each in day] == ["2024-01-01", "NaT", "1959-12-31"]
     assert list(map(str, seen)) == ["2024-01-01 01:01:01", "1960-01-01 00:00:00", "NaT"]
     assert frame["ISO"].dt.day.tolist() == [1, 2, 3]
-    for name in ("CLOCK", "SIZE", "MONTH"):
+    assert [f"{each:%S.%f}" for each in frame["PARTS"]] == ["01.750000", "59.500000", "40.000000"]
+    latest = ["9999-12-31 00:00:00", "0001-01-01 00:00:00", "1960-01-01 12:00:00"]
+    assert list(map(str, frame["LATEST"])) == latest
+    assert frame["TOWN"].tolist() == columns["TOWN"][1]
+    # what is no moment of the calendar stays a number, and its column with it
+    for name in ("CLOCK", "SIZE", "MONTH", "FAR", "NINES"):
         np.testing.assert_array_equal(frame[name], columns[name][1])
 
 

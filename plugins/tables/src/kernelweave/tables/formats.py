@@ -8,6 +8,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,11 @@ _DAYS = re.compile(
     "DATE$|(DDMMYY|MMDDYY|YYMMDD)[BCDNPS]?$|(WEEK|WORD)DAT[EX]$|[BE]8601DA$|JULIAN$|MONYY$"
 )
 _MOMENTS = re.compile("DATE(TIME|AMPM)$|DT(DATE|MONYY|YEAR|WKDATX)$|MDYAMPM$|[BE]8601(D[NTXZ]|LX)$")
+# from which SAS counts days and seconds, and the seconds of the years 1 to 9999
+_EPOCH = datetime(1960, 1, 1)
+_CALENDAR = tuple(
+    (end - _EPOCH).total_seconds() for end in (datetime.min, datetime.max.replace(microsecond=0))
+)
 PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
@@ -128,7 +134,7 @@ def _read_transport(path: Path) -> pd.DataFrame:
                 f"{path.name} is a SAS transport file of version 8, and only version 5 can be "
                 "read: save it as .sas7bdat or CSV, or in SAS by the libname engine XPORT"
             )
-    file_of_pandas: Any = pd.read_sas(path, format="xport", encoding="infer", iterator=True)
+    file_of_pandas: Any = pd.read_sas(path, format="xport", encoding="ISO-8859-1", iterator=True)
     with file_of_pandas as reader:
         frame: pd.DataFrame = reader.read()
         shown = {each["name"].decode(): each["nform"].decode().strip() for each in reader.fields}
@@ -137,8 +143,10 @@ def _read_transport(path: Path) -> pd.DataFrame:
     for name, form in shown.items():
         seconds = 86_400 if _DAYS.match(form) else 1 if _MOMENTS.match(form) else 0
         if seconds and frame[name].dtype.kind == "f":
-            since = (seconds * frame[name].round(6)).astype("timedelta64[s]")
-            frame[name] = pd.Timestamp(1960, 1, 1) + since
+            since = seconds * frame[name]
+            # a number that is none of the calendar's moments is kept, and so are those beside it
+            if since.dropna().between(*_CALENDAR).all():
+                frame[name] = _EPOCH + (1e6 * since).round().astype("timedelta64[us]")
     return frame
 
 
