@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,23 @@ def test_new_rows_are_dates_where_training_held_dates() -> None:
     assert np.isnan(parts[1]).all()
     with pytest.raises(ValueError, match=r"held dates of the format %Y-.*such as 'soon'"):
         dates_of(words("soon", "late"), days, "a")
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%z", ""])
+def test_moments_with_a_zone_are_read_as_in_frames(form: str) -> None:
+    hours = DateParts(form, "UTC" if "%z" in form else "", ("hour", "days since 1970"))
+    given = ["2020-01-01T10:00Z", "2020-07-01 10:00:00+02:00", "2020-01-01 10:00", "2020-01-01"]
+    (frame,) = read_columns(
+        pd.DataFrame({"a": pd.to_datetime(given[:2], format="ISO8601", utc=True)})
+    ).columns
+    np.testing.assert_array_equal(dates_of(words(*given), hours, "a")[:, 0], [10, 8, 10, 0])
+    np.testing.assert_array_equal(
+        dates_of(words(*given[:2]), hours, "a"), dates_of(frame, hours, "a")
+    )
+    # a zone without an hour tells nothing
+    for odd in ("2020-01-01-05", "2020-01-01+02:00", "2020-01-01Z"):
+        with pytest.raises(ValueError, match=f"none now, but text such as {re.escape(repr(odd))}"):
+            dates_of(words(odd, "2020-02-02+1"), hours, "a")
 
 
 def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:

@@ -43,9 +43,10 @@ _FORMATS = (
 # Labels that tell of nearly all formats that they are others.
 _PROBED = 100
 _DAYS = "days since 1970"
-# with the hour or without, whichever training had
-_ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
-_ZONE = r"( ?Z|[+-]\d\d(:?\d\d)?)?"
+# with the hour or without, whichever training had; after the hour with a zone or without
+_MOMENT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?"
+_ISO = rf"({_MOMENT}( ?Z|[+-]\d\d(:?\d\d)?)?|\d{{4}}-\d\d-\d\d)"
+_DAY_WITH_A_ZONE = r"\d{4}-\d\d-\d\d ?[Z+-]"
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,15 @@ class DateParts:
 
         if isinstance(column, Words):
             words = pd.Series(column.labels, dtype="str")
-            # where training had dates, words may have any zone, and that of summer or winter
-            utc = not self.format or "%z" in self.format
-            moments = pd.to_datetime(words, format=self.format or None, errors="coerce", utc=utc)
+            # where pandas guesses the format, it would take such a zone for the hour
+            rest = words if self.format else words.where(~words.str.match(_DAY_WITH_A_ZONE))
+            moments = pd.to_datetime(rest, format=self.format or None, errors="coerce", utc=True)
             if not self.format or self.format.startswith("%Y-%m-%d"):
-                iso = words.where(words.str.fullmatch(_ISO + _ZONE if utc else _ISO))
-                read = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=utc)
+                # words may have any zone, and that of summer or winter
+                iso = words.where(words.str.fullmatch(_ISO))
+                # else pandas 2 would read them in the zone of the word before
+                iso = iso.mask(words.str.fullmatch(_MOMENT), words + "Z")
+                read = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
                 moments = moments.fillna(read)
         else:
             moments = column.values
