@@ -47,6 +47,7 @@ def test_na_among_codes_of_two_letters_may_be_one(sound: pd.DataFrame) -> None:
     sound["country"] = [["NA", "DE", "FR", "US"][i % 4 if i < 8 else 1 + i % 3] for i in range(60)]
     (said,) = asked(sound)
     assert said.startswith("column 'country': NA in 2 rows is read as missing, and all others are")
+    assert said.endswith("if it is a code too, rename it, for example to NA1")
     assert asked(sound.astype({"country": "category"})) == []
     assert asked(sound.replace({"country": {"US": "Congo"}})) == []
 

@@ -88,7 +88,7 @@ def _code_or_missing(name: str, words: Words, cells: pd.Series) -> Iterator[str]
         yield (
             f"column {name!r}: NA in {count} row{'s' if count > 1 else ''} is read as missing, and "
             f"all others are codes of two letters, such as {words.labels[0]}: if it is a code too, "
-            "write it in another way, such as NA1"
+            "rename it, for example to NA1"
         )
 
 
