@@ -53,7 +53,7 @@ def test_groups_are_those_of_all_pairs() -> None:
 
 
 @pytest.mark.parametrize("centre", [1e18, -3e15])
-def test_last_bits_of_large_numbers_part_no_copies(centre: float) -> None:
+def test_large_numbers_that_differ_in_their_last_bits_are_copies(centre: float) -> None:
     bit = np.spacing(abs(centre))
     numeric = centre + bit * np.array([0.0, 1.0, 4.0, -8.0, 16.0])[:, None]
     codes = np.zeros((5, 0), dtype=np.int64)
@@ -64,7 +64,37 @@ def test_last_bits_of_large_numbers_part_no_copies(centre: float) -> None:
     np.testing.assert_array_equal(known.find(numeric, codes), [0, 0, 0, -1, -1])
 
 
-def test_a_row_between_two_copies_on_the_line_parts_them_not() -> None:
+@pytest.mark.parametrize(
+    ("step", "share"), [(0.0, 1.0), (256.0, 0.001), (1e9, 0.001), (1e9, 0.5), (6e10, 0.5)]
+)
+def test_few_rows_are_compared_beside_a_column_of_large_numbers_alike(
+    step: float, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as times in nanoseconds since 1970."""
+    state = np.random.RandomState(0)
+    numeric = np.column_stack([state.randn(2000, 2), 1.7e18 + step * (state.rand(2000) < share)])
+    numeric[1900:] = numeric[:100]
+    # 1000 is the least that the numbers of the third column must differ by, 1e-15 of their size
+    numeric[1900:1910, 2] += 5e3
+    numeric[1910:, 2] += 512.0
+    codes, compared, copies = np.zeros((2000, 0), dtype=np.int64), [], Line.copies
+
+    def counted(line: Line, left: tuple, right: tuple) -> np.ndarray:
+        compared.append(len(left[0]))
+        return copies(line, left, right)
+
+    monkeypatch.setattr(Line, "copies", counted)
+    line = Line.of(numeric, codes)
+    groups = copy_groups(numeric, codes)
+    known = KnownRows.of(line, numeric[:1900], codes[:1900]).find(numeric, codes)
+    assert sum(compared) < 3 * len(numeric)
+    joined = line.copies((numeric[1900:], codes[1900:]), (numeric[:100], codes[:100]))
+    assert joined[10:].all()
+    np.testing.assert_array_equal(groups[1900:] == groups[:100], joined)
+    np.testing.assert_array_equal(known[1900:], np.where(joined, np.arange(100), -1))
+
+
+def test_copies_with_another_row_between_them_on_the_line_share_a_group() -> None:
     numeric, codes = np.random.RandomState(0).randn(200, 2), np.zeros((200, 0), dtype=np.int64)
     # above the quantiles, so that the line stays what it is
     numeric[:3] = 5.0, 5.0
@@ -81,7 +111,7 @@ def test_a_row_between_two_copies_on_the_line_parts_them_not() -> None:
     assert groups.max() + 1 == 199
 
 
-def test_no_border_parts_copies() -> None:
+def test_copies_on_two_sides_of_a_cell_border_are_found() -> None:
     # of numbers on a grid some copies fall on another side of every grid of cells
     numeric = np.round(np.random.RandomState(0).rand(4000, 6), 3)
     codes = np.zeros((4000, 0), dtype=np.int64)

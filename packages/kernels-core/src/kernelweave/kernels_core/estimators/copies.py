@@ -28,11 +28,11 @@ class Line:
     """A projection of rows onto a line, on which copies are close to each other.
 
     A row consists of p numbers and q integer codes of categories. Its place on the line is a
-    weighted sum of its columns, numbers in units of their spread, and does not depend on the other
-    rows. Only rows within `max_distance` of each other need to be compared column by column.
-    (Rounding to a grid instead would separate copies on the two sides of a cell border.)
+    weighted sum of its columns, numbers in `units`, and does not depend on the other rows. Only
+    rows within `max_distance` of each other need to be compared column by column. (Rounding to a
+    grid instead would separate copies on the two sides of a cell border.)
 
-    `centre`, `spread` of shape (p,): median and unit of each numeric column; `weights` of shape
+    `centre`, `spread` of shape (p,): median and spread of each numeric column; `weights` of shape
     (p + q,): weight of each column in the sum, numeric columns first.
     """
 
@@ -63,22 +63,32 @@ class Line:
         return cls(centre, np.where(spread > 0.0, spread, 1.0), weights)
 
     @property
+    def units(self) -> FloatArray:
+        """The unit of each numeric column on the line, shape (p,): as a rule its spread.
+
+        It is larger where the numbers differ by little more than their last bits, as those of a
+        constant column. In units of the spread the rounding of such a column alone would be longer
+        than the rest of the line, and every row would be compared with every other.
+        """
+        return np.maximum(self.spread, np.abs(self.centre) * (_LAST_BITS / ROUNDING))
+
+    @property
     def max_distance(self) -> float:
         """Largest distance on the line of two rows that `copies` joins."""
-        # a number x is at most |centre| plus spread times sinh of its place, whose slope there is
+        # a number x is at most |centre| plus its unit times sinh of its place, whose slope there is
         # the inverse of cosh: the share of x itself moves it by less than this
-        last_bits = _LAST_BITS * (1.0 + np.abs(self.centre) / self.spread)
+        last_bits = _LAST_BITS * (1.0 + np.abs(self.centre) / self.units)
         own = last_bits @ self.weights[: len(last_bits)]
         return float(1.01 * (ROUNDING * self.weights.sum() + own))
 
     def places(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the place of each row on the line, shape (n,)."""
-        p, out = numeric.shape[1], np.zeros(len(numeric))
+        p, out, units = numeric.shape[1], np.zeros(len(numeric)), self.units
         # one column after the other: sums in another order would differ in their last bits
         for i in range(p):
             # arcsinh has a slope of at most 1, so that copies stay close, and keeps an outlier from
             # being so large that the other columns are lost in its rounding
-            out += self.weights[i] * np.arcsinh((numeric[:, i] - self.centre[i]) / self.spread[i])
+            out += self.weights[i] * np.arcsinh((numeric[:, i] - self.centre[i]) / units[i])
         for j in range(codes.shape[1]):
             out += self.weights[p + j] * codes[:, j]
         return out
