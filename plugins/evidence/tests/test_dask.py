@@ -122,7 +122,9 @@ def test_arrays_with_weights_and_classes_without_a_cluster() -> None:
     np.testing.assert_array_equal(model.predict_proba(lazy).compute(), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("kind", ["frame", "parquet", "words", "unordered"])
+@pytest.mark.parametrize(
+    "kind", ["frame", "parquet", "arrow", "words", "unordered", "arrow numbers"]
+)
 def test_classes_have_the_order_of_their_categories(kind: str, tmp_path: Path) -> None:
     frame = table(90)
     names = ["poor", "fair", "best"]
@@ -131,17 +133,45 @@ def test_classes_have_the_order_of_their_categories(kind: str, tmp_path: Path) -
         y = y.astype(str)
     if kind == "unordered":
         y = y.cat.as_unordered()
+    if kind == "arrow numbers":
+        y = y.cat.codes.astype("int64[pyarrow]")
     lazy = dd.from_pandas(frame.assign(y=y), npartitions=3)
-    if kind == "parquet":
+    if kind in ("parquet", "arrow"):
         # of which dask does not know the categories; the first rows have one of them only
         for k in range(3):
             lazy.partitions[k].compute().to_parquet(tmp_path / f"{k}.parquet")
-        lazy = dd.read_parquet(tmp_path)
+        asked = {"dtype_backend": "pyarrow"} if kind == "arrow" else {}
+        lazy = dd.read_parquet(tmp_path, **asked)
     model = EvidenceKernelClassifier(**QUICK).fit(lazy[["a", "b", "word"]], lazy["y"])
-    if kind in ("words", "unordered"):
-        assert model.levels_ is None
-    else:
+    if kind in ("frame", "parquet", "arrow"):
         assert model.levels_.tolist() == names
+    else:
+        assert model.levels_ is None
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_parts_may_lack_categories_that_another_has(backend: str, tmp_path: Path) -> None:
+    names, seen = ["poor", "fair", "best"], ["fair", "poor", "best", "fair", "poor"]
+
+    def written(*parts: list[str]) -> Any:
+        folder = tmp_path / "-".join(map("".join, parts))
+        folder.mkdir()
+        for k, categories in enumerate(parts):
+            labels = [each for each in seen if each in categories]
+            y = pd.Categorical(labels, categories, ordered=True)
+            pd.DataFrame({"y": y}).to_parquet(folder / f"{k}.parquet")
+        return dd.read_parquet(folder, dtype_backend=backend)["y"]
+
+    # the first part has some of them only, or no rows
+    assert dask_parts.levels_of_parts(written(["poor", "best"], names, ["fair"])) == names
+    assert dask_parts.levels_of_parts(written(["never"], names)) == names
+    for parts, shown in [
+        ((["poor", "best"], ["poor", "fair"]), r"\['poor', 'best'\], another \['poor', 'fair'\]"),
+        ((names, names[::-1]), r"\['poor', 'fair', 'best'\], another \['best', 'fair', 'poor'\]"),
+    ]:
+        y = written(*parts)
+        with pytest.raises(ValueError, match=f"a part has the categories {shown}. Give levels"):
+            dask_parts.levels_of_parts(y)
 
 
 def test_few_rows_are_fitted_by_all_pairs() -> None:

@@ -122,10 +122,27 @@ def delayed_parts(each: Any, name: str, *, optimize_graph: bool = True) -> list[
 
 
 def levels_of_parts(y: Any) -> list[Any] | None:
-    """Return the classes of ordered categories of dask, lowest first; ``None`` of others."""
-    levels = levels_of(y)
-    # of a Parquet file dask knows no categories; its first part does
-    return levels_of(y.partitions[0].compute()) if levels and not y.cat.known else levels
+    """Return the classes of ordered categories of dask, lowest first; ``None`` of others.
+
+    Raises ValueError if the parts have different categories, and no part has all of them in an
+    order that agrees with the others.
+    """
+    meta = getattr(y, "_meta", y)
+    levels = levels_of(meta)
+    if levels is None or (hasattr(meta, "cat") and y.cat.known):
+        return levels
+    # of a Parquet file dask knows no categories, and where it joins parts their order is lost
+    parts = delayed_parts(y, "y", optimize_graph=False)
+    found = compute(delayed(list)([delayed(_levels)(part) for part in parts]))
+    most: list[Any] = max((each for each in found if each is not None), key=len, default=[])
+    for each in found:
+        if each is None or [level for level in most if level in each] != each:
+            raise ValueError(
+                f"the order of the classes of y is not known: a part has the categories {most}, "
+                f"another {each or 'none with an order'}. Give levels, all classes, lowest first; "
+                "or y.astype(object), whose classes have no order"
+            )
+    return most
 
 
 def compute(task: Delayed, *, stoppable: bool = False) -> Any:
@@ -178,6 +195,11 @@ def _add(parts: list[Any]) -> Any:
     for each in others:
         total.add(each)
     return total
+
+
+def _levels(part: Any) -> list[Any] | None:
+    """Return the ordered categories of a part, none of one without rows."""
+    return levels_of(part) if len(part) else []
 
 
 def _batch(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> Batch:
