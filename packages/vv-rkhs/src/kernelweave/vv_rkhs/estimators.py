@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from kernelweave.kernels_core.checks import one_of
-from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.estimators.classes import (
     ClassWeight,
     DecidingClassifier,
     encode_classes,
     group_codes,
-    refuse_rare,
-    with_probabilities,
 )
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.weights import is_precomputed
@@ -180,13 +177,8 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
         targets, parts = np.eye(len(self.classes_))[codes].T, group_codes(groups, X, len(labels))
         return Data(points, targets, weight, grams, parts), codes
 
-    def _fit(self, data: Data, codes: Index) -> FitResult:
-        if self.probability:
-            refuse_rare(self.classes_, codes, data.weight)
-        # one limit for the fit and those of the calibration together
-        with time_limit(self.max_time if self.probability else None):
-            rest = data.given, codes, data.weight, data.groups
-            return with_probabilities(self._learn(data), self, *rest)
+    def _learn_classes(self, data: Data, codes: Index) -> FitResult:
+        return self._learn(data)
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.

@@ -24,6 +24,7 @@ from sklearn.utils.validation import _get_feature_names, _num_features, check_is
 
 from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import FLAG, check_sample_weight
+from ..clock import time_limit
 from ..exceptions import UnderfitWarning
 from ..fit import FitResult
 from ..grams.precomputed import PrecomputedGrams
@@ -34,6 +35,8 @@ from .folds import Fold, folds_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+    from .kernel import Data
 
 
 # As many as scikit-learn's own calibration takes. More: each learns from more rows and is nearer
@@ -260,6 +263,22 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     calibration_: LogisticRegression = fitted(
         "LogisticRegression", "Maps decision values to probabilities, with ``probability=True``."
     )
+
+    def _fit(self, data: Data, codes: Index) -> FitResult:
+        """Fit all classes and, with ``probability=True``, the calibration.
+
+        `codes` of shape (n_samples,): positions in ``classes_``.
+        """
+        if self.probability:
+            refuse_rare(self.classes_, codes, data.weight)
+        # one limit for the fit and those of the calibration together; a fit alone has its own
+        with time_limit(self.max_time if self.probability else None):
+            fit = self._learn_classes(data, codes)
+            return with_probabilities(fit, self, data.given, codes, data.weight, data.groups)
+
+    @abstractmethod
+    def _learn_classes(self, data: Data, codes: Index) -> FitResult:
+        """Return the fit of all classes, without the calibration."""
 
     @abstractmethod
     def decision_function(self, X: Rows) -> FloatArray:

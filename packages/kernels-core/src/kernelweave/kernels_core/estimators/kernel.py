@@ -20,7 +20,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, integer, one_of
-from ..clock import time_limit
 from ..config import blas_threads, config_context
 from ..fit import FitResult, Formula, Predicts, learn
 from ..grams.precomputed import PrecomputedGrams, definite_grams
@@ -36,8 +35,6 @@ from .classes import (
     fit_parts,
     group_codes,
     one_vs_rest,
-    refuse_rare,
-    with_probabilities,
 )
 from .samples import Samples, merge_samples, standard_deviation
 from .underfit import warn_if_underfit
@@ -353,19 +350,10 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         targets = one_vs_rest(codes, len(self.classes_))
         return Data(points, targets, weight, grams, group_codes(groups, X, len(weight))), codes
 
-    def _fit(self, data: Data, codes: Index) -> FitResult:
-        """Fit all classes and, with ``probability=True``, the calibration.
-
-        `codes` of shape (n_samples,): positions in ``classes_``.
-        """
-        rest = data.given, codes, data.weight, data.groups
-        if self.probability:
-            refuse_rare(self.classes_, codes, data.weight)
-        # One limit for the fit and those of the calibration together; a fit alone has its own.
-        with time_limit(self.max_time if self.probability else None):
-            is_shared = self.multiclass == "shared" or len(self.classes_) == 2
-            fit = self._learn(data) if is_shared else FitResult(fit_parts(self, *rest))
-            return with_probabilities(fit, self, *rest)
+    def _learn_classes(self, data: Data, codes: Index) -> FitResult:
+        if self.multiclass == "shared" or len(self.classes_) == 2:
+            return self._learn(data)
+        return FitResult(fit_parts(self, data.given, codes, data.weight, data.groups))
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.
