@@ -121,3 +121,6 @@ def test_a_target_that_hangs_on_a_row(sound: pd.DataFrame) -> None:
         "1 of 60 rows makes up 98 % of the target's variance, row 5 most of all: R² depends on few "
         "rows"
     )
+    # of 120 rows two may be named, and one says it
+    (said,) = asked(pd.concat([sound, sound.assign(a=0.5, y=sound["b"])], ignore_index=True))
+    assert said.startswith("1 of 120 rows makes up 99 % of")

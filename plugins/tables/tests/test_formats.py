@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import json
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
-from kernelweave.tables import Table, TableError, read_table, read_target
+from kernelweave.tables import Table, TableError, plan_columns, read_table, read_target
 from kernelweave.tables.frames import read_columns
 from kernelweave.tables.plans import extent, plan_column
 from kernelweave.tables.table import gaps_of
@@ -221,8 +222,26 @@ def test_dates_and_gaps_of_excel(tmp_path: Path) -> None:
     assert table.where(1) == "line 3"
     bare = read(tmp_path, excel(frame, header=False), header=False)
     assert bare.columns == ["0", "1", "2"]
-    with pytest.warns(KernelWeaveWarning, match="has 2 sheets with rows; the first, 'sheet 0'"):
+    with pytest.warns(KernelWeaveWarning, match="has 2 sheets with rows; 'sheet 0' is read"):
         read(tmp_path, excel(frame, frame))
+    cover = pd.DataFrame({"Shops of 2020": ["by region"]})
+    with pytest.warns(KernelWeaveWarning, match="'sheet 1' is read"):
+        assert read(tmp_path, excel(cover, frame)).columns == ["a", "d", "t"]
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_words_among_dates_and_durations(tmp_path: Path, in_file: bool) -> None:
+    days = list(pd.date_range("2020-02-27", periods=40, freq="27h"))
+    frame = pd.DataFrame({"a": range(40), "day": days}).astype(object)
+    frame.loc[3, "day"], frame.loc[4, "day"] = "unknown", "n/a"
+    if not in_file:  # pandas writes durations as numbers
+        frame["took"] = [datetime.timedelta(minutes=7 * i) for i in range(39)] + ["-"]
+    table = read(tmp_path, excel(frame)) if in_file else read_table(frame)
+    with pytest.warns(KernelWeaveWarning, match="such as '(unknown|-)' in row"):
+        (_, day, *took), found = plan_columns(table.inputs(table.columns)), profile(table, "day")
+    assert day.kind == "date"
+    assert [(each.kind, each.unit) for each in took] == [("number", "s")] * (not in_file)
+    assert found == {"range": "2020-02-27 to 2020-04-10", "missing": 2}
 
 
 def test_json_objects_may_lack_columns(tmp_path: Path) -> None:

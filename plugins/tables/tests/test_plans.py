@@ -257,6 +257,14 @@ def test_moments_with_a_zone_are_read_as_in_frames(form: str) -> None:
             dates_of(words(odd, "2020-02-02+1"), hours, "a")
 
 
+def test_words_are_dates_of_one_format_where_training_held_dates() -> None:
+    given = DateParts("", "", ("month", "days since 1970"))
+    parts = dates_of(words("05.06.2022", "23.06.2022", "07.12.2022"), given, "a")
+    np.testing.assert_array_equal(parts[:, 0], [6, 6, 12])
+    # a single one has its day first too, as in training
+    np.testing.assert_array_equal(dates_of(words("05.06.2022"), given, "a")[:, 0], [6])
+
+
 def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:
     apart = np.array([7.0, 3.0, 9.0, 1.0] + [float(value) for value in range(20, 60)])
     assert is_identifier("customer id", Numbers(apart, whole=True))

@@ -173,8 +173,9 @@ def label(value: object) -> str:
 def read_objects(values: Any, name: str) -> Raw:
     """Return a column of objects as numbers, words or dates; words where they are mixed.
 
-    None, NaN, NaT and words for nothing, such as NA and ?, are missing values, times of day are
-    words. Raises TypeError if a value is none of these, naming the column and the row.
+    None, NaN, NaT and words for nothing, such as NA and ?, are missing values; times of day are
+    words, and so are dates or durations beside words. Raises TypeError if a value is none of these,
+    naming the column and the row.
     """
     import pandas as pd
 
@@ -200,6 +201,13 @@ def read_objects(values: Any, name: str) -> Raw:
     if all(issubclass(kind, _SPANS) for kind in kinds):
         seconds = [np.timedelta64(each) / np.timedelta64(1, "s") for each in uniques]
         return Numbers(np.array([*seconds, np.nan])[codes], seen="durations", unit="s")
+    texts = [isinstance(each, str) for each in uniques]
+    if any(texts) and all(
+        is_text or isinstance(each, (*_DATES, *_SPANS))
+        for is_text, each in zip(texts, uniques, strict=True)
+    ):
+        # a spreadsheet keeps a word among dates as text
+        return read_labels(codes, map(_written, uniques), "text")
     allowed = (str, np.bool_, datetime.time, *_NUMBERS)
     for code, each in enumerate(uniques):
         if not isinstance(each, allowed):
@@ -222,6 +230,13 @@ def read_labels(codes: Labels, values: Iterable[object], seen: str) -> Words:
     owner, distinct = pd.factorize(np.array(categories, dtype=object))
     owner = np.append(owner, -1)
     return Words(owner[codes].astype(np.int64), tuple(map(str, distinct)), seen)
+
+
+def _written(value: Any) -> object:
+    """Return a duration as a text in seconds, and any other value as it is."""
+    if not isinstance(value, _SPANS):
+        return value
+    return f"{np.timedelta64(value) / np.timedelta64(1, 's'):.15g} s"
 
 
 def _refuse(value: object, name: str, row: int) -> NoReturn:

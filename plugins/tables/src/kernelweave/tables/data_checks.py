@@ -212,9 +212,11 @@ def _differ_by_chance(rows: pd.DataFrame) -> bool:
 
 def _few_rows(table: Table, y: FloatArray) -> Iterator[str]:
     """Yield a sentence where one row in a hundred makes most of the target's variance."""
-    squares, n_rows = _standard(y) ** 2, -(-len(y) // 100)
-    share = float(np.sort(squares)[-n_rows:].sum())
-    if share > 0.5:
+    squares, most_rows = _standard(y) ** 2, -(-len(y) // 100)
+    shares = np.sort(squares)[::-1][:most_rows].cumsum()
+    n_rows = int(np.searchsorted(shares, 0.5, side="right")) + 1
+    if n_rows <= most_rows:
+        share = float(shares[n_rows - 1])
         rows = f"{n_rows} of {len(y)} rows make" if n_rows > 1 else f"1 of {len(y)} rows makes"
         most = table.where(int(squares.argmax()))
         yield (

@@ -90,9 +90,13 @@ class DateParts:
 
         if isinstance(column, Words):
             words = pd.Series(column.labels, dtype="str")
+            form = self.format
+            if not form and (found := read_dates(column)) is not None:
+                # pandas would take the format of the first word, in which others may be no dates
+                form = found.format
             # where pandas guesses the format, it would take such a zone for the hour
-            rest = words if self.format else words.where(~words.str.match(_DAY_WITH_A_ZONE))
-            moments = pd.to_datetime(rest, format=self.format or None, errors="coerce", utc=True)
+            rest = words if form else words.where(~words.str.match(_DAY_WITH_A_ZONE))
+            moments = pd.to_datetime(rest, format=form or None, errors="coerce", utc=True)
             if not self.format or self.format.startswith("%Y-%m-%d"):
                 # words may have any zone, and that of summer or winter
                 iso = words.where(words.str.fullmatch(_ISO))

@@ -65,7 +65,7 @@ def read_parquet(content: bytes, source: str) -> Table:
 def read_excel(
     content: bytes, source: str, *, header: bool = True, wanted: str | None = None
 ) -> Table:
-    """Read a sheet of an Excel file, the first that has rows where none is asked for.
+    """Read a sheet of an Excel file, the first that has a table where none is asked for.
 
     Without a header columns are 0, 1, …; messages name the rows by the numbers that Excel shows.
     Raises TableError if it is an old ``.xls`` file, damaged or empty, or a column has no name or
@@ -89,13 +89,14 @@ def read_excel(
             f"{source} has no sheet {wanted!r} with rows; "
             f"{did_you_mean(wanted, full, what='sheets')}"
         )
-    name = wanted or next(iter(full))
+    # a cover sheet has a title, or a few lines, and no table
+    tables = (each for each, sheet in full.items() if min(sheet.shape) > 1)
+    name = wanted or next(tables, next(iter(full)))
     sheet = full[name]
     if len(full) > 1 and wanted is None:
         warn(
             Message(
-                "{source} has {n} sheets with rows; the first, {name!r}, is read: choose another "
-                "by {sheet}",
+                "{source} has {n} sheets with rows; {name!r} is read: choose another by {sheet}",
                 source=source,
                 n=len(full),
                 name=name,

@@ -73,7 +73,7 @@ def read_table(
     encoding : str or None, default=None
         Character encoding of a text file, such as ``"shift_jis"``; detected if None.
     sheet : str or None, default=None
-        Sheet of an Excel file; the first one with rows if None.
+        Sheet of an Excel file; the first one with a table if None.
 
     Returns
     -------

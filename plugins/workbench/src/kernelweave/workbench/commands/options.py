@@ -85,7 +85,7 @@ Encoding = Annotated[
     ),
 ]
 Sheet = Annotated[
-    str | None, Parameter(help="Sheet of an Excel file. Default: the first one with rows.")
+    str | None, Parameter(help="Sheet of an Excel file. Default: the first one with a table.")
 ]
 NoHeader = Annotated[bool, Parameter(help="The first line is data; columns are named 0, 1, ...")]
 Force = Annotated[bool, Parameter(help="Overwrite existing files.")]
