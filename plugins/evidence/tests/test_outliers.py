@@ -84,6 +84,33 @@ def test_outliers_do_not_move_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0.8 < np.mean((low <= noisy) & (noisy <= high)) < 0.999
 
 
+def test_trust_is_first_tried_with_the_scales_that_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = dirty(0, 90, 3)
+    rows = Rows(X.to_numpy(), np.zeros((90, 0), dtype=np.int64), y[None])
+    folds = [np.arange(k, 90, 3) for k in range(3)]
+    splits = [(np.setdiff1d(np.arange(90), fold), fold) for fold in folds]
+    plan = PathPlan(precisions=(5.0,), max_iter=15)
+    learned = learn.learn(rows, splits, plan, np.random.RandomState(0))
+    even = outliers._by_known_scales(learned, np.ones((4, 90)), splits)
+    for fold in learned.folds:
+        points = fold.views.points(rows.numeric[fold.held_out], rows.codes[fold.held_out])
+        expected = fold.mixture(learned.weights).predict(points)
+        np.testing.assert_allclose(even[fold.held_out], expected, rtol=1e-9)
+
+    class SecondFitError(Exception):
+        pass
+
+    def again(rows: Rows) -> learn.Learned:
+        raise SecondFitError
+
+    with pytest.raises(SecondFitError):
+        outliers.learn_with_outliers(learned, rows, splits, again)
+    monkeypatch.setattr(outliers, "_PROMISING", 100.0)
+    assert outliers.learn_with_outliers(learned, rows, splits, again) is learned
+
+
 def test_nothing_changes_without_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = dirty(0, 80, 0)
     with_, asked = EvidenceKernelRegressor(**QUICK).fit(X, y), wave(9, 20)[0]
