@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tracemalloc
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from kernelweave.evidence.large.posterior import (
     row_pairs,
 )
 from kernelweave.evidence.large.row_equations import RowEquations
+from kernelweave.evidence.large.solution import Choice, Trial
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import NormalEquations, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
@@ -256,6 +258,30 @@ def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:
     assert np.mean((low <= new.targets.T) & (high >= new.targets.T)) > 0.8
     # of 600 rows a sixth chooses, and as many judge in each of two folds
     assert known.sum() == 200
+
+
+def test_landmarks_stop_where_a_sure_gain_is_below_a_hundredth_of_the_loss() -> None:
+    n = 50
+    choosing = SimpleNamespace(mass=np.ones(n))
+
+    def trial(loss: float) -> Trial:
+        choice = Choice(loss, 1.0, np.full(n, loss), 0.0)
+        return Trial(None, choice, None, n)  # type: ignore[arg-type]
+
+    def sizes_tried(losses: dict[int, float]) -> list[int]:
+        tried: list[int] = []
+        search = SimpleNamespace(
+            best=trial(0.04),
+            choosing=choosing,
+            scales=(),
+            _summed=lambda _, size: tried.append(size) or trial(losses[size]),
+            _note=lambda _: None,
+        )
+        LandmarkSearch.grow_landmarks(search, list(losses))  # type: ignore[arg-type]
+        return tried
+
+    assert sizes_tried({40: 0.0398, 80: 0.03}) == [40]
+    assert sizes_tried({40: 0.0392, 80: 0.03}) == [40, 80]
 
 
 def test_landmarks_are_as_many_as_allowed() -> None:

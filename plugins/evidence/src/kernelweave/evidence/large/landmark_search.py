@@ -40,6 +40,9 @@ _PATH_ROWS, _FEW_ROWS = 2000, 300
 _CLEAR = 0.8
 # landmarks of rows held out that come last, for each that was tried
 _LATE = 0.5
+# Share of the loss that twice the landmarks, at four times the cost, must save. Without it 30,000
+# rows of Friedman 1 went on to 4,000 landmarks for a gain of 0.0001 in R², in 58 CPU s for 7.
+_LEAST_GAIN = 0.01
 # ridges that few landmarks are tried with
 _RIDGES = tuple(10.0**k for k in range(-5, 2))
 
@@ -162,17 +165,19 @@ class LandmarkSearch:
         return self.first_trial(even).choice.losses
 
     def grow_landmarks(self, sizes: Sequence[int]) -> bool:
-        """Grow the landmarks through ``sizes`` while the gain exceeds its standard error.
+        """Grow the landmarks through ``sizes`` while the gain is sure and worth its time.
 
-        Returns whether the last size was reached.
+        Sure: above its standard error; worth it: at least 1 % of the loss. Returns whether the last
+        size was reached.
         """
         for size in sizes:
             trial = self._summed(self.scales, size)
             gain, error = trial.gain_over(self.best, self.choosing.mass)
+            loss, _ = mean_with_error(self.best.choice.losses, self.choosing.mass)
             self._note(trial)
             if gain > 0.0:
                 self.best = trial
-            if gain <= error:
+            if gain <= max(error, _LEAST_GAIN * loss):
                 return False
         return True
 
