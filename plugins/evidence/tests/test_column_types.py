@@ -144,6 +144,10 @@ def test_words_with_a_leading_zero_stay_words() -> None:
     assert encoder.dimensions_[0].categories == ("007", "010")
     told = encoder.report_[0].remark
     assert "Codes that begin with 0, such as '007', are categories" in told
+    # a command names its option, whatever other sentences follow
+    assert "number, name it by --numeric. 2 categories." in told.naming(
+        {"as_number": "name it by --numeric"}
+    )
 
 
 @pytest.mark.parametrize(

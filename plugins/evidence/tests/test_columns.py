@@ -233,6 +233,13 @@ class TestLaterTables:
             np.testing.assert_array_equal(known.codes, same.codes)
             assert not encoder.outside(same).any()
 
+    @pytest.mark.parametrize("given", [[1067, 80331, 7], ["1067", "80331", "7"]])
+    def test_codes_may_have_lost_their_zeros(self, given: list[object]) -> None:
+        codes = pd.DataFrame({"a": ["01067", "80331", "00007"] * 3})
+        encoder = ColumnEncoder(min_frequency=1).fit(codes)
+        expected = encoder.transform(codes[:3]).codes
+        np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"a": given})).codes, expected)
+
     def test_one_word_among_many_numbers_is_a_gap_in_training_too(self) -> None:
         cells = [*map(str, range(40, 20, -1)), "unknown", "unknown"]
         X = pd.DataFrame({"a": cells, "b": np.sin(np.arange(22))})

@@ -141,9 +141,32 @@ def test_the_user_says_what_a_column_is() -> None:
     assert [plan.used for plan in plans] == [True, True, False, True]
     with pytest.raises(ValueError, match="column 'when' cannot be read as a date: it contains '3'"):
         plan_columns(table, {"when": "date"})
+    words = {"when": ["soon", "Q3", "late"] + ["31.12.2024", "13.1.2025"] * 6}
+    amounts = {"price": ["<5 €", "tbd", "see note", "1,5 €", "2 €", "3 €", "1.204,5 €"] * 3}
+    with pytest.warns(ColumnWarning, match="3 of 15 rows hold text"):
+        (plan,) = plan_columns(pd.DataFrame(words), {"when": "date"})
+    assert (plan.kind, plan.parameters["format"]) == ("date", "%d.%m.%Y")
+    with pytest.warns(ColumnWarning, match="9 of 21 rows hold text"):
+        (plan,) = plan_columns(pd.DataFrame(amounts), {"price": "number"})
+    assert (plan.kind, plan.parameters) == ("number", {"unit": "€", "decimal": ","})
     table = pd.DataFrame({"when": ["2024-05-31", "1.6.2024", "2 June 2024", "2024/06/03"]})
     with pytest.raises(ValueError, match="such as '2024-05-31' look like dates, but in no known"):
         plan_columns(table, {"when": "date"})
+
+
+def test_many_words_among_numbers_or_dates_are_told() -> None:
+    numbers = [*map(str, range(9)), "<5", "tbd", "see note"]
+    days = [*pd.date_range("2024-01-30", periods=9).strftime("%d.%m.%Y"), "soon", "2019?", "late"]
+    few = ["1", "2", "x", "y"] * 3
+    plans = plan_columns(pd.DataFrame({"a": numbers, "b": days, "c": few}))
+    assert [plan.kind for plan in plans] == ["category"] * 3
+    assert plans[0].remark == (
+        "9 of 12 rows are numbers, and the others text, such as '<5'; to use the numbers, with "
+        "text as missing values, set its kind to 'number'."
+    )
+    assert plans[1].remark.startswith("9 of 12 rows are dates, and the others text, such as 'soon'")
+    assert plans[1].remark.endswith("set its kind to 'date'.")
+    assert plans[2].remark == ""
 
 
 def test_days_in_eight_digits_are_dates_where_the_user_says_so() -> None:
@@ -255,6 +278,12 @@ def test_moments_with_a_zone_are_read_as_in_frames(form: str) -> None:
     for odd in ("2020-01-01-05", "2020-01-01+02:00", "2020-01-01Z"):
         with pytest.raises(ValueError, match=f"none now, but text such as {re.escape(repr(odd))}"):
             dates_of(words(odd, "2020-02-02+1"), hours, "a")
+
+
+def test_new_dates_may_be_iso_whatever_training_held() -> None:
+    days = DateParts("%d %B %Y", "", ("month", "days since 1970"))
+    parts = dates_of(words("12 November 2019", "2019-12-03", "2019-12-03 10:00"), days, "a")
+    np.testing.assert_array_equal(parts[:, 0], [11, 12, 12])
 
 
 def test_words_are_dates_of_one_format_where_training_held_dates() -> None:

@@ -97,13 +97,12 @@ class DateParts:
             # where pandas guesses the format, it would take such a zone for the hour
             rest = words if form else words.where(~words.str.match(_DAY_WITH_A_ZONE))
             moments = pd.to_datetime(rest, format=form or None, errors="coerce", utc=True)
-            if not self.format or self.format.startswith("%Y-%m-%d"):
-                # words may have any zone, and that of summer or winter
-                iso = words.where(words.str.fullmatch(_ISO))
-                # else pandas 2 would read them in the zone of the word before
-                iso = iso.mask(words.str.fullmatch(_MOMENT), words + "Z")
-                read = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
-                moments = moments.fillna(read)
+            # whatever the format, words may be ISO 8601, of any zone, that of summer or winter too
+            iso = words.where(words.str.fullmatch(_ISO) & moments.isna())
+            # else pandas 2 would read them in the zone of the word before
+            iso = iso.mask(words.str.fullmatch(_MOMENT), words + "Z")
+            read = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
+            moments = moments.fillna(read)
         else:
             moments = column.values
         if self.zone:
@@ -113,13 +112,17 @@ class DateParts:
         return _plain(moments)
 
 
-def read_dates(column: Dates | Words) -> DateParts | None:
+def read_dates(column: Dates | Words, *, any_words: bool = False) -> DateParts | None:
     """Return how to read a column of dates, ``None`` for words that are none.
 
-    One or two words among many dates, such as "unknown" or 31.02.2024, stand for missing values.
+    One or two words among many dates, such as "unknown" or 31.02.2024, stand for missing values,
+    and with `any_words` all words that are not written as dates.
     """
     import pandas as pd
 
+    if isinstance(column, Words) and any_words:
+        dates = [each for each in column.labels if _DATE_AS_WRITTEN.fullmatch(each.strip())]
+        return _read_all(pd.Series(dates, dtype="str")) if dates else None
     if isinstance(column, Words):
         like_dates = [bool(_LOOKS_LIKE_A_DATE.search(each)) for each in column.labels]
         labels = _unless_odd(column, np.asarray(like_dates, dtype=np.bool_))

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.exceptions import warn
+from kernelweave.kernels_core.exceptions import Message, warn
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
@@ -117,16 +117,19 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
     """Return how a column of words is read as dates; raise RejectColumn where it is none."""
     del comma
     parts = read_dates(words)
-    if parts is None:
-        return _reject("dates")
+    return (parts, _doubt_of_days(parts, words)) if parts is not None else _reject("dates")
+
+
+def _doubt_of_days(parts: DateParts, words: Words) -> str:
+    """Return what to say of dates whose month and day may be swapped; else nothing."""
     moments = parts.read(words)
     readable = moments.notna().to_numpy()
     labels = [each for each, is_date in zip(words.labels, readable, strict=True) if is_date]
     swapped = day_first(parts.format, labels)
     if swapped is None or (differ := swapped != moments[readable]).sum() == 0:
-        return parts, ""
+        return ""
     shown = labels[int(np.argmax(differ))]
-    return parts, (
+    return (
         f"dates such as {shown} are read with the month first, and might be meant with the day "
         "first: write them as year-month-day"
     )
@@ -154,8 +157,13 @@ def first_reading(
             continue
         if kind is None or (kind == "date") == isinstance(reading, DateParts):
             return reading, remark
-    if kind == "number" and np.isfinite(WrittenNumbers().values_of(words, comma)).any():
-        return WrittenNumbers(), ""
+    if kind == "date" and (parts := read_dates(words, any_words=True)) is not None:
+        return parts, _doubt_of_days(parts, words)
+    if kind == "number":
+        rows = words.counts.tolist()
+        numbers = WrittenNumbers.fit(words.labels, rows, comma=comma, any_words=True)
+        plain = np.isfinite(WrittenNumbers().values_of(words, comma)).any()
+        return numbers or ((WrittenNumbers(), "") if plain else None)
     return None
 
 
@@ -193,9 +201,8 @@ def plan_column(
     if isinstance(raw, Words) and are_texts(raw):
         return ColumnPlan(name, "text", raw.seen), raw
     words = as_words(raw)
-    return ColumnPlan(
-        name, "category", raw.seen, None, _remark_on_codes(words) or _remark_on_dates(words)
-    ), words
+    remark = _remark_on_codes(words) or _remark_on_words(words) or _remark_on_dates(words)
+    return ColumnPlan(name, "category", raw.seen, None, remark), words
 
 
 def are_texts(words: Words) -> bool:
@@ -417,9 +424,35 @@ def _remark_on_codes(words: Words) -> str:
     if words.seen != "text" or not are_codes(words.labels):
         return ""
     shown = next(each for each in words.labels if each[0] == "0" and len(each) > 1)
-    return (
-        f"Codes that begin with 0, such as {shown!r}, are categories; to use it as a number, set "
-        "its kind to 'number'."
+    return Message(
+        "Codes that begin with 0, such as {shown}, are categories; to use it as a number, "
+        "{as_number}.",
+        shown=repr(shown),
+        as_number="set its kind to 'number'",
+    )
+
+
+def _remark_on_words(words: Words) -> str:
+    """Return what to say of words among numbers or dates that are too many to be missing values."""
+    if words.seen != "text":
+        return ""
+    are_known = np.array([each is not None for each in units_behind(words.labels)], dtype=np.bool_)
+    what, how = "numbers", Message("{as_number}", as_number="set its kind to 'number'")
+    is_half = 2 * are_known.sum() > len(are_known)
+    if not is_half and (parts := read_dates(words, any_words=True)) is not None:
+        what, how = "dates", Message("{as_date}", as_date="set its kind to 'date'")
+        are_known = parts.read(words).notna().to_numpy()
+    n_known, n_rows = int(words.counts[are_known].sum()), int(words.counts.sum())
+    if are_known.all() or 2 * n_known <= n_rows or 2 * are_known.sum() <= len(are_known):
+        return ""
+    return Message(
+        "{n_known} of {n_rows} rows are {what}, and the others text, such as {shown}; to use the "
+        "{what}, with text as missing values, {how}.",
+        n_known=n_known,
+        n_rows=n_rows,
+        what=what,
+        shown=repr(words.labels[int(np.argmin(are_known))]),
+        how=how,
     )
 
 

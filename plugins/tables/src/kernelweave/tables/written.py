@@ -60,7 +60,12 @@ class WrittenNumbers:
 
     @classmethod
     def fit(
-        cls, cells: Sequence[str], rows: Sequence[float], *, comma: str = ""
+        cls,
+        cells: Sequence[str],
+        rows: Sequence[float],
+        *,
+        comma: str = "",
+        any_words: bool = False,
     ) -> tuple[WrittenNumbers, str] | None:
         """Return the number format of a column, and a remark where it is ambiguous.
 
@@ -71,17 +76,18 @@ class WrittenNumbers:
         - `rows` of shape (n_cells,): how many rows have each
         - `comma`: meaning of the comma in 1,234 where the column does not decide: ``"decimal"``, as
           in a file that separates by semicolons, ``"thousands"``, or empty if unknown
+        - `any_words`: read all words as missing, however many there are
 
         ``None`` where they are no numbers.
         """
-        if sum(_read(cell) is None for cell in cells[:_PROBED]) > MOST_ODD:
+        if not any_words and sum(_read(cell) is None for cell in cells[:_PROBED]) > MOST_ODD:
             return None
         unit, mass = unit_of_most(cells, rows), np.asarray(rows)
         numbers = {i: each for i, each in enumerate(_read_all(tuple(cells))) if _is_of(each, unit)}
         n_odd = len(cells) - len(numbers)
-        if not numbers or n_odd > MOST_ODD or len(cells) < WORDS_AN_ODD * n_odd:
-            return None
-        if 2 * mass[list(numbers)].sum() < mass.sum():
+        few = n_odd <= MOST_ODD and len(cells) >= WORDS_AN_ODD * n_odd
+        few = few and 2 * mass[list(numbers)].sum() >= mass.sum()
+        if not numbers or not (few or any_words):
             return None
         texts = [each.digits for each in numbers.values() if each.value is None]
         decimal, ambiguous = _decimal_of(texts, unit, comma, len(numbers))

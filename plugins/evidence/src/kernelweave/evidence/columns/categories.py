@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.tables.columns import Codes, Words
+from kernelweave.tables.columns import Codes, Words, are_codes
 
 RARE = "(rare)"
 MISSING = "(missing)"
@@ -80,7 +80,8 @@ class Categories:
         """Return the codes of rows; a new text is a rare one.
 
         Its code is the number of categories where training had no rare ones. Where training had
-        booleans, 1 and TRUE are True.
+        booleans, 1 and TRUE are True. Where it had codes of one length, such as 01067, 1067 is that
+        one.
         """
         lookup, labels = self.lookup, words.labels
         truths = (
@@ -88,6 +89,10 @@ class Categories:
         )
         if truths.keys() == {True, False}:
             labels = tuple(truths.get(_TRUTHS.get(each.casefold()), each) for each in labels)
+        lengths = set(map(len, lookup))
+        if len(lengths) == 1 and are_codes(lookup):
+            # numbers have lost the zeros that lead
+            labels = tuple(each.zfill(*lengths) if each.isdigit() else each for each in labels)
         codes = [lookup.get(label, self.rare) for label in labels]
         return np.array([*codes, self.missing], dtype=np.int64)[words.codes]
 

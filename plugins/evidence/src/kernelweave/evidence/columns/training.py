@@ -133,9 +133,10 @@ Plans: TypeAlias = dict[str, ColumnPlan]
 
 
 def remark(plans: Plans, name: str, sentence: str) -> None:
-    """Add a sentence to the plan of a column; a single one stays the `Message` that it may be."""
+    """Add a sentence to the plan of a column; each stays the `Message` that it may be."""
     before = plans[name].remark
-    plans[name] = plans[name]._replace(remark=" ".join((before, sentence)) if before else sentence)
+    both = Message("{before} {sentence}", before=before, sentence=sentence) if before else sentence
+    plans[name] = plans[name]._replace(remark=both)
 
 
 def leave_out(plans: Plans, name: str, sentence: str, advice: str = "") -> None:
