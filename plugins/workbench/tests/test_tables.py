@@ -174,7 +174,7 @@ def test_encodings_and_sheets_can_be_named(run: Callable, tmp_path: Path) -> Non
         "no encoding 'latin-99'" in run("fit", tmp_path / "t.csv", "--encoding", "latin-99").error
     )
     with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
-        pd.DataFrame({"x": [1, 2]}).to_excel(book, sheet_name="one", index=False)
+        pd.DataFrame({"x": [1, 2], "z": [3, 4]}).to_excel(book, sheet_name="one", index=False)
         frame = pd.DataFrame(
             {"b": [i * i % 31 for i in range(30)], "y": [i % 2 for i in range(30)]}
         )
@@ -184,7 +184,7 @@ def test_encodings_and_sheets_can_be_named(run: Callable, tmp_path: Path) -> Non
     assert "did you mean 'two'?" in run("fit", tmp_path / "t.xlsx", "--sheet", "Two").error
     models = ("--target", "y", "--models", "baseline")
     for sheet, said in (
-        ([], "'one', is read: choose another by --sheet"),
+        ([], "'one' is read: choose another by --sheet"),
         (["--sheet", "two"], ""),
     ):
         done = run("compare", tmp_path / "t.xlsx", *models, *sheet)
