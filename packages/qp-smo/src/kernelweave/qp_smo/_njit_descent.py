@@ -12,28 +12,10 @@ _FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 def sweep(Z, begin, end, beta, order, p, lower, upper, epsilon, diagonal, rho, b, u, v):
     """Maximise ``pᵀu − ε‖u‖₁ − ½uᵀKu − bΣu − ½ρ(Σu)²`` in one coordinate after another.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, r), read only
-        The factors of all kernels side by side.
-    begin, end : ndarray of shape (a,), int64
-        Columns of each kernel of positive weight.
-    beta : ndarray of shape (a,)
-    order : ndarray of int64
-        The samples to visit.
-    u : ndarray of shape (n,)
-        Changed in place.
-    v : ndarray of shape (r,)
-        ``βⱼZⱼᵀu``, changed with it.
-
-    Returns
-    -------
-    float
-        Σu.
-
-    Notes
-    -----
-    ``4r`` flops a sample that moves, half of them where it does not.
+    Z (n, r), read only: the factors of all kernels side by side; begin, end (a,) int64: columns of
+    each kernel of positive weight; beta (a,); order, int64: the samples to visit. u (n,) is changed
+    in place, and with it v (r,), ``βⱼZⱼᵀu``. Returns Σu. ``4r`` flops a sample that moves, half of
+    them where it does not.
     """
     total = 0.0
     for i in range(u.size):

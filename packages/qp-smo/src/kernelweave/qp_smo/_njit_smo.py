@@ -147,27 +147,13 @@ def smo_steps(K, diag, u, g, lo, hi, up, dn, score, eps, tol, tau, n_steps, i, t
     Fan, Chen, Lin, *Working set selection using second order information for training support
     vector machines*, JMLR 2005 (WSS 2), on n signed variables.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n), float64 or float32, read only
-    diag, u, g, lo, hi, up, dn, score : ndarray of shape (n,), float64
-        ``u``, ``g``, ``up`` and ``dn`` are updated; ``score`` is scratch.
-    eps, tol, tau : float
-        ``tau`` is the smallest curvature of a pair.
-    n_steps : int
-    i : int
-    top, bottom : float
-        The first argmax of ``g + up``, that maximum, and the minimum of ``g + dn``.
+    K (n, n) is float64 or float32, read only, and all vectors (n,) are float64: u, g, up and dn are
+    updated, score is scratch. ``tau`` is the smallest curvature of a pair; i, top, bottom: the
+    first argmax of ``g + up``, that maximum, and the minimum of ``g + dn``.
 
-    Returns
-    -------
-    tuple
-        Steps taken, the maximum of ``g + up``, the minimum of ``g + dn``, and whether the
-        arithmetic can make no further progress.
-
-    Notes
-    -----
-    About 14n flops and 10n loads of 8 bytes a step, two rows of K among them.
+    Returns the steps taken, the maximum of ``g + up``, the minimum of ``g + dn``, and whether the
+    arithmetic can make no further progress. About 14n flops and 10n loads of 8 bytes a step, two
+    rows of K among them.
     """
     for step in range(n_steps):
         if top - bottom <= tol:

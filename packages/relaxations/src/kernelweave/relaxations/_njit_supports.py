@@ -316,14 +316,8 @@ def _decide(kappa, half, columns, lam, threshold, to_the_end, limit, mu, v, supp
     weights at the lowest point seen. With ``to_the_end`` it goes on after such a point, to the
     minimum of the cuts.
 
-    Returns
-    -------
-    verdict : int
-    bound : float
-        Proved lower bound of the saddle value over the support.
-    lowest : float
-        The largest cut plus the penalty at ``best``.
-    steps : int
+    Returns the verdict; a proved lower bound of the saddle value over the support; the largest cut
+    plus the penalty at ``best``; the steps taken.
     """
     n, m = support.size, kappa.size
     w, fall, trial = np.empty(n), np.empty(n), np.empty(n)
@@ -465,43 +459,19 @@ def enumerate_supports(
     Depth first. At each branch the largest free entries of v bound all supports below it, and
     those of v descend, so that one bound closes all that are left.
 
-    Parameters
-    ----------
-    kappa : ndarray of shape (m,)
-    half, columns : ndarray of shapes (m, q), (q, m)
-        Halves of the quadratic forms, and their transpose.
-    lam, threshold : float
-        Branches whose bound is at least the threshold are closed.
-    limit : int
-        Steps on one support.
-    budget : int
-        Steps and branches until it returns.
-    mu : ndarray of shape (m,)
-        Multipliers to start from; those it ended with.
-    place : ndarray of int of shape (3,)
-        Depth of the branch that it is at (-1: done), depth of the first, supports found open.
-    path : ndarray of int of shape (k,)
-        The kernels of the branch.
-    free : ndarray of bool of shape (k + 1, q)
-        Kernels that each depth has not tried yet.
-    view : ndarray of int of shape (q,)
-        The view of each kernel.
-    within, n_views : int
-        Kernels at most of a view, and views at most.
-    found : ndarray of int of shape (capacity, k)
-        Supports left open.
-    weights : ndarray of shape (capacity, k)
-        Their points below the threshold.
-    ends : ndarray of shape (capacity, 2)
-        Their proved bounds, and the cuts' value at their points.
-    marks, shares : ndarray of shape (capacity, r)
-        Their largest multipliers: of which cuts, and how large.
+    - kappa (m,); half, columns (m, q), (q, m): halves of the quadratic forms, and their transpose
+    - threshold: branches whose bound is at least that are closed; limit: steps on one support;
+      budget: steps and branches until it returns
+    - mu (m,): multipliers to start from; those it ended with
+    - place (3,): depth of the branch that it is at (-1: done), depth of the first, supports found
+      open; path (k,): the kernels of the branch; free (k + 1, q): those that each depth has not
+      tried yet
+    - view (q,): of each kernel; within, n_views: kernels at most of a view, and views at most
+    - found (capacity, k): supports left open; weights of the same shape: their points below the
+      threshold; ends (capacity, 2): their proved bounds, and the cuts' value at their points
+    - marks, shares (capacity, r): their largest multipliers: of which cuts, and how large
 
-    Returns
-    -------
-    closed : float
-        The least bound of what was closed, infinite if nothing was.
-    n_nodes, n_steps : int
+    Returns the least bound of what was closed, infinite if nothing was, the branches and the steps.
     """
     k, q = path.size, half.shape[1]
     v, chosen = np.empty(q), np.empty(k, np.int64)
@@ -570,13 +540,8 @@ def recheck_open_supports(
     A support is bounded again if one of these cuts lifts the value at its weights to the threshold.
     Supports that stay open are moved to the front; the arrays are those of `enumerate_supports`.
 
-    Returns
-    -------
-    n_open : int
-        Number of supports that stay open.
-    closed : float
-        The smallest bound of the closed supports, infinite if none was closed.
-    n_steps : int
+    Returns how many stay open, the least bound of those that were closed, infinite if none was, and
+    the steps.
     """
     k = found.shape[1]
     v, mu = np.empty(half.shape[1]), np.empty(kappa.size)
@@ -616,14 +581,7 @@ def minimise_over_support(
 ):
     """Minimise the cuts plus the penalty over one support, starting at its stored multipliers.
 
-    Returns
-    -------
-    verdict : int
-    bound : float
-        Proved lower bound over the support.
-    lowest : float
-        The cuts' value at ``best``, shape (k,), which is overwritten.
-    steps : int
+    Returns what `_decide` does; ``best``, shape (k,), is overwritten.
     """
     v, mu = np.empty(half.shape[1]), np.empty(kappa.size)
     _recall(mu, marks, shares)

@@ -208,32 +208,15 @@ def centre(G, lam, free, scale, most, inside, s, beta, z, over, change, S, rhs, 
     With ``−log`` of z, ``λβ²/z`` is self-concordant, so that Newton steps cut back where they
     overshoot always converge.
 
-    Parameters
-    ----------
-    G : ndarray of shape (m, q)
-        Halves of the quadratic forms.
-    lam : float
-    free : ndarray of shape (q,), bool
-        Whose share z is a variable; it is 1 for the others, as is ``over``.
-    scale : float
-        1/σ.
-    most : int
-        Newton steps.
-    inside : ndarray of shape (m + 3q + 1,)
-        What has to be positive: s, β, z, over and room, one after the other. Updated.
-    s, beta, z, over : ndarray of shape (m,) and (q,)
-        Its parts.
-    change, S, rhs, work : ndarray of shape (m + 3q + 1,), (q + 1, q + 1), (2, q + 1), (5, q + 1)
-        Scratch; ``work`` is zero where no share is free.
+    - G (m, q): halves of the quadratic forms; free (q,), bool: whose share z is a variable; it is 1
+      for the others, as is ``over``; scale: 1/σ; most: Newton steps
+    - inside (m + 3q + 1,): what has to be positive: s, β, z, over and room, one after the other,
+      updated; s (m,), beta, z, over (q,): its parts
+    - change (m + 3q + 1,), S (q + 1, q + 1), rhs (2, q + 1), work (5, q + 1): scratch; ``work`` is
+      zero where no share is free
 
-    Returns
-    -------
-    tuple
-        The steps taken, and whether the point is still far from the path.
-
-    Notes
-    -----
-    About ``mq² + q³/3`` flops a step.
+    Returns the steps taken, and whether the point is still far from the path. About ``mq² + q³/3``
+    flops a step.
     """
     unit, pull, curve, slope, dz = work[0], work[1], work[2], work[3], work[4]
     for it in range(most):
