@@ -1,6 +1,6 @@
 """One fit, from samples to what predicts: frozen values, and plain functions between them.
 
-An estimator says by ``formula(samples)`` which problem it solves. `learn` solves it and returns the
+An estimator says by ``formula(samples)`` which problem it has. `solved` solves it and returns the
 attributes that a fitted estimator has, a `Predictor` among them. None of them is set before all are
 there: see `estimators.base.assigned_last`.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -69,6 +68,11 @@ class Formula:
     kernel: Callable[[Any], Any] | None = None
     proofs: tuple[str, str] = PROOFS
     attributes: Callable[[Problem, Result], Mapping[str, Any]] = lambda problem, result: {}
+
+    def problem(self, samples: Samples, targets: FloatArray) -> Problem:
+        """Return the problem for merged samples, and targets in the unit of the learner."""
+        X = samples.scaled(self.scaling).X
+        return Problem(self.family, self.learner, self.set, X, targets, samples.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,17 +170,6 @@ class ExpansionPredictor:
                     values[rows] += kernel(scaled[rows], points) @ dual
         check_decision(values, X)
         return values + self.offset
-
-
-def learn(samples: Samples, formula: Formula, **limits: Any) -> FitResult:
-    """Solve the problem of a formula and return what was found."""
-    X = samples.scaled(formula.scaling).X
-    targets = samples.targets if formula.unit == 1.0 else samples.targets / formula.unit
-    parts = formula.family, formula.learner, formula.set
-    problem = Problem(*parts, X, targets, samples.weight)
-    settings = {**limits, **formula.settings}
-    describe = partial(attributes_of, samples, formula)
-    return solved(problem, formula.algorithm, describe, **settings)
 
 
 def solved(

@@ -15,7 +15,6 @@ from kernelweave.kernels_core.estimators.classes import (
 )
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.weights import is_precomputed
-from kernelweave.kernels_core.fit import FitResult
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
@@ -176,9 +175,6 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
         codes, weight = encode_classes(self, labels, weight)
         targets, parts = np.eye(len(self.classes_))[codes].T, group_codes(groups, X, len(labels))
         return Data(points, targets, weight, grams, parts), codes
-
-    def _learn_classes(self, data: Data, codes: Index) -> FitResult:
-        return self._learn(data)
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.

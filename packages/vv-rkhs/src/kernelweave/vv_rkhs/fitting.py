@@ -276,12 +276,7 @@ def _solve(
         problem,
         estimator.algorithm,
         lambda _, result: _attributes_of(data, offset, unit, joint, choice, result),
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
-        max_time=estimator.max_time,
-        random_state=estimator.random_state,
-        verbose=estimator.verbose,
-        on_interrupt=estimator.on_interrupt,
+        **estimator._limits,
         **settings,
     )
 

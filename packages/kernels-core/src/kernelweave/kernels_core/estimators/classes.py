@@ -101,17 +101,8 @@ class PartsPredictor:
         return votes
 
 
-def fit_parts(
-    estimator: BaseEstimator,
-    X: Given,
-    codes: Index,
-    weight: FloatArray,
-    groups: Index | None = None,
-) -> dict[str, Any]:
-    """Fit a clone per subproblem and return a dict from attribute to their values.
-
-    ``weight`` has the weights of the classes; samples of one number in ``groups`` go together.
-    """
+def fit_parts(estimator: BaseEstimator, data: Data, codes: Index) -> dict[str, Any]:
+    """Fit a clone per subproblem and return a dict from attribute to their values."""
     n_classes, template = len(estimator.classes_), alone(estimator, multiclass="shared")
     parts = parts_of(codes, n_classes, estimator.multiclass)
     with warnings.catch_warnings():
@@ -119,10 +110,10 @@ def fit_parts(
         warnings.simplefilter("ignore", UnderfitWarning)
         fits = [
             clone(template).fit(
-                take(X, rows, rows),
+                take(data.given, rows, rows),
                 labels,
-                weight[rows],
-                groups=None if groups is None else groups[rows],
+                data.weight[rows],
+                groups=None if data.groups is None else data.groups[rows],
             )
             for rows, labels in parts
         ]
@@ -273,12 +264,11 @@ class DecidingClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             refuse_rare(self.classes_, codes, data.weight)
         # one limit for the fit and those of the calibration together; a fit alone has its own
         with time_limit(self.max_time if self.probability else None):
-            fit = self._learn_classes(data, codes)
-            return with_probabilities(fit, self, data.given, codes, data.weight, data.groups)
-
-    @abstractmethod
-    def _learn_classes(self, data: Data, codes: Index) -> FitResult:
-        """Return the fit of all classes, without the calibration."""
+            if getattr(self, "multiclass", "shared") == "shared" or len(self.classes_) == 2:
+                fit = self._learn(data)
+            else:
+                fit = FitResult(fit_parts(self, data, codes))
+            return with_probabilities(fit, self, data, codes)
 
     @abstractmethod
     def decision_function(self, X: Rows) -> FloatArray:
@@ -354,42 +344,31 @@ def refuse_rare(labels: Labels, codes: Index, weight: FloatArray) -> None:
 
 
 def with_probabilities(
-    fit: FitResult,
-    estimator: DecidingClassifier,
-    X: Given,
-    codes: Index,
-    weight: FloatArray,
-    groups: Index | None = None,
+    fit: FitResult, estimator: DecidingClassifier, data: Data, codes: Index
 ) -> FitResult:
     """Return a fit, with ``calibration_`` added where ``probability=True``.
 
-    After a Ctrl-C the model is whole but has no probabilities. Arguments as `calibrate`'s.
+    After a Ctrl-C the model is whole but has no probabilities.
     """
     if fit.stopped is not None or not estimator.probability:
         return fit
     try:
-        calibration = calibrate(estimator, X, codes, weight, groups)
+        calibration = calibrate(estimator, data, codes)
     except KeyboardInterrupt as stop:
         return FitResult(fit.attributes, stop)
     return FitResult({**fit.attributes, "calibration_": calibration})
 
 
-def calibrate(
-    estimator: DecidingClassifier,
-    X: Given,
-    codes: Index,
-    weight: FloatArray,
-    groups: Index | None = None,
-) -> LogisticRegression:
+def calibrate(estimator: DecidingClassifier, data: Data, codes: Index) -> LogisticRegression:
     """Return the map from decision values to probabilities, learned from held-out rows.
 
-    `codes` of shape (n_samples,): places in the classes; `weight`: those of the classes included;
-    `groups`: what is held out together.
+    `codes` of shape (n_samples,): places in the classes.
     """
+    X, weight = data.given, data.weight
     rows, template = np.flatnonzero(weight > 0), alone(estimator)
     n_classes = len(estimator.classes_)
     values, held_out = [], []
-    for learned, other in _calibration_folds(estimator, X, codes, weight, groups):
+    for learned, other in _calibration_folds(estimator, data, codes):
         train, out = rows[learned], rows[other]
         with warnings.catch_warnings():
             # the fit on all rows has said it already
@@ -409,14 +388,13 @@ def calibrate(
     return _sigmoid(np.concatenate(values)[order], codes[at], weight[at])
 
 
-def _calibration_folds(
-    estimator: DecidingClassifier, X: Given, codes: Index, weight: FloatArray, groups: Index | None
-) -> list[Fold]:
+def _calibration_folds(estimator: DecidingClassifier, data: Data, codes: Index) -> list[Fold]:
     """Return folds of rows of positive weight: of a splitter or list ``cv``, else stratified.
 
     Copies of a row are held out with it, where no splitter says how. A fold learns from every
     class: ValueError where one cannot.
     """
+    X, weight, groups = data.given, data.weight, data.groups
     rows = np.flatnonzero(weight > 0)
     cv, counts = getattr(estimator, "cv", None), np.bincount(codes[rows])
     if cv is None or isinstance(cv, numbers.Integral):

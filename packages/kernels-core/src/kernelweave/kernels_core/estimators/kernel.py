@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, integer, one_of
 from ..config import blas_threads, config_context
-from ..fit import FitResult, Formula, Predicts, learn
+from ..fit import FitResult, Formula, Predicts, attributes_of, solved
 from ..grams.precomputed import PrecomputedGrams, definite_grams
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result
@@ -32,7 +33,6 @@ from .classes import (
     DecidingClassifier,
     Given,
     encode_classes,
-    fit_parts,
     group_codes,
     one_vs_rest,
 )
@@ -183,6 +183,12 @@ class SolvingEstimator(Estimator):
     def _learn(self, data: Data) -> FitResult:
         """Solve one problem with the estimator's parameters; return the fitted attributes."""
 
+    @property
+    def _limits(self) -> dict[str, Any]:
+        """What `solve` gets of the parameters, by name."""
+        names = ("tol", "max_iter", "max_time", "random_state", "verbose", "on_interrupt")
+        return {name: getattr(self, name) for name in names}
+
 
 class KernelEstimator(SolvingEstimator):
     """Base of estimators that learn one kernel; a subclass defines its problem by `formula`."""
@@ -214,16 +220,11 @@ class KernelEstimator(SolvingEstimator):
         with config_context(memory_limit=self.memory_limit):
             samples = data.merged
             with blas_threads(samples.X.shape[0]):
-                return learn(
-                    samples,
-                    self.formula(samples),
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    max_time=self.max_time,
-                    random_state=self.random_state,
-                    verbose=self.verbose,
-                    on_interrupt=self.on_interrupt,
-                )
+                formula = self.formula(samples)
+                problem = formula.problem(samples, samples.targets / formula.unit)
+                describe = partial(attributes_of, samples, formula)
+                settings = {**self._limits, **formula.settings}
+                return solved(problem, formula.algorithm, describe, **settings)
 
     def _read(
         self, X: Rows, y: ArrayLike, **options: object
@@ -349,11 +350,6 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         codes, weight = encode_classes(self, labels, weight)
         targets = one_vs_rest(codes, len(self.classes_))
         return Data(points, targets, weight, grams, group_codes(groups, X, len(weight))), codes
-
-    def _learn_classes(self, data: Data, codes: Index) -> FitResult:
-        if self.multiclass == "shared" or len(self.classes_) == 2:
-            return self._learn(data)
-        return FitResult(fit_parts(self, data.given, codes, data.weight, data.groups))
 
     def decision_function(self, X: Rows) -> FloatArray:
         """Return the decision values.

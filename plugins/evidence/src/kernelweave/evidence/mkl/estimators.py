@@ -161,11 +161,8 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         hint = "raise {memory_limit} or give fewer samples"
         require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
         formula, target = self.formula(samples), _standardised(rows)
-        centre, spread, parts = (
-            target.centre, target.spread, (formula.family, formula.learner, formula.set)
-        )  # fmt: skip
-        X = samples.scaled(formula.scaling).X
-        problem = Problem(*parts, X, target.values, samples.weight)
+        centre, spread = target.centre, target.spread
+        problem = formula.problem(samples, target.values)
         result, descent = self._search(problem, verbose=self.verbose)
         attributes = attributes_of(samples, formula, problem, result)
         size = float(mass.sum()) * len(spread)
@@ -181,7 +178,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
             "_training": (samples.X, 1.0 / mass, spread),
         }
         stored = problem.family.stored
-        S = np.array(stored.gram(X, result.parameters[:-1]), dtype=np.float64)
+        S = np.array(stored.gram(problem.X, result.parameters[:-1]), dtype=np.float64)
         S[np.diag_indices_from(S)] += attributes["noise_"] / mass
         inverse = cho_solve((cholesky(S, lower=True), True), np.eye(n), check_finite=False)
         return attributes, stored.grams, Closed(inverse, target, rows, first)
