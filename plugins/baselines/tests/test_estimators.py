@@ -181,8 +181,8 @@ def test_folds_of_a_search_check_a_set_of_samples_once(monkeypatch: pytest.Monke
     X, y = make_classification(40)
     stack = PrecomputedGrams(KernelDictionary(KERNELS).fit_grams(X).grams)
     sizes: list[int] = []
-    factor = psd._cholesky_passes
-    monkeypatch.setattr(psd, "_cholesky_passes", lambda K: sizes.append(len(K)) or factor(K))
+    find = psd.find_indefinite
+    monkeypatch.setattr(psd, "find_indefinite", lambda K: sizes.append(len(K)) or find(K))
     GridSearchCV(EasyMKLClassifier("precomputed"), {"C": [0.1, 1.0, 10.0]}, cv=2).fit(stack, y)
     assert sorted(sizes) == [20] * 8 + [40] * 4, "each fold and all, not each fit"
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..arrays import RealArray
 from ..config import row_bounds, run_blocks
+from ..grams._fill import mirror
 from ._box import (
     Float,
     TessellatedTables,
@@ -83,7 +84,7 @@ def gram_general(box: Box, X: Float, Y: Float | None, P: Float, out: RealArray) 
 
     Cost: n_g + 2·n_terms flops a pair, n_terms about 3n²/2 at degree 1.
     """
-    from ._njit_general import gram_rows, mirror
+    from ._njit_general import gram_rows
 
     tables, terms, lower = box.tables, box.tables.gram_terms, Y is None
     blocks = _block_coefficients(box, P)
@@ -188,7 +189,6 @@ def gram_quadratic(box: Box, X: Float, Y: Float | None, factors: Float, out: Rea
 
     Cost: 2n² + f(2n² + 14n) flops a pair, and 4f n_z in a product of matrices.
     """
-    from ._njit_general import mirror
     from ._njit_quadratic_gram import quadratic_rows
 
     lower = Y is None

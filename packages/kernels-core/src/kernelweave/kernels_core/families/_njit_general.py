@@ -97,14 +97,3 @@ def pair_moments(X, YT, b, recursion, weights, c, width, high, means, T):
             first[l] = weights[k, c + l]
         _fill_volume(X[k], YT, b, c, width, high, first)
         _fill_moments(b, high, width, recursion, means, T[k])
-
-
-@njit(cache=True, nogil=True)
-def mirror(out):
-    """Copy the lower triangle of a square matrix onto the upper one, in tiles."""
-    m = out.shape[0]
-    for a in range(0, m, 32):
-        for c in range(0, a + 1, 32):
-            for i in range(a, min(a + 32, m)):
-                for j in range(c, min(c + 32, i)):
-                    out[j, i] = out[i, j]

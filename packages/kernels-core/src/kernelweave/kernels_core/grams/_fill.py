@@ -42,11 +42,11 @@ def fill_pairs(
             K[rows, left] = rule(rows, left)
             K[left, rows] = K[rows, left].T
         K[rows, rows] = rule(rows, rows)
-        _mirror(K[rows, rows])
+        mirror(K[rows, rows])
     return K
 
 
-def _mirror(K: Block) -> None:
+def mirror(K: Block) -> None:
     """Copy the lower half of a square matrix to the upper one, in tiles that stay in cache."""
     for i in range(0, len(K), TILE):
         rows = slice(i, i + TILE)

@@ -78,23 +78,14 @@ def find_indefinite(K: RealArray) -> Spectrum | None:
     A Cholesky factorisation of K + tol·I (n³/3 operations) settles the common case; only where
     it fails are the eigenvalues computed.
     """
-    if _cholesky_passes(K):
+    diagonal = K.diagonal().astype(np.float64)
+    # at most the largest entry, so never laxer than the test by eigenvalues
+    scale = float(np.abs(diagonal).max(initial=0.0))
+    raised = diagonal + rounding_tolerance(len(K), scale, K.dtype)
+    if _factorises(K.astype(np.float64, copy=False), raised):
         return None
     K_spectrum = spectrum(K)
     return None if K_spectrum.is_psd else K_spectrum
-
-
-def _cholesky_passes(K: RealArray) -> bool:
-    from scipy.linalg.lapack import dpotrf
-
-    if K.size == 0:
-        return True
-    shifted = K.astype(np.float64, order="C")
-    # at most the largest entry, so never laxer than the test by eigenvalues
-    scale = float(np.abs(K.diagonal()).max())
-    shifted.flat[:: len(K) + 1] += rounding_tolerance(len(K), scale, K.dtype)
-    # in place, by LAPACK: two copies and the zeros of the other triangle cost as much as the factor
-    return bool(run_interruptibly(dpotrf, shifted.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 
 def negative_part(K: RealArray) -> FloatArray:
@@ -143,6 +134,7 @@ def _factorises(A: FloatArray, diagonal: FloatArray) -> bool:
     if not len(used):
         return True
     B.flat[:: len(B) + 1] = diagonal[used]
+    # in place, by LAPACK: two copies and the zeros of the other triangle cost as much as the factor
     return bool(run_interruptibly(dpotrf, B.T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 

@@ -15,7 +15,7 @@ from ..config import run_blocks
 from ..exceptions import NotPSDError
 from ..rounding import UNIT
 from . import _njit_grams
-from ._fill import _FOR_BLAS, row_blocks
+from ._fill import _FOR_BLAS, largest, row_blocks
 from .psd import KernelArray, as_gram, check_gram, require_psd
 from .unstored import LowRankOperator, UnstoredKernel
 
@@ -119,7 +119,6 @@ class GramStack(Stack):
         shapes = {K.shape for K in self.matrices}
         if len(shapes) > 1:
             raise ValueError(f"grams must all have one shape, got {sorted(shapes)}")
-        self._diagonals: FloatArray | None = None
         if check:
             for j, K in enumerate(self.matrices):
                 try:
@@ -143,29 +142,15 @@ class GramStack(Stack):
         """Return n."""
         return int(self.matrices[0].shape[0])
 
-    @property
+    @cached_property
     def diagonals(self) -> FloatArray:
         """Return the diagonal of each matrix, shape (q, n)."""
-        if self._diagonals is None:
-            self._diagonals = np.stack([np.diagonal(K) for K in self.matrices]).astype(np.float64)
-        return self._diagonals
+        return np.stack([np.diagonal(K) for K in self.matrices]).astype(np.float64)
 
     @property
     def largest(self) -> FloatArray:
         """Return the largest ``|Kᵢₖ|`` of each matrix, shape (q,): n² loads each."""
-        n, step = self.n_samples, self._block_rows
-        return np.array(
-            [
-                max(max(K[i : i + step].max(), -K[i : i + step].min()) for i in range(0, n, step))
-                for K in self.matrices
-            ],
-            dtype=np.float64,
-        )
-
-    @property
-    def _block_rows(self) -> int:
-        """Return how many rows stay in cache."""
-        return max(1, _BLOCK_BYTES // (8 * self.n_samples))
+        return np.array([largest(K) for K in self.matrices])
 
     def combine(self, weights: FloatArray) -> NDArray[np.float64]:
         """Return ``Σ βⱼKⱼ`` in float64, shape (n, n), from the matrices of nonzero weight.
@@ -177,7 +162,7 @@ class GramStack(Stack):
         out = np.empty((n, n))
         used = np.flatnonzero(weights)
         groups = np.split(used, range(_AT_ONCE, len(used), _AT_ONCE))
-        step = self._block_rows
+        step = max(1, _BLOCK_BYTES // (8 * n))
 
         def fill(start: int, stop: int) -> None:
             block = out[start:stop]
@@ -312,10 +297,6 @@ class LowRankStack(Stack):
         size = (np.abs(points) @ self._roots[kernels].T) ** 2
         count = 2 * self.n_samples + max(np.diff(self._ends)) + 8
         return np.asarray(forms + 1.01 * count * UNIT * size)
-
-    def largest_forms(self, u: FloatArray) -> FloatArray:
-        """Return ``(Σᵢ √Kᵢᵢ|uᵢ|)²``, at least any form of u, shape (q,)."""
-        return np.asarray((self._roots @ np.abs(u)) ** 2 * (1.0 + 4.0 * (u.size + 8) * UNIT))
 
     @property
     def _all(self) -> Index:
