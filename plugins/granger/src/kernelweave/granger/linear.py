@@ -29,6 +29,14 @@ class LassoVAR:
         Sum over lags of the absolute coefficients of node j in the equation of node i.
     errors : ndarray of shape (n_alphas, n_nodes)
         Held-out mean squared error, in standardised units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.granger import lasso_var
+    >>> path = lasso_var(np.random.default_rng(0).standard_normal((40, 3)))
+    >>> path.graphs.shape == (len(path.alphas), 3, 3)
+    True
     """
 
     alphas: npt.NDArray[np.float64]

@@ -40,6 +40,15 @@ def plot_weights(model: GrangerGraph, ax: Axes) -> None:
         Fitted.
     ax : matplotlib Axes
         Where to draw, with a colour bar.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from kernelweave.granger import GrangerGraph, plot_weights
+    >>> X = np.random.default_rng(0).standard_normal((80, 3))
+    >>> X[1:, 0] += np.sin(2 * X[:-1, 2])
+    >>> plot_weights(GrangerGraph(lam=0.1, cv=None).fit(X), plt.gca())
     """
     image = ax.imshow(model.graph_, cmap=HEAT, vmin=0.0)
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
@@ -70,6 +79,16 @@ def plot_effect(model: GrangerGraph, edge: Mapping[Any, Any], ax: Axes) -> None:
     ------
     ValueError
         If there is no such edge.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from kernelweave.granger import GrangerGraph, plot_effect
+    >>> X = np.random.default_rng(0).standard_normal((80, 3))
+    >>> X[1:, 0] += np.sin(2 * X[:-1, 2])
+    >>> model = GrangerGraph(lam=0.1, cv=None).fit(X)
+    >>> plot_effect(model, model.edges_.iloc[0], plt.gca())
     """
     from .displays import COLOURS
 

@@ -50,6 +50,12 @@ class GeneralizedMKL(GradientSettings):
 
     ``krr-pgd``, ``krr-rpgd``, ``krr-pgd2`` and ``krr-rpgd2`` are the same method on one form of the
     problem each.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import GeneralizedMKL, RidgeMKLRegressor
+    >>> RidgeMKLRegressor(algorithm=GeneralizedMKL(grow=1.0)).algorithm
+    GeneralizedMKL(grow=1.0)
     """
 
     algorithm: ClassVar[str] = "krr-gmkl"
@@ -62,7 +68,14 @@ class GeneralizedMKLForLabels(GradientSettings):
 
 
 class IIA(DescentSettings):
-    """Settings of ``krr-iia``, an interpolated fixed point; ``krr-riia`` has the same."""
+    """Settings of ``krr-iia``, an interpolated fixed point; ``krr-riia`` has the same.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import IIA, RidgeMKLRegressor
+    >>> RidgeMKLRegressor(algorithm=IIA(step=0.25)).algorithm
+    IIA(step=0.25)
+    """
 
     algorithm: ClassVar[str] = "krr-iia"
     step: float | None = parameter(
@@ -71,7 +84,14 @@ class IIA(DescentSettings):
 
 
 class TrustRegion(DescentSettings):
-    """Settings of ``krr-trust-region``, second-order steps on the sphere."""
+    """Settings of ``krr-trust-region``, second-order steps on the sphere.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import RidgeMKLRegressor, TrustRegion
+    >>> RidgeMKLRegressor(algorithm=TrustRegion(step=0.1)).algorithm
+    TrustRegion(step=0.1)
+    """
 
     algorithm: ClassVar[str] = "krr-trust-region"
     step: float | None = parameter(
@@ -80,7 +100,14 @@ class TrustRegion(DescentSettings):
 
 
 class MajorizeMinimize(DescentSettings):
-    """Settings of ``krr-mm``, monotone multiplicative updates."""
+    """Settings of ``krr-mm``, monotone multiplicative updates.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import MajorizeMinimize, RidgeMKLRegressor
+    >>> RidgeMKLRegressor(algorithm=MajorizeMinimize(n_starts=2)).algorithm
+    MajorizeMinimize(n_starts=2)
+    """
 
     algorithm: ClassVar[str] = "krr-mm"
 
@@ -99,12 +126,26 @@ class ProjectedNewton(DescentSettings):
 
 
 class SpectralProjectedGradient(DescentSettings):
-    """Settings of ``krr-spg``, Barzilai-Borwein steps."""
+    """Settings of ``krr-spg``, Barzilai-Borwein steps.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import RidgeMKLRegressor, SpectralProjectedGradient
+    >>> RidgeMKLRegressor(algorithm=SpectralProjectedGradient(n_starts=2)).algorithm
+    SpectralProjectedGradient(n_starts=2)
+    """
 
     algorithm: ClassVar[str] = "krr-spg"
 
 
 class Automatic(DescentSettings):
-    """Settings of ``krr-auto``, a measured choice among the others."""
+    """Settings of ``krr-auto``, a measured choice among the others.
+
+    Examples
+    --------
+    >>> from kernelweave.ridge_mkl import Automatic, RidgeMKLRegressor
+    >>> RidgeMKLRegressor(algorithm=Automatic(n_starts=2)).algorithm
+    Automatic(n_starts=2)
+    """
 
     algorithm: ClassVar[str] = "krr-auto"
