@@ -103,6 +103,10 @@ MISTAKES = {
     ],
     "max_time must be None or a number > 0, got -1": limits(max_time=-1),
     "verbose must be an integer, got 'loud'": fits(verbose="loud"),
+    "random_state must be None or an integer from 0 to 4294967295 or a numpy RandomState, got -1": [
+        *fits(random_state=-1),
+        lambda: GrangerGraph(random_state=-1).fit(X),
+    ],
     "on_interrupt must be one of 'raise', 'return', got 'ask'": fits(on_interrupt="ask"),
     "multiclass must be one of 'shared', 'ovr', 'ovo', got 'all'": fits(multiclass="all"),
     "dtype must be one of 'float64', 'float32', got 'float16'": [

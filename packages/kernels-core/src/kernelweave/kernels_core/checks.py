@@ -233,6 +233,10 @@ STRENGTH = Rule(
 # n_jobs of joblib, where -1 means all cores
 JOBS = Rule("an integer other than 0", lambda value: integer().holds(value) and value != 0)
 SECONDS = number(above=0.0, finite=False)
+SEED = Rule(
+    "an integer from 0 to 4294967295 or a numpy RandomState",
+    lambda value: isinstance(value, np.random.RandomState) or integer(0, 2**32 - 1).holds(value),
+)
 
 
 def real_dtype(dtype: npt.DTypeLike) -> np.dtype[np.floating]:

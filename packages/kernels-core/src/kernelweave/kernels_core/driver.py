@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from . import interrupts
-from .checks import ON_INTERRUPT, check_limits, integer
+from .checks import ON_INTERRUPT, SEED, check_limits, integer
 from .clock import Stopwatch, expired, time_limit
 from .config import blas_threads
 from .exceptions import UnsupportedProblemError, convergence_warning
@@ -278,12 +277,9 @@ def _loop(run: _Run, max_iter: int, report: Callable[[Progress], bool]) -> Statu
 
 
 def _random(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    SEED.or_none().check("random_state", random_state)
     if random_state is None:
         return np.random.RandomState(np.random.MT19937())
     if isinstance(random_state, np.random.RandomState):
         return random_state
-    if isinstance(random_state, numbers.Integral):
-        return np.random.RandomState(int(random_state))
-    raise ValueError(
-        f"random_state must be None, an integer or a numpy RandomState, got {random_state!r}"
-    )
+    return np.random.RandomState(int(random_state))

@@ -18,7 +18,7 @@ from kernelweave.kernels_core import (
     solve,
 )
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
-from kernelweave.kernels_core.checks import DTYPE, FLAG, NONNEGATIVE, POSITIVE, STRENGTH, Rule
+from kernelweave.kernels_core.checks import DTYPE, FLAG, NONNEGATIVE, POSITIVE, SEED, STRENGTH, Rule
 from kernelweave.kernels_core.config import blas_threads
 from kernelweave.kernels_core.estimators.classes import alone
 from kernelweave.kernels_core.estimators.folds import (
@@ -178,6 +178,7 @@ class SeparableKernelEstimator(SolvingEstimator):
         'Seed of the samples that ``lam="loo"`` uses, above 2000.',
         kind="int or RandomState",
         default=None,
+        rule=SEED,
     )
 
     weights_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_kernels,)", "η.")

@@ -17,6 +17,7 @@ from kernelweave.kernels_core.checks import (
     JOBS,
     POSITIVE,
     SECONDS,
+    SEED,
     Rule,
     integer,
     number,
@@ -97,6 +98,7 @@ class HeldOutScores(Estimator):
         "Seed of the folds; the same integer gives the same model.",
         default=0,
         kind="int, RandomState or None",
+        rule=SEED.or_none(),
     )
 
     held_out_score_: float = fitted("float", "Cross-validated score of the training rows.")

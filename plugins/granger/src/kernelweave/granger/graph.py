@@ -93,7 +93,6 @@ class GrangerGraph(FittedGraph):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_random_state(self.random_state)
         if self.lam == "cv" and self.cv is None:
             raise ValueError(
                 Message("{lam}='cv' needs cv, got None: give a number of folds or a {lam}")

@@ -15,6 +15,7 @@ from kernelweave.kernels_core.checks import (
     JOBS,
     NONNEGATIVE,
     POSITIVE,
+    SEED,
     Rule,
     number,
     one_of,
@@ -252,7 +253,7 @@ class GraphParameters(Estimator):
         "Memory limit of the fit in bytes, per process.", default=None
     )
     random_state: RandomState = parameter(
-        "Seed of the draws.", default=None, kind="int or RandomState"
+        "Seed of the draws.", default=None, kind="int or RandomState", rule=SEED
     )
 
     graph_: Matrix = fitted(

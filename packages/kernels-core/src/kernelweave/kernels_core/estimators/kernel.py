@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
-from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, integer, one_of
+from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, SEED, integer, one_of
 from ..config import blas_threads, config_context
 from ..fit import FitResult, Formula, Predicts, attributes_of, solved
 from ..grams.precomputed import PrecomputedGrams, definite_grams
@@ -105,7 +105,7 @@ class SolvingEstimator(Estimator):
         rule=ON_INTERRUPT,
     )
     random_state: int | np.random.RandomState | None = parameter(
-        "Seed of all random choices.", kind="int or RandomState", default=None
+        "Seed of all random choices.", kind="int or RandomState", default=None, rule=SEED
     )
     verbose: int = parameter(
         "If positive, a line is printed per iteration.", default=0, rule=integer()
