@@ -217,3 +217,59 @@ def test_a_ctrl_c_in_the_search_keeps_the_best_point(name: str) -> None:
     assert model.result_ is not old
     assert model.result_.status is Status.INTERRUPTED
     assert np.isfinite(np.asarray(model.predict(X_new), dtype=float)).all()
+
+
+def ctrl_c_in_solve(patch: pytest.MonkeyPatch, at: int) -> list[int]:
+    """Raise a Ctrl-C in the first step of the solve of this number; return those that began."""
+    from kernelweave.kernels_core import driver
+
+    observe, seen = driver._Run.observe, list[Any]()
+
+    def interrupted(run: Any) -> None:
+        observe(run)
+        if not any(run is each for each in seen):
+            seen.append(run)
+            if len(seen) == at:
+                raise KeyboardInterrupt
+
+    patch.setattr(driver._Run, "observe", interrupted)
+    return seen
+
+
+@pytest.mark.parametrize("at", [1, 3])
+@pytest.mark.parametrize("name", ["ridge, probabilities", "ridge, a kernel each and probabilities"])
+def test_a_ctrl_c_returns_without_probabilities(
+    name: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The solve of the model is the first, those of the folds for probabilities follow."""
+    from kernelweave.kernels_core import SolveInterrupted, Status
+
+    several = "each" in name
+    scheme, at = ("ovr", at + 3) if several else ("shared", at)
+    model = RidgeMKLClassifier(KERNELS, probability=True, multiclass=scheme, on_interrupt="return")
+    X, y = given(model, *points(0))
+    seen = ctrl_c_in_solve(monkeypatch, at)
+    quietly(lambda: model.fit(X, y))
+    assert len(seen) == at
+    assert not hasattr(model, "calibration_")
+    results = model.result_ if several else [model.result_]
+    assert {each.status for each in results} == {Status.INTERRUPTED}
+    assert set(model.predict(X)) <= set(y)
+    if at > 1:
+        seen.clear()
+        with pytest.raises(SolveInterrupted) as caught:
+            quietly(lambda: model.set_params(on_interrupt="raise").fit(X, y))
+        assert caught.value.result is (model.result_[-1] if several else model.result_)
+
+
+def test_a_ctrl_c_in_one_class_of_several_keeps_the_old_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = RidgeMKLClassifier(KERNELS, multiclass="ovr", on_interrupt="return")
+    X, y = given(model, *points(0))
+    quietly(lambda: model.fit(X, y))
+    before, seen = dict(vars(model)), ctrl_c_in_solve(monkeypatch, 2)
+    with pytest.raises(KeyboardInterrupt):
+        quietly(lambda: model.fit(X + 1.0, y))
+    assert len(seen) == 2
+    assert changed(model, before) == []

@@ -195,8 +195,23 @@ def solved(
     except KeyboardInterrupt as stop:
         if attributes is None:
             raise
-        stopped = stop
+        return interrupted(attributes, stop, settings.get("on_interrupt", "raise"))
     return FitResult(attributes, stopped)
+
+
+def interrupted(
+    attributes: dict[str, Any], stop: KeyboardInterrupt, on_interrupt: str
+) -> FitResult:
+    """Return the fit of a whole model, after which a Ctrl-C ended what was to be done with it."""
+    found = attributes["result_"]
+    parts = found if isinstance(found, list) else [found]
+    parts = [replace(each, status=Status.INTERRUPTED) for each in parts]
+    attributes = {**attributes, "result_": parts if isinstance(found, list) else parts[0]}
+    if on_interrupt == "return":
+        return FitResult(attributes)
+    raised = SolveInterrupted(parts[-1])
+    raised.__cause__ = stop
+    return FitResult(attributes, raised)
 
 
 def attributes_of(

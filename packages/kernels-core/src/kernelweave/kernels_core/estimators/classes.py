@@ -26,9 +26,10 @@ from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import FLAG, check_sample_weight
 from ..clock import time_limit
 from ..exceptions import UnderfitWarning
-from ..fit import FitResult
+from ..fit import FitResult, interrupted
 from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
+from ..result import Status
 from .base import Estimator
 from .copies import FEW_VALUES, first_copies
 from .folds import Fold, folds_of
@@ -65,11 +66,12 @@ def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Ind
 
 
 def alone(estimator: BaseEstimator, **changed: object) -> BaseEstimator:
-    """Return an unfitted copy for a part of the rows or of the classes.
+    """Return an unfitted copy for a part of the rows or of the classes, which a Ctrl-C leaves.
 
     `changed`: parameters that are otherwise in it, where the estimator has them.
     """
     changed |= {"probability": False, "class_weight": None, "warm_start": False}
+    changed["on_interrupt"] = "raise"
     parameters = estimator.get_params(deep=False)
     copy: BaseEstimator = clone(estimator)
     return copy.set_params(**{k: v for k, v in changed.items() if k in parameters})
@@ -350,12 +352,13 @@ def with_probabilities(
 
     After a Ctrl-C the model is whole but has no probabilities.
     """
-    if fit.stopped is not None or not estimator.probability:
+    status = getattr(fit.attributes["result_"], "status", None)
+    if fit.stopped is not None or status is Status.INTERRUPTED or not estimator.probability:
         return fit
     try:
         calibration = calibrate(estimator, data, codes)
     except KeyboardInterrupt as stop:
-        return FitResult(fit.attributes, stop)
+        return interrupted(fit.attributes, stop, estimator.on_interrupt)
     return FitResult({**fit.attributes, "calibration_": calibration})
 
 

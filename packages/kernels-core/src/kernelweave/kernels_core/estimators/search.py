@@ -10,7 +10,6 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -23,10 +22,9 @@ from ..checks import Rule, one_of
 from ..clock import LATE_SECONDS, expired, time_limit
 from ..config import blas_threads, config_context
 from ..exceptions import UnderfitWarning
-from ..fit import FitResult
+from ..fit import FitResult, interrupted
 from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
-from ..result import SolveInterrupted, Status
 from .classes import alone, take
 from .folds import (
     CHOICES,
@@ -189,12 +187,7 @@ class CrossValidatedEstimator(KernelEstimator):
             }
         if scores is None or scores.stopped is None:
             return FitResult(attributes, fit.stopped)
-        attributes["result_"] = replace(attributes["result_"], status=Status.INTERRUPTED)
-        if self.on_interrupt == "return":
-            return FitResult(attributes, fit.stopped)
-        raised = SolveInterrupted(attributes["result_"])
-        raised.__cause__ = scores.stopped
-        return FitResult(attributes, raised)
+        return interrupted(attributes, fit.stopped or scores.stopped, self.on_interrupt)
 
 
 def _scores_of(estimator: CrossValidatedEstimator, settings: list[Setting], data: Data) -> Scores:
@@ -248,7 +241,7 @@ def fold_fits(
 
 def part_of(estimator: CrossValidatedEstimator, **changed: object) -> BaseEstimator:
     """Return an unfitted copy for folds, with probabilities where a scorer may ask for them."""
-    part = alone(estimator, on_interrupt="raise", **changed)
+    part = alone(estimator, **changed)
     if estimator.scoring is not None and hasattr(part, "probability"):
         part.set_params(probability=estimator.probability)
     cv = estimator.cv
