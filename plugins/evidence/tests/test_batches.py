@@ -44,6 +44,9 @@ def source(frame: pd.DataFrame, folder: Path, kind: str) -> Batches:
     if kind == "polars":
         polars = pytest.importorskip("polars")
         return Batches(polars.scan_parquet(written(frame, folder, "parquet")), "price", size=70)
+    if kind == "arrow":
+        pyarrow = pytest.importorskip("pyarrow")
+        return Batches(pyarrow.Table.from_pandas(frame), "price", size=70)
     if kind == "frame":
         return Batches(frame, "price", size=70)
     assert kind == "function"
@@ -56,7 +59,9 @@ def source(frame: pd.DataFrame, folder: Path, kind: str) -> Batches:
     return Batches(parts)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "folder", "polars", "frame", "function"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "parquet", "folder", "polars", "arrow", "frame", "function"]
+)
 def test_a_table_in_batches_is_the_table_in_memory(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,10 +179,10 @@ def _reader_of(source: object, size: int) -> _Read:
         return _file(Path(source), size)
     if nw.dependencies.is_polars_lazyframe(source):
         return partial(_lazy, source, size)
-    if type(source).__module__.startswith("pyarrow") and hasattr(source, "to_batches"):
-        return partial(_dataset, source, size)
     if nw.dependencies.is_into_dataframe(source):
         return partial(_frame, source, size)
+    if type(source).__module__.startswith("pyarrow") and hasattr(source, "to_batches"):
+        return partial(_dataset, source, size)
     if isinstance(source, tuple) and all(hasattr(part, "__getitem__") for part in source):
         return partial(_arrays, source, size)
     if callable(source):
