@@ -37,7 +37,10 @@ class FunctionValues:
 
 def function_values(problem: BoxProblem, u: FloatArray) -> FunctionValues:
     """Compute ``f = Ku`` and ``|error| ≤ γ |K||u| + ½ asymmetry ‖u‖₁`` from the rows with u ≠ 0."""
-    return FunctionValues(*passes.values_with_error(problem.K, u, problem.asymmetry))
+    f, error, n_rows, n_roundings = passes.product(problem.K, u)
+    error *= 1.01 * UNIT * (n_roundings + 11.0)
+    error += 0.51 * problem.asymmetry * float(np.abs(u).sum())
+    return FunctionValues(f, error, n_rows)
 
 
 def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
@@ -64,10 +67,18 @@ def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
 
 
 def _loss_upper(problem: BoxProblem, values: FunctionValues, b: float) -> float:
-    """Return a proven upper bound of the loss terms of the primal at b."""
-    loss = passes.loss_above(
-        problem.p, values.f, values.error, problem.lower, problem.upper, problem.epsilon, b
-    )
+    """Return a proven upper bound of the primal's loss terms at b, for any f within the error."""
+    p, f, lower, upper, eps = problem.p, values.f, problem.lower, problem.upper, problem.epsilon
+    # values of a damaged Gram matrix may be infinite: the sum says so
+    with np.errstate(invalid="ignore", over="ignore"):
+        residual = p - f - b
+        widen = values.error + 4.5 * UNIT * (np.abs(p) + np.abs(f) + (abs(b) + eps))
+        above = residual - eps + widen
+        below = -residual - eps + widen
+        # a zero weight times an infinite residual would be NaN
+        over = (upper > 0.0) & ~(above <= 0.0)
+        under = (lower < 0.0) & ~(below <= 0.0)
+        loss = float((upper[over] * above[over]).sum() - (lower[under] * below[under]).sum())
     return loss * (1.0 + gamma(2 * problem.n_samples + 8))
 
 
@@ -104,11 +115,16 @@ class DualValue:
 
 def dual_value(problem: BoxProblem, u: FloatArray, values: FunctionValues) -> DualValue:
     """Evaluate the dual at u. κ is exact when ``p`` is ±1, ``ε`` is 0 and u lies on a grid."""
-    sums = passes.dual_sums(problem.p, values.f, values.error, u, problem.epsilon)
-    kappa, size, quadratic, quadratic_size, margin = sums
+    absolute, linear, square = np.abs(u), problem.p * u, u * values.f
+    penalty = problem.epsilon * float(absolute.sum())
+    kappa, quadratic = float(linear.sum()) - penalty, float(square.sum())
     rounding = gamma(problem.n_samples + 6)
-    down = kappa if problem.exact_kappa else kappa - rounding * size
-    return DualValue(kappa, quadratic, down, quadratic + 1.001 * margin + rounding * quadratic_size)
+    down = kappa
+    if not problem.exact_kappa:
+        down = kappa - rounding * (float(np.abs(linear).sum()) + penalty)
+    margin = float((absolute * values.error).sum())
+    up = quadratic + 1.001 * margin + rounding * float(np.abs(square).sum())
+    return DualValue(kappa, quadratic, down, up)
 
 
 @dataclass(frozen=True)
