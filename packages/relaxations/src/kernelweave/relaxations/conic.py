@@ -186,16 +186,12 @@ class Epigraph:
     The relaxations differ in how they write that inequality, which is their `Tie`.
 
     - `constraints`: all of them, those of the ties included
-    - `thetas`, `functions`: θ and the function values f of each task; the maximum over uₜ is
-      bounded below through ``½θₜ``
     - `above`, `below`: ``σ⁺ ≥ p − f − b − ε`` and ``σ⁻ ≥ f + b − p − ε``, whose multipliers make u
     - `coupling`: the constraints of the tie, per task
     """
 
     cost: Expression | float = 0.0
     constraints: list[Constraint] = field(default_factory=list)
-    thetas: list[Variable] = field(default_factory=list)
-    functions: list[Variable] = field(default_factory=list)
     above: list[Constraint] = field(default_factory=list)
     below: list[Constraint] = field(default_factory=list)
     coupling: list[list[Constraint]] = field(default_factory=list)
@@ -225,8 +221,6 @@ def epigraph(boxes: Iterable[BoxProblem], couple: Tie) -> Epigraph:
         tie = couple(theta, f)
         whole.constraints += [above, below, *tie]
         whole.cost = whole.cost + box.upper @ up - box.lower @ down + 0.5 * theta
-        whole.thetas.append(theta)
-        whole.functions.append(f)
         whole.above.append(above)
         whole.below.append(below)
         whole.coupling.append(tie)

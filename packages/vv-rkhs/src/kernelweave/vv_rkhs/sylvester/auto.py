@@ -245,10 +245,24 @@ def solve_sylvester(
         spectrum = SpectrumEstimate.of(K) if spectrum is None else spectrum
         method = choose_method(spectrum, rho, ridge, tol=tol, sketched=sketch is not None)
     if method in ("cg", "columns", "nystrom"):
-        factors = None
-        if method == "nystrom":
-            factors = NystromFactors.of(K) if sketch is None else sketch
-        solution = _iterate(K, L, Y, ridge, method, C0, tol, factors, product0)
+        if method == "cg":
+            solution = solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)
+        else:
+            known = None
+            if method == "nystrom":
+                known = NystromFactors.of(K) if sketch is None else sketch
+            scales = float(np.trace(K)) / len(K), float(np.trace(L)) / len(L), ridge
+            solution = solve_sylvester_columns(
+                *(K, L, Y, ridge),
+                C0=C0,
+                tol=tol,
+                max_iter=len(K),
+                sketch=known,
+                product0=product0,
+                single=method == "nystrom" and use_float32(len(K), *scales),
+                check=False,
+            )
+            solution = dataclasses.replace(solution, method=method, sketch=known)
         if solution.converged or expired():
             return solution
         method = "eigen"
@@ -260,33 +274,3 @@ def solve_sylvester(
                 raise
             # r is less than what rounding did to the smallest eigenvalues
     return solve_sylvester_eigen(K, L, Y, ridge, check=False)
-
-
-def _iterate(
-    K: Matrix,
-    L: Matrix,
-    Y: Matrix,
-    ridge: float,
-    method: str,
-    C0: Matrix | None,
-    tol: float,
-    sketch: NystromFactors | None,
-    product0: Matrix | None,
-) -> SylvesterSolution:
-    if method == "cg":
-        return solve_sylvester_cg(K, L, Y, ridge, C0=C0, tol=tol, check=False)
-    scales = float(np.trace(K)) / len(K), float(np.trace(L)) / len(L), ridge
-    solution = solve_sylvester_columns(
-        K,
-        L,
-        Y,
-        ridge,
-        C0=C0,
-        tol=tol,
-        max_iter=len(K),
-        sketch=sketch,
-        product0=product0,
-        single=method == "nystrom" and use_float32(len(K), *scales),
-        check=False,
-    )
-    return dataclasses.replace(solution, method=method, sketch=sketch)

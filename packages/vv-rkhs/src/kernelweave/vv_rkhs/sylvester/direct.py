@@ -167,13 +167,7 @@ class EigenFactors:
 
 
 def solve_sylvester_eigen(
-    K: Matrix,
-    L: Matrix,
-    Y: Matrix,
-    ridge: float,
-    *,
-    factors: EigenFactors | None = None,
-    check: bool = True,
+    K: Matrix, L: Matrix, Y: Matrix, ridge: float, *, check: bool = True
 ) -> SylvesterSolution:
     """Solve K C L + r C = Y by eigendecomposition.
 
@@ -181,7 +175,7 @@ def solve_sylvester_eigen(
     step of refinement follows where rounding left a residual.
     """
     L, Y = check_system(K, L, Y, ridge, check=check)
-    eigen = EigenFactors.of(np.asarray(K, dtype=np.float64), L) if factors is None else factors
+    eigen = EigenFactors.of(np.asarray(K, dtype=np.float64), L)
     return refined(K, L, Y, ridge, eigen, lambda right: eigen.solve(right, ridge))
 
 

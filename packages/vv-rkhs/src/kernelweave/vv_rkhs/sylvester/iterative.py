@@ -187,11 +187,7 @@ def solve_sylvester_columns(
         C = C + unit * run.result()
         n_iter, n_columns = n_iter + run.n_iter, n_columns + run.n_columns
         solution = finish(
-            K,
-            L,
-            Y,
-            ridge,
-            C @ S.T,
+            *(K, L, Y, ridge, C @ S.T),
             target=1.01 * target,
             method="columns",
             n_iter=n_iter,
