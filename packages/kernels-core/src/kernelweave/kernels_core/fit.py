@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .settings import Settings
 
 # Rows whose kernel values with all support vectors are in memory at once.
 _BLOCK = 4096
+# what a fit leaves to predict with: from points, or matrices where kernels are precomputed, to f(X)
+# of shape (n, n_tasks)
+Predicts: TypeAlias = Callable[[Any], FloatArray]
 PROOFS = (
     "a feasible dual point and a proven bound of the maximum over the kernels",
     "the primal value of the learner at the learned kernel",
@@ -81,13 +84,6 @@ class FitResult:
 
     attributes: dict[str, Any]
     stopped: KeyboardInterrupt | None = None
-
-
-class Predicts(Protocol):
-    """What a fit leaves to predict with."""
-
-    def __call__(self, X: Any) -> FloatArray:
-        """Return f(X), shape (n, n_tasks), of points or, for precomputed kernels, of matrices."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
+from ..checks import check_vector
 
 
 def samples(X: ArrayLike, n_features: int | None, name: str = "X") -> NDArray[np.float64]:
@@ -40,16 +41,6 @@ def in_box(
             f"{name} leaves the box at row {k}, feature {j}: {float(X[k, j])!r} is not in "
             f"[{float(lower[j])!r}, {float(upper[j])!r}]; clip the point or widen the box"
         )
-
-
-def vector(v: ArrayLike, size: int, name: str) -> NDArray[np.float64]:
-    """Return v as a finite (size,) float64 array."""
-    array = np.ascontiguousarray(v, dtype=np.float64)
-    if array.shape != (size,):
-        raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {v!r}")
-    return array
 
 
 def rows(W: ArrayLike, n_samples: int, name: str = "W") -> NDArray[np.float64]:
@@ -113,7 +104,7 @@ class BoundSamples(ABC):
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
-        u = vector(v, self.n_P, "v")
+        u = check_vector("v", v, self.n_P)
         return self.gram(np.outer(u, u), out)
 
     @abstractmethod

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
+from ..checks import check_vector
 from ..config import row_bounds, run_blocks
 from ..grams.unstored import Operator
 from . import _affine, _affine_sum, _general, _moments
 from ._affine_sum import AffineSum, DecisionValues
-from ._arguments import BoundSamples, matrix, rows, vector
+from ._arguments import BoundSamples, matrix, rows
 from ._box import Float, power_products
 from ._general import Box
 from ._moments import blocked_product, pair_sums
@@ -181,7 +182,7 @@ class PreparedTessellated(BoundSamples):
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``."""
-        v = vector(v, self.n_P, "v")
+        v = check_vector("v", v, self.n_P)
         out = self._output(out)
         wide = self._wide(out)
         if _general.is_quadratic(self._box.tables):
@@ -259,7 +260,7 @@ class PreparedTessellated(BoundSamples):
 
         Raises ValueError if one of ``samples``, which says which k, has the weight 0.
         """
-        w, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
+        w, factor = check_vector("w", w, self.n_samples), np.asarray(U, dtype=np.float64)
         chosen = np.asarray(samples, dtype=np.intp)
         if not w[chosen].all():
             raise ValueError("samples must have weights other than 0")
@@ -279,7 +280,7 @@ class PreparedAffine(PreparedTessellated):
 
         m²/2·(8n + 12) flops, and nothing of the size of a Gram matrix beside the result.
         """
-        v = vector(v, self.n_P, "v")
+        v = check_vector("v", v, self.n_P)
         out = self._output(out)
         self._sum(v[None, :]).fill(out)
         return out

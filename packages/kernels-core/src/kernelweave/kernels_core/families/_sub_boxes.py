@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import RealArray
+from ..checks import check_vector
 from ..config import row_bounds, run_blocks
 from ..grams.unstored import Operator
 from ..rounding import gamma
-from ._arguments import BoundSamples, matrix, rows, vector
+from ._arguments import BoundSamples, matrix, rows
 from ._box import Float, TessellatedTables, indicator_blocks, power_products
 from ._groups import Program, evaluate
 from ._moments import RUN, blocked_product
@@ -339,4 +340,4 @@ class PreparedSubBoxes(BoundSamples):
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, shape (len(samples), n_P, r)."""
         chosen = np.asarray(samples, dtype=np.intp)
         factor = np.asarray(U, dtype=np.float64)
-        return self._moments.by_sample(vector(w, self.n_samples, "w"), factor, chosen)
+        return self._moments.by_sample(check_vector("w", w, self.n_samples), factor, chosen)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
-from ..checks import COUNT, real_dtype
+from ..checks import COUNT, check_vector, real_dtype
 from ..rounding import UNIT
-from ._arguments import BoundSamples, matrix, output, rows, samples, vector
+from ._arguments import BoundSamples, matrix, output, rows, samples
 
 Float = NDArray[np.float64]
 Block = Callable[[Float, Float], ArrayLike]
@@ -181,7 +181,7 @@ class PreparedCallable(BoundSamples):
         `w` of shape (m,), `U` of shape (n_P, r); `samples` of shape (s,): the values of k. Returns
         shape (s, n_P, r).
         """
-        weights, factor = vector(w, self.n_samples, "w"), np.asarray(U, dtype=np.float64)
+        weights, factor = check_vector("w", w, self.n_samples), np.asarray(U, dtype=np.float64)
         chosen = np.asarray(samples, dtype=np.intp)
         out = np.empty((len(chosen), *factor.shape))
         for i, k in enumerate(chosen):

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from kernelweave.kernels_core.checks import COUNT, number
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
-from ..checks import real_dtype
+from ..checks import COUNT, check_vector, number, real_dtype
 from ..rounding import gamma
-from ._arguments import BoundSamples, matrix, rows, samples, vector
+from ._arguments import BoundSamples, matrix, rows, samples
 from .custom import OwnFamily
 
 Float = NDArray[np.float64]
@@ -204,7 +203,7 @@ class PreparedIntegral(BoundSamples):
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``vᵀ G(xₖ, xₗ) v``, shape (m, m), for v of shape (n_P,)."""
         out = self._output(out)
-        values = self._F @ vector(v, self.n_P, "v")
+        values = self._F @ check_vector("v", v, self.n_P)
         np.copyto(out, values @ values.T, casting="same_kind")
         return out
 

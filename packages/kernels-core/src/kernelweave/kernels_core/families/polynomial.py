@@ -7,15 +7,14 @@ from math import ceil, comb
 from typing import ClassVar
 
 import numpy as np
-from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
-from ..checks import real_dtype
+from ..checks import check_vector, integer, real_dtype
 from ..grams.unstored import Operator
 from ..rounding import UNIT
-from ._arguments import BoundSamples, matrix, rows, samples, vector
+from ._arguments import BoundSamples, matrix, rows, samples
 from ._box import exponents, power_products
 from ._moments import RUN, blocked_product
 from .learned import FamilyKernel
@@ -83,7 +82,7 @@ class PreparedPolynomial(BoundSamples):
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``(Φv)(Φv)ᵀ``, shape (m, m), for v of shape (n_P,); m² flops."""
-        f = (self._F @ vector(v, self.n_P, "v")).astype(self.dtype)
+        f = (self._F @ check_vector("v", v, self.n_P)).astype(self.dtype)
         out = self._output(out)
         np.multiply(f[:, None], f[None, :], out=out)
         return out
@@ -126,7 +125,7 @@ class PreparedPolynomial(BoundSamples):
 
         ``Φₖ (s·U) + s (Φₖ·U)`` with ``s = Φᵀw``.
         """
-        s = vector(w, self.n_samples, "w") @ self._F
+        s = check_vector("w", w, self.n_samples) @ self._F
         factor = np.asarray(U, dtype=np.float64)
         F = self._F[np.asarray(samples, dtype=np.intp)]
         return F[:, :, None] * (s @ factor) + s[None, :, None] * (F @ factor)[:, None, :]

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import memory
 from ..arrays import RealArray
-from ..checks import real_dtype
+from ..checks import integer, real_dtype
 from . import _affine, _box, _general, _sub_boxes
 from ._arguments import in_box, matrix, samples
 from ._box import TessellatedTables, count_tessellated, tessellated_tables

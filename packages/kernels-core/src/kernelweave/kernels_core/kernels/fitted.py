@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -53,11 +54,30 @@ class _OnTrainingPoints(DerivedKernel):
         return f"{type(self).__name__}({self.kernel!r}, n_train={self.X.shape[0]})"
 
 
+class _OfFeatures(_OnTrainingPoints):
+    """An inner product of finitely many features, which a subclass writes."""
+
+    is_psd = True
+
+    @abstractmethod
+    def _features(self, X: Points) -> FloatArray:
+        """Return z with k(x, y) = z(x)ᵀz(y), shape (n, r)."""
+
+    def _gram(self, X: Points, Y: Points | None) -> RealArray:
+        F = self._features(X)
+        K = F @ F.T if Y is None else F @ self._features(Y).T
+        return np.asarray(K, dtype=X.dtype)
+
+    def _diag(self, X: Points) -> RealArray:
+        F = self._features(X)
+        return np.asarray(np.einsum("ir,ir->i", F, F), dtype=X.dtype)
+
+
 def _form(X: Points) -> str:
     return "sparse" if is_sparse(X) else "dense"
 
 
-class Clipped(_OnTrainingPoints):
+class Clipped(_OfFeatures):
     """The positive part of an indefinite kernel k on its training points X, for any points.
 
     With K = k(X, X) = U Λ Uᵀ and Λ₊, U₊ the eigenvalues above rounding and their vectors, `values`
@@ -69,8 +89,6 @@ class Clipped(_OnTrainingPoints):
     """
 
     name = "clipped"
-    # an inner product of features
-    is_psd = True
 
     def __init__(self, kernel: Kernel, X: Points, vectors: FloatArray, values: FloatArray) -> None:
         self.kernel = kernel
@@ -96,15 +114,6 @@ class Clipped(_OnTrainingPoints):
         if is_same(X, train):
             return np.asarray(self.vectors * roots)
         return np.asarray(self.kernel._gram(X, train) @ (self.vectors / roots))
-
-    def _gram(self, X: Points, Y: Points | None) -> RealArray:
-        F = self._features(X)
-        K = F @ F.T if Y is None else F @ self._features(Y).T
-        return np.asarray(K, dtype=X.dtype)
-
-    def _diag(self, X: Points) -> RealArray:
-        F = self._features(X)
-        return np.asarray(np.einsum("ir,ir->i", F, F), dtype=X.dtype)
 
 
 class Centered(_OnTrainingPoints):

@@ -17,7 +17,7 @@ from ._parameters import check_samples, check_size
 from .base import Kernel, Scaled
 from .compose import Combination, UnitDiagonal
 from .dictionary import KernelDictionary
-from .fitted import _OnTrainingPoints, combination, is_same, trace_scale
+from .fitted import _OfFeatures, combination, is_same, trace_scale
 
 # kernel values of all pairs of support vectors that a proof may ask for: some ten seconds
 _MOST_PAIRS = 2_000_000_000
@@ -32,7 +32,7 @@ _FEW_BYTES = 2**26
 _CENTRING = ("center", "center-trace")
 
 
-class Nystroem(_OnTrainingPoints):
+class Nystroem(_OfFeatures):
     """k̃(x, y) = k(x, P) k(P, P)⁻¹ k(P, y): the kernel of some points' features.
 
     k − k̃ is positive semidefinite, and 0 where x or y is one of the points.
@@ -42,16 +42,13 @@ class Nystroem(_OnTrainingPoints):
     """
 
     name: ClassVar[str] = "nystroem"
-    # an inner product of features
-    is_psd = True
 
     def __init__(self, kernel: Kernel, X: Points, root: FloatArray) -> None:
         self.kernel = kernel
         self.X = X
         self.root = root
 
-    def features(self, X: Points) -> FloatArray:
-        """Return z with k̃(x, y) = z(x)ᵀz(y), shape (n, r)."""
+    def _features(self, X: Points) -> FloatArray:
         from scipy.linalg import solve_triangular
 
         K = self.kernel._gram(X, self._training(X)).astype(np.float64, copy=False)
@@ -62,15 +59,6 @@ class Nystroem(_OnTrainingPoints):
         from scipy.linalg import solve_triangular
 
         return solve_triangular(self.root, sums, lower=True, trans="T", check_finite=False)
-
-    def _gram(self, X: Points, Y: Points | None) -> RealArray:
-        Z = self.features(X)
-        K = Z @ Z.T if Y is None else Z @ self.features(Y).T
-        return np.asarray(K, dtype=X.dtype)
-
-    def _diag(self, X: Points) -> RealArray:
-        Z = self.features(X)
-        return np.asarray(np.einsum("ir,ir->i", Z, Z), dtype=X.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +213,7 @@ class FittedFactors:
         for j in np.flatnonzero(beta):
             k = self.kernels[j]
             if isinstance(k, Nystroem):
-                parts.append((k.kernel, k.X, beta[j] * k.dual(k.features(X).T @ coef.T)))
+                parts.append((k.kernel, k.X, beta[j] * k.dual(k._features(X).T @ coef.T)))
             else:
                 parts.append((k, X, beta[j] * coef.T))
         return parts
