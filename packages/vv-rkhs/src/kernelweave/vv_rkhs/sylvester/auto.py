@@ -253,15 +253,9 @@ def solve_sylvester(
                 known = NystromFactors.of(K) if sketch is None else sketch
             scales = float(np.trace(K)) / len(K), float(np.trace(L)) / len(L), ridge
             solution = solve_sylvester_columns(
-                *(K, L, Y, ridge),
-                C0=C0,
-                tol=tol,
-                max_iter=len(K),
-                sketch=known,
-                product0=product0,
-                single=method == "nystrom" and use_float32(len(K), *scales),
-                check=False,
-            )
+                K, L, Y, ridge, C0=C0, tol=tol, max_iter=len(K), sketch=known, product0=product0,
+                single=method == "nystrom" and use_float32(len(K), *scales), check=False,
+            )  # fmt: skip
             solution = dataclasses.replace(solution, method=method, sketch=known)
         if solution.converged or expired():
             return solution

@@ -187,12 +187,9 @@ def solve_sylvester_columns(
         C = C + unit * run.result()
         n_iter, n_columns = n_iter + run.n_iter, n_columns + run.n_columns
         solution = finish(
-            *(K, L, Y, ridge, C @ S.T),
-            target=1.01 * target,
-            method="columns",
-            n_iter=n_iter,
+            K, L, Y, ridge, C @ S.T, target=1.01 * target, method="columns", n_iter=n_iter,
             n_columns=n_columns,
-        )
+        )  # fmt: skip
         if solution.converged or not single or n_iter >= max_iter or expired():
             return solution
         n_columns += len(rho)
