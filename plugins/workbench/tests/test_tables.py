@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from kernelweave.tables import read_table, read_target
+from kernelweave.tables import TableError, read_table, read_target
 from kernelweave.workbench import load_model
 from kernelweave.workbench.machines import encoder_of
 
@@ -37,6 +37,34 @@ def test_lines_without_a_value_above_a_note_are_no_rows(tmp_path: Path) -> None:
         table = read_table(path)
     assert len(said) == 2
     assert table.frame.to_numpy().tolist() == [[1, 2, 3], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b;y;\n1;2;3;\n\n3;p;5;\n",
+        "a;b;y;;\r\n1;2;3;;\r\n;;;;\r\n3;p;5;;\r\n",
+        "a,b,y\n1,2,3,\n\n3,p,5,\n",
+        "a\tb\ty\t\n1\t2\t3\t\n\n3\tp\t5\t\n",
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*all cells of line 3 are empty")
+def test_a_separator_may_end_every_row(tmp_path: Path, text: str) -> None:
+    table = read_table(write(tmp_path / "t.csv", text))
+    assert table.columns == ["a", "b", "y"]
+    assert table.cells.to_numpy().tolist() == [[1, "2", 3], [3, "p", 5]]
+    assert [table.where(row) for row in range(2)] == ["line 2", "line 4"]
+
+
+@pytest.mark.parametrize("text", ["a;b;\n1;2;\n3;4;5\n", "a;b;;\n1;2;;\n3;4;;5\n"])
+def test_a_column_without_a_name_that_has_a_cell_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TableError, match="column 3 has no name"):
+        read_table(write(tmp_path / "t.csv", text))
+
+
+def test_a_quoted_separator_is_no_end_of_a_row(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", 'a;b\n1;"p;"\n2;"q;"\n'))
+    assert table.cells["b"].tolist() == ["p;", "q;"]
 
 
 def test_classes_that_differ_in_case_alone_are_said(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def read_csv(
     text = _without_empty_rows(text, source, separator)
     if not text.strip():
         raise TableError(f"{source} is empty: no cell has a value")
+    if header:
+        text = _without_last_separators(text, separator)
     first = _first_record(text, source, separator)
     names = [str(j) for j in range(len(first))]
     if header:
@@ -295,6 +297,27 @@ def _without_empty_rows(text: str, source: str, separator: str) -> str:
         line = text.count("\n", 0, empty.start()) + 1
         warn(f"{source}: all cells of line {line} are empty: such lines are passed over")
     return cleaned
+
+
+def _without_last_separators(text: str, separator: str) -> str:
+    """Return a text without the separator that ends every row, as some programs write it.
+
+    The names may end in one too. What follows it is a column without a name and without a cell.
+    """
+    end = re.compile(rf"{re.escape(separator)} *(?=\r?$)", re.MULTILINE)
+    while separator != " ":
+        lines = (line for line in io.StringIO(text) if line.strip())
+        names, first = next(lines, ""), next(lines, "")
+        is_longer = first.count(separator) == names.count(separator) + 1
+        if not (end.search(first) and (end.search(names) or is_longer)):
+            break
+        # a line with an odd quote belongs to a cell of several lines
+        if names.count('"') % 2 or first.count('"') % 2:
+            break
+        if not all(end.search(line) and not line.count('"') % 2 for line in lines):
+            break
+        text = end.sub("", text)
+    return text
 
 
 def _lines_above(text: str, source: str, separator: str, first: int) -> int:
