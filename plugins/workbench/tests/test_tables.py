@@ -72,6 +72,19 @@ def test_classes_that_differ_in_case_alone_are_said(tmp_path: Path) -> None:
     assert "'yes' of the target 'y' differ only in case" in read_target(read_table(path), "y").hint
 
 
+def test_a_target_of_dates_is_said_to_be_one() -> None:
+    few = pd.to_datetime(["2024-01-31", "2024-02-29"] * 10)
+    many = pd.date_range("2024-01-31", periods=30).strftime("%d.%m.%Y")
+    for days in (few, few.strftime("%d.%m.%Y")):
+        target = read_target(read_table(pd.DataFrame({"a": range(20), "y": days})), "y")
+        assert target.task == "classification"
+        assert "the classes of the target 'y' are dates: to predict a time" in target.hint
+    with pytest.raises(TableError, match=r"30 distinct dates in 30 rows.*days since a fixed day"):
+        read_target(read_table(pd.DataFrame({"a": range(30), "y": many})), "y")
+    words = read_target(read_table(pd.DataFrame({"a": range(20), "y": ["May", "June"] * 10})), "y")
+    assert words.hint == ""
+
+
 GOOD = "a,b,y\n1,2,0\n3.5,4,1\n-5e-1,6,0\n"
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .columns import is_missing
+from .columns import Words, is_missing, read_objects
+from .dates import read_dates
 from .errors import TableError, did_you_mean
 from .frames import levels_of
 from .table import REMEDY, Table, as_numbers, gaps_of, hold_codes
@@ -204,14 +205,17 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         rows = f"{len(series)} rows"
         what, remedy = f"values in {rows}", "choose another column or --task regression"
         if text and not codes:
-            what = f"texts in {rows}, such as {str(series.iloc[0])!r}"
+            is_date = bool(_date_hint(series))
+            what = f"{'dates' if is_date else 'texts'} in {rows}, such as {str(series.iloc[0])!r}"
             remedy = "choose another column, or write its cells as numbers"
+            remedy += ", such as days since a fixed day" if is_date else ""
         raise TableError(
             f"{table.source}: the target {column!r} has {n_distinct} distinct {what}: too many for "
             f"classes; {remedy}"
         )
     if text:
-        hint = "; ".join(filter(None, [_gap_hint(series), _case_hint(series)]))
+        hints = [_gap_hint(series), _case_hint(series), _date_hint(series)]
+        hint = "; ".join(filter(None, hints))
         labels = series.astype(str).to_numpy(str)
     else:
         # classes are no quantities
@@ -278,6 +282,17 @@ def _case_hint(series: pd.Series) -> str:
     return (
         f"the classes {' and '.join(map(repr, same[:4]))} of the target {str(series.name)!r} "
         "differ only in case or spaces: if they are the same class, write them in one way"
+    )
+
+
+def _date_hint(series: pd.Series) -> str:
+    """Return what to say of classes that are dates."""
+    words = read_objects(series.astype(str).to_numpy(object), str(series.name))
+    if not isinstance(words, Words) or read_dates(words) is None:
+        return ""
+    return (
+        f"the classes of the target {str(series.name)!r} are dates: to predict a time, write "
+        "its cells as numbers, such as days since a fixed day"
     )
 
 
