@@ -52,6 +52,18 @@ def test_na_among_codes_of_two_letters_may_be_one(sound: pd.DataFrame) -> None:
     assert asked(sound.replace({"country": {"US": "Congo"}})) == []
 
 
+def test_categories_in_several_spellings_are_said(sound: pd.DataFrame) -> None:
+    sound["town"] = [["Ulm", "Bonn", "ulm", "BONN"][i % 4] for i in range(60)]
+    (said,) = asked(sound)
+    assert said.startswith("column 'town': the categories 'BONN' and 'Bonn' differ only in case")
+    # numbers have their units said, and names of rows may differ in case
+    weights = [f"{i % 9} {'kg' if i % 2 else 'KG'}" for i in range(60)]
+    (said,) = asked(sound.assign(town=weights))
+    assert "numbers in several units (kg, KG)" in said
+    names = [*"aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQrRsStTuUvVwWxX", *map(str, range(12))]
+    assert asked(sound.assign(town=names)) == []
+
+
 def test_numbers_that_reach_far_are_none(sound: pd.DataFrame) -> None:
     sound["a"] = np.linspace(900.0, 999.0, 60)
     sound.loc[[3, 8], "b"] = 7.0

@@ -154,6 +154,14 @@ def are_codes(labels: Iterable[str]) -> bool:
     return any(len(cells) == 1 or lengths[length] > 1 for length in led)
 
 
+def spellings_of_one(labels: Iterable[str]) -> list[str]:
+    """Return the first labels that differ in nothing but case and blanks, empty if none do."""
+    alike: dict[str, list[str]] = {}
+    for each in sorted(labels):
+        alike.setdefault(" ".join(each.casefold().split()), []).append(each)
+    return next((same for same in alike.values() if len(same) > 1), [])
+
+
 def as_words(raw: Raw) -> Words:
     """Return a column as words."""
     if isinstance(raw, Words):

@@ -12,7 +12,7 @@ import pandas as pd
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.exceptions import Message
 
-from .columns import Dates, Numbers, Words
+from .columns import Dates, Numbers, Words, spellings_of_one
 from .dates import read_dates
 from .frames import read_columns
 from .table import Table, as_numbers
@@ -39,9 +39,10 @@ def check_data(
     """Return what a person would ask about a table, a sentence each.
 
     Numbers in several units, codes such as -999 that may stand for missing values, the word NA
-    that may be a code, days written as numbers, columns that give the target away, rows that occur
-    more than once, rows in the order of time, and a target that hangs on a few rows. `later`:
-    whether later rows are held out, so that their order needs no sentence.
+    that may be a code, categories in several spellings, days written as numbers, columns that give
+    the target away, rows that occur more than once, rows in the order of time, and a target that
+    hangs on a few rows. `later`: whether later rows are held out, so that their order needs no
+    sentence.
     """
     X, y = table.frame[list(columns)], target.values
     if len(X) < _FEWEST_ROWS:
@@ -55,7 +56,7 @@ def check_data(
             notes += _codes_of_missing(name, values)
             notes += [] if name in table.kinds else _days_as_numbers(name, np.unique(values))
         elif isinstance(raw, Words):
-            notes += [*_units(name, raw), *_code_or_missing(name, raw, cells)]
+            notes += [*_units(name, raw), *_code_or_missing(name, raw, cells), *_case(name, raw)]
     notes += [*_copies(X, y, target.task), *_repeated(X, y)]
     some = np.arange(0, len(X), -(-len(X) // _LOOKED_AT))
     for name, raw in [] if later else raws:
@@ -89,6 +90,18 @@ def _code_or_missing(name: str, words: Words, cells: pd.Series) -> Iterator[str]
             f"column {name!r}: NA in {count} row{'s' if count > 1 else ''} is read as missing, and "
             f"all others are codes of two letters, such as {words.labels[0]}: if it is a code too, "
             "rename it, for example to NA1"
+        )
+
+
+def _case(name: str, words: Words) -> Iterator[str]:
+    """Yield a sentence where categories differ in nothing but case and blanks."""
+    # names of rows may differ in case, and numbers have units
+    recur = 2 * len(words.labels) <= words.counts.sum()
+    same = spellings_of_one(each for each in words.labels if recur and not each[:1].isdigit())
+    if same:
+        yield (
+            f"column {name!r}: the categories {' and '.join(map(repr, same[:4]))} differ only in "
+            "case or spaces: if they are the same, write them in one way"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .columns import Words, is_missing, read_objects
+from .columns import Words, is_missing, read_objects, spellings_of_one
 from .dates import read_dates
 from .errors import TableError, did_you_mean
 from .frames import levels_of
@@ -273,10 +273,7 @@ def _gap_hint(series: pd.Series) -> str:
 
 def _case_hint(series: pd.Series) -> str:
     """Return what to say of classes that differ in nothing but case and blanks."""
-    alike: dict[str, list[str]] = {}
-    for cell in sorted(map(str, series.unique())):
-        alike.setdefault(" ".join(cell.casefold().split()), []).append(cell)
-    same = next((cells for cells in alike.values() if len(cells) > 1), [])
+    same = spellings_of_one(map(str, series.unique()))
     if not same:
         return ""
     return (
