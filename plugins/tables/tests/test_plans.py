@@ -116,8 +116,13 @@ def test_with_points_the_day_stands_first(form: str, is_told: bool) -> None:
     days = pd.date_range("2020-01-01", periods=12, freq="MS" if not is_told else "D")
     table = pd.DataFrame({"when": days.strftime(form)})
     if is_told:
-        with pytest.warns(ColumnWarning, match="such as 01/02/2020 are read with the month first"):
+        doubt = "such as 01/02/2020 are read with the month first"
+        with pytest.warns(ColumnWarning, match=doubt):
             (plan,) = plan_columns(table)
+        beside = pd.DataFrame({"when": [*days.strftime(form), "2020-05-31"] * 2})
+        more = pd.DataFrame({"when": pd.date_range("2020-02-01", periods=12).strftime(form)})
+        with pytest.warns(ColumnWarning, match=doubt):
+            plan_columns(pd.concat([beside, more], ignore_index=True))
     else:
         (plan,) = plan_columns(table)
     assert plan.parameters["format"] == form
@@ -158,8 +163,9 @@ def test_many_words_among_numbers_or_dates_are_told() -> None:
     numbers = [*map(str, range(9)), "<5", "tbd", "see note"]
     days = [*pd.date_range("2024-01-30", periods=9).strftime("%d.%m.%Y"), "soon", "2019?", "late"]
     few = ["1", "2", "x", "y"] * 3
-    plans = plan_columns(pd.DataFrame({"a": numbers, "b": days, "c": few}))
-    assert [plan.kind for plan in plans] == ["category"] * 3
+    units = [*(f"{i} kg" for i in range(6)), "200 g", "300 g", "100 g", "x", "y", "z"]
+    plans = plan_columns(pd.DataFrame({"a": numbers, "b": days, "c": few, "d": units}))
+    assert [plan.kind for plan in plans] == ["category"] * 4
     assert plans[0].remark == (
         "9 of 12 rows are numbers, and the others text, such as '<5'; to use the numbers, with "
         "text as missing values, set its kind to 'number'."
@@ -167,6 +173,8 @@ def test_many_words_among_numbers_or_dates_are_told() -> None:
     assert plans[1].remark.startswith("9 of 12 rows are dates, and the others text, such as 'soon'")
     assert plans[1].remark.endswith("set its kind to 'date'.")
     assert plans[2].remark == ""
+    # as numbers in kg, those in g would be missing
+    assert plans[3].remark == ""
 
 
 def test_days_in_eight_digits_are_dates_where_the_user_says_so() -> None:
@@ -292,6 +300,17 @@ def test_words_are_dates_of_one_format_where_training_held_dates() -> None:
     np.testing.assert_array_equal(parts[:, 0], [6, 6, 12])
     # a single one has its day first too, as in training
     np.testing.assert_array_equal(dates_of(words("05.06.2022"), given, "a")[:, 0], [6])
+    # whatever stands beside it
+    with pytest.warns(ColumnWarning, match="hold"):
+        beside = dates_of(words("05.06.2022", "unknown", "tbd", "2022-07-08"), given, "a")
+    np.testing.assert_array_equal(beside[:, 0], [6, np.nan, np.nan, 7])
+
+
+def test_iso_dates_stand_beside_others_where_the_user_says_that_it_is_a_date() -> None:
+    days = pd.DataFrame({"when": ["soon", "Q3", "late", "2024-05-31", *["31.12.2024"] * 9]})
+    with pytest.warns(ColumnWarning, match="3 of 13 rows hold text"):
+        (plan,) = plan_columns(days, {"when": "date"})
+    assert plan.parameters["format"] == "%d.%m.%Y"
 
 
 def test_an_identifier_tells_rows_apart_and_nothing_else() -> None:

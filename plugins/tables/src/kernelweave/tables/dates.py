@@ -91,9 +91,11 @@ class DateParts:
         if isinstance(column, Words):
             words = pd.Series(column.labels, dtype="str")
             form = self.format
-            if not form and (found := read_dates(column)) is not None:
-                # pandas would take the format of the first word, in which others may be no dates
-                form = found.format
+            if not form:
+                # pandas would take the format of the first word, in which others may be no dates,
+                # and the month first where the day should be
+                found = read_dates(column) or read_dates(column, any_words=True)
+                form = "" if found is None else found.format
             # where pandas guesses the format, it would take such a zone for the hour
             rest = words if form else words.where(~words.str.match(_DAY_WITH_A_ZONE))
             moments = pd.to_datetime(rest, format=form or None, errors="coerce", utc=True)
@@ -122,7 +124,9 @@ def read_dates(column: Dates | Words, *, any_words: bool = False) -> DateParts |
 
     if isinstance(column, Words) and any_words:
         dates = [each for each in column.labels if _DATE_AS_WRITTEN.fullmatch(each.strip())]
-        return _read_all(pd.Series(dates, dtype="str")) if dates else None
+        # ISO dates are read beside any format
+        others = [each for each in dates if not re.fullmatch(_ISO, each)]
+        return _read_all(pd.Series(others or dates, dtype="str")) if dates else None
     if isinstance(column, Words):
         like_dates = [bool(_LOOKS_LIKE_A_DATE.search(each)) for each in column.labels]
         labels = _unless_odd(column, np.asarray(like_dates, dtype=np.bool_))

@@ -123,7 +123,9 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
 def _doubt_of_days(parts: DateParts, words: Words) -> str:
     """Return what to say of dates whose month and day may be swapped; else nothing."""
     moments = parts.read(words)
-    readable = moments.notna().to_numpy()
+    # a year that leads leaves no doubt, whatever the format of the others
+    leads = np.array([each[:4].isdigit() for each in words.labels], dtype=np.bool_)
+    readable = moments.notna().to_numpy() & ~leads
     labels = [each for each, is_date in zip(words.labels, readable, strict=True) if is_date]
     swapped = day_first(parts.format, labels)
     if swapped is None or (differ := swapped != moments[readable]).sum() == 0:
@@ -436,7 +438,10 @@ def _remark_on_words(words: Words) -> str:
     """Return what to say of words among numbers or dates that are too many to be missing values."""
     if words.seen != "text":
         return ""
-    are_known = np.array([each is not None for each in units_behind(words.labels)], dtype=np.bool_)
+    units = units_behind(words.labels)
+    if len({*units} - {None, ""}) > 1:
+        return ""  # those of the other units would be missing too
+    are_known = np.array([each is not None for each in units], dtype=np.bool_)
     what, how = "numbers", Message("{as_number}", as_number="set its kind to 'number'")
     is_half = 2 * are_known.sum() > len(are_known)
     if not is_half and (parts := read_dates(words, any_words=True)) is not None:
