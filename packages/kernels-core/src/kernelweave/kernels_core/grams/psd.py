@@ -82,7 +82,7 @@ def find_indefinite(K: RealArray) -> Spectrum | None:
     # at most the largest entry, so never laxer than the test by eigenvalues
     scale = float(np.abs(diagonal).max(initial=0.0))
     raised = diagonal + rounding_tolerance(len(K), scale, K.dtype)
-    if _factorises(K.astype(np.float64, copy=False), raised):
+    if _factorises(K, raised):
         return None
     K_spectrum = spectrum(K)
     return None if K_spectrum.is_psd else K_spectrum
@@ -125,12 +125,13 @@ def _top(diagonal: FloatArray) -> float:
     return float(np.abs(diagonal).max())
 
 
-def _factorises(A: FloatArray, diagonal: FloatArray) -> bool:
+def _factorises(A: RealArray, diagonal: FloatArray) -> bool:
     """Whether A with another diagonal has a Cholesky factor; zero rows are left out."""
     from scipy.linalg.lapack import dpotrf
 
     used = np.flatnonzero((diagonal != 0.0) | A.any(axis=1))
-    B = A[np.ix_(used, used)] if len(used) < len(A) else A.copy()
+    whole = len(used) == len(A)
+    B = (A if whole else A[np.ix_(used, used)]).astype(np.float64, order="C", copy=whole)
     if not len(used):
         return True
     B.flat[:: len(B) + 1] = diagonal[used]
