@@ -89,7 +89,7 @@ def learn_with_outliers(
     distribution expects by the residual, as the row is predicted from the others of the training
     part (an EM step for a scale mixture; Lange, Little and Taylor 1989), and what rows held out
     choose is chosen with these weights. It is kept where rows held out are predicted better by
-    them, without a drift.
+    them, without a drift; and not begun where the weights gain nothing with the scales at hand.
 
     `rows`, `splits`: what was learned from; `learn_again`: from rows by the same splits. For one
     output and at most 100 columns.
