@@ -191,7 +191,10 @@ def solved(
     except KeyboardInterrupt as stop:
         if attributes is None:
             raise
-        return interrupted(attributes, stop, settings.get("on_interrupt", "raise"))
+        if settings.get("on_interrupt") == "return":
+            return interrupted(attributes, stop, "return")
+        # the search had ended: its status stays
+        stopped = stop
     return FitResult(attributes, stopped)
 
 
