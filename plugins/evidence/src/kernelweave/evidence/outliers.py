@@ -25,7 +25,7 @@ _LEAST_SCALE = 1e-6
 # errors by which rows held out, as far as they are trusted, must be predicted better.
 _TRIED, _BETTER = 25.0, 2.0
 # Standard errors of the gain with the scales that are known, below which learning again is vain: of
-# 28 tables on which it was kept, none had less. The noise of those scales has the outliers in it,
+# 27 tables on which it was kept, none had less. The noise of those scales has the outliers in it,
 # so that a quarter of it is tried too.
 _PROMISING, _NOISE = 1.0, (1.0, 0.25)
 # Of all rows, those that may be outliers: more are the tail of noise that is skewed, whose mean
