@@ -90,6 +90,17 @@ def test_who_looks_at_the_time(sources: dict[str, str]) -> None:
     assert found == CLOCKS.keys(), "who reads the clock and is not listed asks clock.expired()"
 
 
+def test_seconds_of_tables_are_cpu_seconds(sources: dict[str, str]) -> None:
+    """Wall time ends a run that was given a limit, and is no figure of a table."""
+    tables = {path: text for path, text in sources.items() if path.startswith(PAPERS)}
+    names = {path: used(tree) for path, tree in trees(tables, r"\btime\b")}
+    assert any("process_time" in each for each in names.values())
+    assert not [path for path, each in names.items() if "perf_counter" in each]
+    limited = {path.removeprefix(PAPERS) for path, each in names.items() if "monotonic" in each}
+    home = "src/kernelweave/papers"
+    assert limited == {f"{home}/command.py", f"{home}/engine/running.py"}
+
+
 def test_who_plans_with_seconds_or_with_memory(sources: dict[str, str]) -> None:
     machine = {"machine_bytes", "sysconf"}
     words = "seconds_left|limit_bytes|machine_bytes|sysconf"

@@ -9,7 +9,7 @@ import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.data import printed
 from kernelweave.papers.plan import Drawing, MissingDataError, Plan, Sheet
-from kernelweave.papers.tessellated import accuracy
+from kernelweave.papers.tessellated import accuracy, methods
 from kernelweave.papers.tessellated.accuracy import COSTS, measure, seconds_of, theirs
 from kernelweave.papers.tessellated.methods import methods_for
 from kernelweave.workbench.pages import figure_svg
@@ -195,3 +195,24 @@ def test_where_the_shill_row_is_off_the_splits_are_why(shared: Path) -> None:
     assert accuracy(4, 0.1, 0.5) > printed["score"] + printed["spread"]
     for C, delta in ((0.1, 0.5), (10.0, 0.5), (0.1, 1.0)):
         assert accuracy(1, C, delta) < printed["score"] - printed["spread"]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("classes", [True, False])
+def test_fits_are_limited_by_steps_and_not_by_the_clock(quick: bool, classes: bool) -> None:
+    y = np.array([0.0, 1.0])
+    search = methods._tessellated(4, y, classes=classes, quick=quick, fine=False)
+    found = search.get_params()
+    steps = methods.QUICK_STEPS if quick else methods.MOST_STEPS
+    assert (found["max_iter"], found["max_time"]) == (steps, None)
+
+
+def test_the_page_names_the_fits_that_ended_before_their_gap() -> None:
+    record = {"score": 80.0, "seconds": 1.0, "gap": 0.005, "chosen": {}}
+    plan = tables()["tkl-4"].plan(Request())
+    results = {f"{name}/TKL/0": record for name in ("German", "Abalone")}
+    ends = [note for note in plan.present(results)[0].notes if "ended with a gap" in note]
+    assert ends == []
+    results["German/TKL/0"] = {**record, "gap": 0.09}
+    ends = [note for note in plan.present(results)[0].notes if "ended with a gap" in note]
+    assert ends == ["Fits that ended with a gap above 0.01: German (0.09)."]

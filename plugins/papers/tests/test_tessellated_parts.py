@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.papers import Request, tables
+from kernelweave.papers import Request, measuring, tables
 from kernelweave.papers.measuring import exponents
 from kernelweave.papers.tessellated.convergence import measure_seconds
 from kernelweave.spectahedron import TessellatedKernelClassifier
@@ -60,3 +60,9 @@ def test_exponents_are_those_of_a_power_law() -> None:
     m, n_P = np.array([1.0, 2.0, 4.0, 1.0]), np.array([3.0, 3.0, 5.0, 7.0])
     a, b = exponents(m, n_P, 0.1 * m**2.5 * n_P**0.75)
     assert (a, b) == (pytest.approx(2.5), pytest.approx(0.75))
+
+
+def test_seconds_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter([3.0, 10.0])
+    monkeypatch.setattr(measuring.time, "process_time", lambda: next(readings))
+    assert measuring.timed(lambda: "done") == ("done", 7.0)

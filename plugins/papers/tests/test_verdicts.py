@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kernelweave.papers import Request, tables
 from kernelweave.papers.data import printed
+from kernelweave.papers.engine.chosen import choose
+from kernelweave.papers.engine.running import CellOutcome
+from kernelweave.papers.engine.sections import section
 from kernelweave.papers.engine.verdicts import (
     FAILS,
     HOLDS,
@@ -95,10 +99,11 @@ def test_a_verdict_stands_beside_every_compared_column() -> None:
     heads = ("data", "error", "error (paper)", "± (paper)")
     sheet = Sheet("t", heads, [("a", 1.0, 2.0, 0.1), ("b", 3.0, 2.0, 0.1), ("c", 1.0, 2.0, 0.1)])
     compared = [Compared("t", "error", "error (paper)", "less")]
-    found = with_verdicts(sheet, compared, {2})
+    unreduced = [*sheet.rows[:2], ("c", 1.5, 2.0, 0.1)]
+    found = with_verdicts(sheet, compared, unreduced)
     assert found.columns[-1] == "verdict"
     assert [row[-1] for row in found.rows] == ["better", "worse", None]
-    assert with_verdicts(sheet, [Compared("t", "x", "y", "less")], set()).columns == heads
+    assert with_verdicts(sheet, [Compared("t", "x", "y", "less")], sheet.rows).columns == heads
 
 
 def test_rows_are_paired_by_what_else_names_them() -> None:
@@ -142,6 +147,23 @@ def test_every_row_of_the_data_is_of_a_table(shared: Path) -> None:
 )
 def test_no_table_of_a_paper_is_without_a_verdict(name: str) -> None:
     assert claims_on(name) or compared_in(name)
+
+
+@pytest.mark.parametrize("reduced", [("IKL", "OKL", "IOKL"), ("OLS",), ()])
+def test_a_column_of_reduced_cells_has_no_verdict(
+    reduced: Sequence[str], shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rows are stocks and columns methods, a reduced method is one column of every row."""
+    chosen = choose(["vv-1"], Request(folder=shared / "data"), tables())[0]
+    cells = [replace(cell, is_reduced=cell.key in reduced) for cell in chosen.plan.cells]
+    chosen = replace(chosen, plan=replace(chosen.plan, cells=cells))
+    done = section(chosen, {cell.key: CellOutcome([0.1] * 9, 1.0) for cell in cells})
+    counted, claimed = done.verdicts
+    words = counted.partition("with the paper: ")[2].split()
+    n_judged = sum(int(word) for word in words if word.isdigit())
+    assert n_judged == 10 * (5 - len(reduced))
+    assert ("a reduced run" in claimed) == bool(reduced)
+    assert any("no figure of theirs" in each for each in done.problems) == bool(reduced)
 
 
 def fit(score: float) -> dict[str, float]:

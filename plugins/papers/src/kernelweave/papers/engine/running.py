@@ -27,7 +27,7 @@ from .chosen import Chosen
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """What a cell gave and how long it took, or why it failed."""
+    """What a cell gave and its CPU seconds, or why it failed."""
 
     value: object
     seconds: float
@@ -73,18 +73,19 @@ class KeptCells:
 
 def compute(cell: Cell, n_threads: int | None) -> CellOutcome:
     """Run one cell on so many threads, None for no limit; what it raises becomes its outcome."""
-    start = time.perf_counter()
+    # in a thread beside others the limits, which are the process's, are the caller's to set
+    alone = threading.current_thread() is threading.main_thread()
+    clock = time.process_time if alone else time.thread_time
+    start = clock()
     try:
-        # in a thread beside others the limits, which are the process's, are the caller's to set
-        alone = threading.current_thread() is threading.main_thread()
         with _limited(n_threads) if alone else nullcontext(), config_context(n_threads=n_threads):
             result = cell.compute(**cell.arguments)
         # what JSON has: arrays and numbers of NumPy as Python's
         value = json.loads(json.dumps(result, default=lambda each: each.tolist()))
     except Exception as error:  # noqa: BLE001
         what = f"{type(error).__name__}: {one_line(error)}"
-        return CellOutcome(None, time.perf_counter() - start, what)
-    return CellOutcome(value, time.perf_counter() - start)
+        return CellOutcome(None, clock() - start, what)
+    return CellOutcome(value, clock() - start)
 
 
 def compute_all(

@@ -17,7 +17,7 @@ from kernelweave.workbench.pages import figure_svg
 from ..plan import PAPER, Drawing, Sheet
 from .chosen import Chosen
 from .running import CellOutcome
-from .verdicts import claims_on, compared_in, verdict, with_verdicts
+from .verdicts import Claim, claims_on, compared_in, pairs_of, verdict, with_verdicts
 
 NOTHING = "–"
 _ON_CLAIMS = (
@@ -125,7 +125,7 @@ def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
         made.problems.append(f"{left} of {len(chosen.plan.cells)} cells are not computed yet.")
     if made.empty:
         made.problems.append(f"{len(made.empty)} figures are missing: {'; '.join(made.empty[:3])}.")
-    reduced = len(_reduced(chosen))
+    reduced = sum(cell.is_reduced for cell in chosen.plan.cells)
     if reduced:
         made.problems.append(
             f"A reduced run: {reduced} of {len(chosen.plan.cells)} cells use fewer samples or "
@@ -134,15 +134,14 @@ def section(chosen: Chosen, outcomes: Mapping[str, CellOutcome]) -> Section:
     return made
 
 
-def _reduced(chosen: Chosen) -> list[set[str]]:
-    """Return the parts of the keys of cells with fewer samples or splits than in the paper."""
-    return [set(cell.key.split("/")) for cell in chosen.plan.cells if cell.is_reduced]
-
-
 def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], partial: str) -> None:
     """Add the tables and drawings of the plan, what is missing in them, and their verdicts."""
+    reduced = {cell.key for cell in chosen.plan.cells if cell.is_reduced}
+    kept = {key: value for key, value in values.items() if key not in reduced}
     try:
         items = chosen.plan.present(values)
+        # what no reduced cell has changed stands in these too
+        unreduced = _sheets(chosen.plan.present(kept)) if reduced else _sheets(items)
     except Exception as error:  # noqa: BLE001
         made.problems.append(f"cannot be shown: {type(error).__name__}: {one_line(error)}")
         made.empty.append("a part that cannot be shown")
@@ -156,24 +155,24 @@ def _add_parts(made: Section, chosen: Chosen, values: Mapping[str, object], part
         elif partial and item.is_aggregate:
             made.problems.append(f"{item.title}: not shown, {partial}.")
         else:
+            judged = _judged(made, item, unreduced)
             if partial and "verdict" in item.columns:
                 # a difference over some of the cells is not the one that the paper prints
-                item = replace(item, title=f"{item.title} (partial: {partial})")
+                judged = replace(judged, title=f"{item.title} (partial: {partial})")
             sheets.append(item)
             made.empty.extend(item.without_empty_columns().empty())
-            made.parts.append(_part(item, table_text(_judged(made, chosen, item))))
-    _add_claims(made, chosen, sheets, partial)
+            made.parts.append(_part(judged, table_text(judged)))
+    _add_claims(made, sheets, unreduced, partial)
 
 
-def _judged(made: Section, chosen: Chosen, sheet: Sheet) -> Sheet:
-    """Return the sheet with its verdicts, and count them; none for rows of reduced cells."""
-    reduced = _reduced(chosen)
-    every = len(reduced) == len(chosen.plan.cells)
-    named = [{str(value) for value in row[:2] if isinstance(value, str)} for row in sheet.rows]
-    withheld = {
-        i for i, names in enumerate(named) if every or any(names <= keys for keys in reduced)
-    }
-    judged = with_verdicts(sheet, compared_in(made.name), withheld)
+def _sheets(items: Sequence[Sheet | Drawing]) -> list[Sheet]:
+    return [item for item in items if isinstance(item, Sheet)]
+
+
+def _judged(made: Section, sheet: Sheet, unreduced: Sequence[Sheet]) -> Sheet:
+    """Return the sheet with its verdicts, and count them; none for figures of reduced cells."""
+    alike = [row for each in unreduced if each.title == sheet.title for row in each.rows]
+    judged = with_verdicts(sheet, compared_in(made.name), alike)
     words = Counter(
         row[i]
         for i in range(len(sheet.columns), len(judged.columns))
@@ -186,21 +185,28 @@ def _judged(made: Section, chosen: Chosen, sheet: Sheet) -> Sheet:
     return judged
 
 
-def _add_claims(made: Section, chosen: Chosen, sheets: Sequence[Sheet], partial: str) -> None:
+def _add_claims(
+    made: Section, sheets: Sequence[Sheet], unreduced: Sequence[Sheet], partial: str
+) -> None:
     """Add a row for each sentence of the paper on the table: ours, theirs and the verdict."""
-    reduced = set().union(*_reduced(chosen))
-    every = len(_reduced(chosen)) == len(chosen.plan.cells)
     rows = []
     for claim in claims_on(made.name):
-        names = {claim.first, *claim.second}
-        is_reduced = every or (reduced if claim.column else set()) & names
-        why = partial or ("a reduced run" if is_reduced else "")
+        why = partial or ("a reduced run" if _is_reduced(claim, sheets, unreduced) else "")
         rows.append(verdict(sheets, claim, why))
         made.verdicts.append(f"{rows[-1][0]}: {rows[-1][-1]} ({rows[-1][1]})")
     if rows:
         heads = ("the paper says", "ours: difference", f"difference {PAPER}", "verdict")
         sheet = Sheet("What the paper says", heads, rows, (_ON_CLAIMS,))
         made.parts.append(_part(sheet, table_text(sheet)))
+
+
+def _is_reduced(claim: Claim, sheets: Sequence[Sheet], unreduced: Sequence[Sheet]) -> bool:
+    """Return whether any of the figures that a claim compares is one of a reduced cell."""
+    for other in claim.second:
+        labels, alone = (claim.first, other), claim._replace(second=(other,))
+        if pairs_of(sheets, alone, labels) != pairs_of(unreduced, alone, labels):
+            return True
+    return False
 
 
 def markdown(sections: Sequence[Section], subtitle: str) -> str:

@@ -7,7 +7,7 @@ paper says; it does not hold where they have the other; else it cannot be decide
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
@@ -162,21 +162,33 @@ def _is_figure(value: Value) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def with_verdicts(sheet: Sheet, compared: Sequence[Compared], withheld: Set[int]) -> Sheet:
-    """Return the sheet with a verdict for each of its compared columns; withheld rows have none."""
+def with_verdicts(
+    sheet: Sheet, compared: Sequence[Compared], unreduced: Sequence[Sequence[Value]]
+) -> Sheet:
+    """Return the sheet with a verdict for each of its compared columns.
+
+    ``unreduced``: the rows as they are without the cells that do less than the paper did. A figure
+    that is another there, or not there, has no verdict.
+    """
     heads = list(sheet.columns)
     mine = [each for each in compared if {each.ours, each.theirs} <= set(heads)]
+    figures = {(_names(row), i, value) for row in unreduced for i, value in enumerate(row)}
     rows = [list(row) for row in sheet.rows]
     for each in mine:
         ours, theirs = heads.index(each.ours), heads.index(each.theirs)
         follows = heads[theirs + 1] if theirs + 1 < len(heads) else ""
         at = theirs + 1 if follows == f"± {PAPER}" else None
-        for i, row in enumerate(rows):
+        for row in rows:
             spread = None if at is None else row[at]
             decision = compare_with_theirs(row[ours], row[theirs], spread, each.better)
-            row.append(None if i in withheld else decision)
+            row.append(decision if (_names(row), ours, row[ours]) in figures else None)
     names = [f"verdict, {each.ours}" if len(mine) > 1 else "verdict" for each in mine]
     return replace(sheet, columns=(*heads, *names), rows=rows)
+
+
+def _names(row: Sequence[Value]) -> tuple[str, ...]:
+    """Return the texts that a row begins with: what it is about."""
+    return tuple(value for value in row[:2] if isinstance(value, str))
 
 
 def pairs_of(sheets: Sequence[Sheet], claim: Claim, labels: Sequence[str]) -> list[Pair]:

@@ -5,7 +5,6 @@ And Table 1: next week's returns of nine stocks.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from functools import partial
@@ -113,7 +112,7 @@ def measure(name: str, n_classes: int, n_test: int) -> dict[str, list[float]]:
     run(40, 1)  # what is imported and compiled at the first call is not of the first row
     record: dict[str, list[float]] = {"steps": [], "seconds": [], "value": [], "accuracy": []}
     for steps in STEPS:
-        result, seconds = timed(partial(run, len(Y), steps), time.process_time)
+        result, seconds = timed(partial(run, len(Y), steps))
         objective = 2.0 * method.lam * float(result.history.value[-1])  # J, as V writes it
         row = (result.n_iter, seconds, objective, accuracy(result))
         for series, figure in zip(record.values(), row, strict=True):
@@ -149,14 +148,14 @@ def _present(results: Results, number: int) -> list[Sheet | Drawing]:
         for style, name in zip(SERIES, METHODS, strict=False):
             if name in results:
                 ax.semilogx(results[name]["seconds"], results[name][what], **style, label=name)
-        ax.set(xlabel="seconds", ylabel=label)
+        ax.set(xlabel="CPU seconds", ylabel=label)
         ax.grid(alpha=0.2)
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
     description = f"The {label} of each method after 1, 2, 4 and 8 steps."
     notes = _NOTES if number == 1 else (*_NOTES, *_ON_ACCURACY)
     return [
-        Sheet(title, ["method", "steps", "seconds", label], rows, notes),
+        Sheet(title, ["method", "steps", "CPU seconds", label], rows, notes),
         Drawing(title, description, draw),
     ]
 

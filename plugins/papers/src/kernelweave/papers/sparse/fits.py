@@ -34,7 +34,7 @@ _PRINTED = (ALGORITHM_1, *BASELINES)
 _TABLES = {
     2: ("Test accuracy (%)", "accuracy", VARIANTS, _PRINTED),
     3: ("Kernels used", "n_kernels", VARIANTS, _PRINTED),
-    4: ("Seconds of a fit", "seconds", VARIANTS[:3], _PRINTED),
+    4: ("CPU seconds of a fit", "seconds", VARIANTS[:3], _PRINTED),
     5: (
         *("Test accuracy (%) by start", "accuracy", STARTS),
         ("best baseline", "random", "3×3", "full"),
@@ -44,7 +44,7 @@ _TABLES = {
 _FIFTY = {
     8: ("Test accuracy (%), fifty kernels", "accuracy"),
     9: ("Kernels used of fifty", "n_kernels"),
-    10: ("Seconds of a fit, fifty kernels", "seconds"),
+    10: ("CPU seconds of a fit, fifty kernels", "seconds"),
 }
 _FIFTY_VARIANTS = {"best response": "smkl-best-response", "optimum": "smkl-global"}
 _FIFTY_GRID: dict[str, Any] = {

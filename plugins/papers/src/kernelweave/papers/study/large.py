@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +53,7 @@ def measure(where: str, task: str, method: str, n_rows: int, seed: int) -> dict[
         return make(X, y, seed, classes=classes).fit(X, y).predict(X_test)
 
     warm(method)
-    (predicted, seconds), peak = peak_of(lambda: timed(run, time.process_time))
+    (predicted, seconds), peak = peak_of(lambda: timed(run))
     return {
         "score": 100.0 * score_of(y_test, predicted, classes=classes),
         "seconds": seconds,

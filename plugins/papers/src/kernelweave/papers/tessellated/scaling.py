@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core import Problem, TessellatedFamily, config_context
+from kernelweave.kernels_core import Problem, TessellatedFamily, config_context, watch
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.qp_smo import SVC
 from kernelweave.spectahedron import Spectahedron
@@ -82,7 +82,7 @@ _FIGURES = {
 def measure(
     path: str, algorithm: str, task: str, n_samples: int, n_features: int, max_iter: int
 ) -> dict[str, float]:
-    """Fit the first features of a part of the data and return seconds of an iteration and all."""
+    """Fit the first features of a part of the data; CPU seconds of an iteration and of all."""
     from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
 
     X, y = load(path)
@@ -95,9 +95,11 @@ def measure(
     else:
         model = TessellatedKernelRegressor(epsilon=0.02, **settings, units="absolute")
     model.fit(X[:60], y[:60])  # loads compiled code
-    _, seconds = timed(lambda: model.fit(X, y))
-    # the first record holds what is done once: features of the samples, the first Gram matrix
-    spent = np.diff(np.array(model.result_.history.seconds, dtype=float))
+    ends: list[float] = []
+    with watch(lambda _: ends.append(time.process_time())):
+        _, seconds = timed(lambda: model.fit(X, y))
+    # before the first end is what is done once: features of the samples, the first Gram matrix
+    spent = np.diff(ends)
     each = float(np.median(spent)) if len(spent) else seconds
     n_iter = int(model.n_iter_)
     return {"seconds": seconds, "iteration": each, "n_iter": n_iter, "n_P": len(model.P_)}
@@ -121,7 +123,7 @@ def figure(request: Request, year: int) -> Plan:
 
 
 def _series(results: Results, task: str, name: str, key: str) -> FloatArray:
-    """Return the rows (m, n_P, seconds) of an algorithm and task."""
+    """Return the rows (m, n_P, CPU seconds) of an algorithm and task."""
     rows = [
         (int(rest.split("/")[0]), value["n_P"], value[key])
         for rest, value in within(results, task, name).items()
@@ -138,7 +140,7 @@ def _present(results: Mapping[str, object], subject: _Subject) -> list[Sheet | D
                 printed = subject.printed.get((name, task), (None, None))
                 longest = float(timings[:, 2].max())
                 rows.append([name, task, *exponents(*timings.T), *printed, longest])
-    title, columns = f"Seconds of {subject.what}", ("algorithm", "task", "m", "n_P")
+    title, columns = f"CPU seconds of {subject.what}", ("algorithm", "task", "m", "n_P")
     heads = (*columns, "m (paper)", "n_P (paper)", "longest (s)")
     return [
         Drawing(title, f"{title}, a line for each n_P.", partial(_draw, results, subject)),
@@ -160,7 +162,7 @@ def _draw(results: Mapping[str, object], subject: _Subject, figure: Figure) -> N
         ax.xaxis.set_minor_formatter("")
         ax.set(title=task, xlabel="samples")
         ax.grid(alpha=0.2)
-    axes[0].set_ylabel("seconds")
+    axes[0].set_ylabel("CPU seconds")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
 
@@ -176,7 +178,7 @@ def problem_of(path: str, n_samples: int, n_features: int) -> Problem:
 
 def seconds_of(work: Callable[[], object]) -> float:
     """Return the least processor seconds of three calls."""
-    return min(timed(work, time.process_time)[1] for _ in range(_REPEATS))
+    return min(timed(work)[1] for _ in range(_REPEATS))
 
 
 def measure_parts(path: str, n_samples: int, n_features: int) -> dict[str, float]:
@@ -191,7 +193,7 @@ def parts_of(problem: Problem) -> dict[str, float]:
     with config_context(n_threads=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = FrankWolfeSearch(problem, np.random.RandomState(0))
-        spent = [timed(search.step, time.process_time)[1] for _ in range(2 * _WARM_UP)]
+        spent = [timed(search.step)[1] for _ in range(2 * _WARM_UP)]
         oracle, K = search.oracle, search.K
         v = search.direction.vector[:, None]
         u = np.asarray(search.inner.dual_coef)
