@@ -36,7 +36,7 @@ default_role = "py:obj"
 nitpicky = False
 suppress_warnings = ["config.cache"]
 
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_inline", "dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 
