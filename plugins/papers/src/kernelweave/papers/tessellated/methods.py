@@ -28,7 +28,7 @@ MOST_TUNED = 8000
 GAP = 1e-2
 # more training samples than these are fitted with Gram matrices in float32
 _SINGLE = 10_000
-MOST_STEPS, QUICK_STEPS = 500, 25
+MOST_STEPS, QUICK_STEPS = 500, 100
 # the box [-δ, 1 + δ] has the volume (1 + 2δ)ⁿ, which scales the kernel
 _MANY_FEATURES = 24
 _Grid = Mapping[str, Sequence[object]]
