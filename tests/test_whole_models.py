@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.baselines import AverageMKLClassifier, CKAClassifier, SimpleMKLRegressor
+from kernelweave.granger import GrangerGraph, random_network
 from kernelweave.kernels_core import RBF, KernelDictionary, KernelLearningClassifier, Linear
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from kernelweave.ridge_mkl import (
@@ -273,3 +274,61 @@ def test_a_ctrl_c_in_one_class_of_several_keeps_the_old_model(
         quietly(lambda: model.fit(X + 1.0, y))
     assert len(seen) == 2
     assert changed(model, before) == []
+
+
+GRAPHS: dict[str, Any] = {
+    "plain": GrangerGraph(lam=0.1, cv=None),
+    "p-values": GrangerGraph(
+        lam=0.1, cv=None, significance="permutation", n_draws=4, random_state=0
+    ),
+    "λ and lags by folds": GrangerGraph("cv", lams=[1.0, 0.1], cv=2, tol=1e-2, pairs=False),
+    "groups": GrangerGraph(groups=["a", "b", "a"], lam=0.1, cv=None, tol=1e-2),
+}
+
+
+def put(X: Any, value: float) -> Any:
+    X = X.copy()
+    X[30:, 1] = value
+    return X
+
+
+SERIES: dict[str, Callable[[Any], Any]] = {
+    "a gap": lambda X: put(X, np.nan),
+    "an infinite value": lambda X: put(X, np.inf),
+    "no series varies": np.zeros_like,
+    "a single row": lambda X: X[:1],
+    "another width": lambda X: np.hstack([X, put(X, np.nan)]),
+    "more than the memory": lambda X: np.vstack([X] * 20),
+}
+
+
+def graph_of(name: str) -> tuple[Any, Any, dict[str, Any], float]:
+    """Return a fitted graph, its series, its attributes and its score."""
+    model, X = clone(GRAPHS[name]), random_network(3, 40, random_state=0)[0]
+    quietly(lambda: model.set_params(memory_limit=2e7).fit(X))
+    return model, X, dict(vars(model)), model.score(X)
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_a_refused_refit_leaves_the_old_graph(name: str) -> None:
+    model, X, before, score = graph_of(name)
+    other = 50.0 + 9.0 * random_network(3, 40, random_state=1)[0]
+    for spoil in SERIES.values():
+        with pytest.raises((ValueError, MemoryError)):
+            quietly(lambda spoil=spoil: model.fit(spoil(other)))
+        assert changed(model, before) == []
+    assert model.score(X) == score
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+def test_a_ctrl_c_anywhere_leaves_the_old_graph(name: str) -> None:
+    model, X, before, score = graph_of(name)
+    other = 50.0 + 9.0 * random_network(3, 40, random_state=1)[0]
+    whole = Countdown(np.inf)
+    assert not whole.run(lambda: clone(model).fit(other))
+    for at in np.linspace(1, whole.calls, 10).astype(int):
+        assert Countdown(at).run(lambda: model.fit(other))
+        assert changed(model, before) == []
+    assert model.score(X) == score
+    quietly(lambda: model.fit(other))
+    assert "graph_" in changed(model, before)

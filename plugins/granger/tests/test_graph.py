@@ -16,7 +16,7 @@ from kernelweave.granger import (
     random_network,
     score_graph,
 )
-from kernelweave.granger.graph_parameters import WIDTHS, history_dictionary
+from kernelweave.granger.histories import WIDTHS, history_dictionary
 from kernelweave.granger.selection import choose, warn_of_ends
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import rearranged

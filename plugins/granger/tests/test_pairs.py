@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, lorenz96, score_graph
 from kernelweave.granger.draws import null_weights
-from kernelweave.granger.graph_parameters import history_dictionary
+from kernelweave.granger.histories import history_dictionary
 from kernelweave.granger.roles import choose_pairs, pair_features, shares
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import moved_orders

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kernelweave.granger import draws, lagged_samples, random_network, shared_grams
 from kernelweave.granger.draws import reduction
-from kernelweave.granger.graph_parameters import history_dictionary
+from kernelweave.granger.histories import history_dictionary
 from kernelweave.granger.roles import pair_features
 from kernelweave.granger.selection import held_out_errors
 from kernelweave.granger.series import make_groups

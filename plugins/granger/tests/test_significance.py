@@ -15,7 +15,7 @@ from kernelweave.granger.frames import (
     warn_of_draws,
     warn_of_series,
 )
-from kernelweave.granger.graph_parameters import history_dictionary
+from kernelweave.granger.histories import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.significance import (
     adjusted_p_values,
@@ -150,7 +150,7 @@ def test_the_table_says_lag_and_sign(model: GrangerGraph) -> None:
 
 def test_a_curve_is_what_forecasts_do_when_one_value_changes(model: GrangerGraph) -> None:
     effects, history = model.effects_, np.full((3, 3), 10.0)
-    history[:] = model._mean
+    history[:] = model._forecaster.mean
     rows = []
     for value in effects.values[0]:
         history[1, 0] = value  # two steps before the forecast

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelweave.granger import GrangerGraph, lagged_samples, random_network
 from kernelweave.granger._njit_models import minimise_models
-from kernelweave.granger.graph_parameters import history_dictionary
+from kernelweave.granger.histories import history_dictionary
 from kernelweave.granger.series import make_groups
 from kernelweave.granger.shared_grams import moved, shared
 from kernelweave.granger.target import TargetSettings, fit_target

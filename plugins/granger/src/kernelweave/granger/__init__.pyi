@@ -1,5 +1,5 @@
 from .displays import CausalGraphDisplay as CausalGraphDisplay
-from .fitted_graph import Forecast as Forecast
+from .forecasts import Forecast as Forecast
 from .graph import GrangerGraph as GrangerGraph
 from .linear import LassoVAR as LassoVAR
 from .linear import lasso_var as lasso_var
