@@ -36,6 +36,7 @@ def seen(views: Views, numeric: np.ndarray) -> np.ndarray:
     return views.points(numeric, np.empty((len(numeric), 0), dtype=np.int64)).X
 
 
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
 def test_held_out_rows_take_the_power_where_it_pays() -> None:
     X, y = ratios(600)
     bent = EvidenceKernelRegressor(**QUICK).fit(X[:150], y[:150])

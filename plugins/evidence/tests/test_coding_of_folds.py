@@ -155,8 +155,11 @@ def test_an_interval_after_a_power_stays_where_residuals_were_seen() -> None:
     y = np.exp(1.5 * X[:, 0] + 0.75 * state.normal(size=300))
     model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=20).fit(X[:200], y[:200])
     assert model._predictor.mixture.target.warps
-    # far away a step in the power's unit leads anywhere
+    # far away the power goes on as a straight line, by steps and not by factors
     _, far = model.predict_interval(5.0 * X[200:])
-    assert far.max() <= y[:200].max() + np.ptp(y[:200])
+    _, farther = model.predict_interval(10.0 * X[200:])
+    assert np.isfinite(farther).all()
+    assert far.max() < farther.max() < 3.0 * far.max()
+    assert farther.max() < 1e-3 * np.exp(1.5 * 10.0 * X[200:, 0].max())
     low, high = model.predict_interval(X[200:])
     assert 0.8 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.97

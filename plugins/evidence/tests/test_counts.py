@@ -79,6 +79,7 @@ def test_folds_average_the_two_means_of_their_rows(counts: EvidenceKernelRegress
         np.testing.assert_allclose(predict(*own), by_hand, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
 def test_the_average_predicts_counts_better_than_least_squares() -> None:
     gains, losses = [], []
     for seed in (1, 3):

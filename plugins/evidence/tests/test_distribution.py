@@ -106,6 +106,8 @@ def test_points_are_predictions_without_each_row_and_its_residual(regression: An
     expected = []
     for part in predictor.left_out(None):
         centre, width = part.predict(*encoded)
+        (alone,) = part.unseen
+        grown = np.maximum(width / alone.width.max(), 1.0)
         for k, i in enumerate(part.rows):
             step = part.scores[k, 0] * width[k]
             if predictor.varying_noise is not None:
@@ -115,8 +117,9 @@ def test_points_are_predictions_without_each_row_and_its_residual(regression: An
                     / predictor.varying_noise.held_out[i, 0]
                 )
             restore, at = part.mixture.target.restore, centre[k, :, :1]
-            reach, middle = restore(at + step[:, None], cut=False), restore(at)
-            expected.append(np.clip(reach, middle - part.margin, middle + part.margin)[:, 0])
+            reach, middle = restore(at + step[:, None]), restore(at)
+            margin = alone.margin * grown[k][:, None]
+            expected.append(np.clip(reach, middle - margin, middle + margin)[:, 0])
     points = model.predict_distribution(X[:4]).points
     np.testing.assert_allclose(points, np.maximum(np.sort(expected, axis=0), 0.0), rtol=1e-9)
 

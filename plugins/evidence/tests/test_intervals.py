@@ -11,6 +11,7 @@ from kernelweave.evidence.learn import learn
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows
+from kernelweave.kernels_core.exceptions import ExtrapolationWarning
 from sklearn.datasets import make_friedman1
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
@@ -129,7 +130,9 @@ def test_an_interval_holds_its_prediction_however_far_from_the_rows() -> None:
     y = X[:, 0] + 0.3 * np.sin(3 * X[:, 1]) + 0.1 * rng.normal(size=40)
     model = EvidenceKernelRegressor(precisions=(50.0, 5.0), max_iter=15).fit(X, y)
     far = rng.uniform(-9, 9, (50, 2))
-    mean, (low, high) = model.predict(far), model.predict_interval(far)
-    bare = model._predictor.interval(*model._encoded(far), 0.9)
+    with pytest.warns(ExtrapolationWarning, match="of 50 rows"):
+        mean = model.predict(far)
+    low, high = model.predict_interval(far, 0.2)
+    bare = model._predictor.interval(*model._encoded(far), 0.2)
     assert np.any((mean < bare[0][:, 0]) | (mean > bare[1][:, 0]))
     assert np.all((low <= mean) & (mean <= high))

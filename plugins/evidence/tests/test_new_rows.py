@@ -74,6 +74,7 @@ def clinic() -> tuple[Any, Table, Table]:
     return model, (X[:360], y[:360]), (X[360:], y[360:])
 
 
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
 def test_a_new_patient_is_told_from_a_new_visit(clinic: Any) -> None:
     model, _, new = clinic
     table = model.held_out_
@@ -87,6 +88,7 @@ def test_a_new_patient_is_told_from_a_new_visit(clinic: Any) -> None:
     assert 0.02 < error < 0.25
 
 
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
 def test_others_do_not_tell_the_level_of_a_patient_by_their_mean() -> None:
     """Beside the mean of all, levels sum to zero: the line said 0.40 ± 0.04, new patients 0.13.
 
@@ -304,6 +306,7 @@ def test_quantities_and_tables_sorted_by_target_are_no_groups() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.UnderfitWarning")
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
 def test_near_copies_are_told_and_held_out_together_where_asked() -> None:
     state = np.random.default_rng(2)
     own, level = state.normal(size=(80, 6)), state.normal(size=80)

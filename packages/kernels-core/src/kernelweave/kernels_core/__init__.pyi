@@ -6,6 +6,7 @@ from .estimators import KernelLearningClassifier as KernelLearningClassifier
 from .estimators import KernelLearningRegressor as KernelLearningRegressor
 from .exceptions import ContradictoryBoundsError as ContradictoryBoundsError
 from .exceptions import DuplicateNameError as DuplicateNameError
+from .exceptions import ExtrapolationWarning as ExtrapolationWarning
 from .exceptions import KernelWeaveWarning as KernelWeaveWarning
 from .exceptions import MemoryBudgetError as MemoryBudgetError
 from .exceptions import NotPSDError as NotPSDError

@@ -68,6 +68,10 @@ class UnderfitWarning(KernelWeaveWarning):
     """A fit explains next to nothing of the rows that it learned from."""
 
 
+class ExtrapolationWarning(KernelWeaveWarning):
+    """Rows lie beyond those of training, where a prediction goes on as the model does there."""
+
+
 class MemoryBudgetError(MemoryError):
     """The work would need more memory than the limit allows; raised before it starts."""
 

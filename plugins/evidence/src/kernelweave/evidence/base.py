@@ -24,7 +24,7 @@ from kernelweave.kernels_core.checks import (
 )
 from kernelweave.kernels_core.estimators.base import Estimator, assigned_last
 from kernelweave.kernels_core.estimators.kernel import SolvingEstimator
-from kernelweave.kernels_core.exceptions import warn
+from kernelweave.kernels_core.exceptions import ExtrapolationWarning, warn
 from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.result import Result, SolveInterrupted, Status
 from kernelweave.tables import ColumnPlan
@@ -45,6 +45,9 @@ from .tasks import Task
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.utils import Tags
+
+# of a column's range: rows beyond it are warned of, and few new rows of the same kind are
+FAR = 0.25
 
 _LANDMARKS = Rule(
     f'"auto" or {COUNT.words}',
@@ -285,6 +288,25 @@ class EvidenceModel(Explained, HeldOutScores):
     def _encoded(self, X: Table, *, folds: bool = False) -> Encoded:
         check_is_fitted(self, "kernel_")
         return self.encoder_.transform(X, estimator=self, folds=folds)
+
+    def _warn_of_extrapolation(self, encoded: Encoded) -> None:
+        """Warn of rows with numbers far beyond the range of training, and name their columns."""
+        beyond = self.encoder_.outside(encoded, FAR)[:, : encoded.numeric.shape[1]]
+        n_rows = int(beyond.any(axis=1).sum())
+        if not n_rows:
+            return
+        counts: dict[str, int] = {}
+        for each, count in zip(self.dimensions_, beyond.sum(axis=0).tolist(), strict=False):
+            counts[each.source] = max(count, counts.get(each.source, 0))
+        most = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])
+        named = ", ".join(map(repr, most[:3])) + (", …" if len(most) > 3 else "")
+        lie = "lies" if n_rows == 1 else "lie"
+        warn(
+            f"{n_rows} of {len(beyond)} rows {lie} beyond the training rows, by more than a "
+            f"quarter of the range of {named}: predictions go on as the model does there, and are "
+            "less reliable",
+            ExtrapolationWarning,
+        )
 
     def encode(self, X: Table) -> FloatArray:
         """Return the rows that `kernel_` takes: numbers, then codes of categories.

@@ -189,6 +189,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def predict(self, X: Table, return_std: bool = False) -> Any:
         """Return predictions.
 
+        Beyond the training rows what is linear there goes on as a straight line, and the rest of
+        the function falls back to it while deviations grow. An `ExtrapolationWarning` counts rows
+        whose numbers leave the range of a column by more than a quarter of it.
+
         Parameters
         ----------
         X : table of shape (n_samples, n_columns)
@@ -202,6 +206,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             If asked for.
         """
         encoded = self._encoded(X)
+        self._warn_of_extrapolation(encoded)
         mean = self._task.shaped(self._predictor.mean(*encoded))
         if not return_std:
             return mean
@@ -219,8 +224,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
         without it, and intervals are wide where noise is strong. Above 2000 rows, by conformal
         prediction on the rows held out. An interval reaches to the prediction where it would leave
-        it outside, far from the training rows. It ends at 0 where no target is negative, at 1 where
-        all are from 0 to 1, and at whole numbers where all are whole.
+        it outside, far from the training rows. It ends at 0 where no target is negative and the
+        least is within a standard deviation of it, at 1 where all are from 0 to 1 and the largest
+        is, and at whole numbers where all are whole.
 
         Parameters
         ----------

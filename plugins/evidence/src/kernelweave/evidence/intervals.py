@@ -12,9 +12,10 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, inv
 
+from .rows import Standardised, natural_range
+
 if TYPE_CHECKING:
     from .mixture import Mixture
-    from .rows import Standardised
 
 # of training rows (n_rows, n_outputs) and of new ones (n, n_outputs): what noise that varies
 # multiplies deviations by; ``None`` where it does not vary
@@ -37,7 +38,7 @@ class UnseenRows:
     @cached_property
     def truth(self) -> FloatArray:
         """The targets of the rows, shape (n, n_outputs)."""
-        return self.target.restore(self.target.values.T[self.rows], cut=False)
+        return self.target.restore(self.target.values.T[self.rows])
 
     @property
     def scores(self) -> FloatArray:
@@ -48,7 +49,7 @@ class UnseenRows:
     def margin(self) -> FloatArray:
         """The largest residual of each output in units of the targets, infinite without a power.
 
-        The way back from a power turns a step further into any number.
+        The way back from a power turns a step further into a far larger one.
         """
         if not self.target.warps:
             return np.full(len(self.target.centre), np.inf)
@@ -61,7 +62,7 @@ class UnseenRows:
         """
         middle, reach = self.target.restore(self.latent), steps * self.width[:, None]
         low, high = (
-            np.clip(self.target.restore(end, cut=False), middle - self.margin, middle + self.margin)
+            np.clip(self.target.restore(end), middle - self.margin, middle + self.margin)
             for end in (self.latent - reach, self.latent + reach)
         )
         outside = np.maximum(low - self.truth, 0.0) + np.maximum(self.truth - high, 0.0)
@@ -138,11 +139,6 @@ class LeftOut:
         latent = target.values.T[self.rows] - self.residuals
         return [UnseenRows(self.rows, target, latent, np.sqrt(self.variances))]
 
-    @property
-    def margin(self) -> FloatArray:
-        """How far from a prediction an interval may end: the `UnseenRows.margin`."""
-        return self.unseen[0].margin
-
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
     ) -> tuple[FloatArray, FloatArray]:
@@ -179,11 +175,6 @@ class FoldResiduals:
         """Which rows they are of."""
         return np.concatenate([each.rows for each in self.unseen])
 
-    @cached_property
-    def margin(self) -> FloatArray:
-        """How far from a prediction an interval may end."""
-        return np.asarray(np.max([each.margin for each in self.unseen], axis=0))
-
     def predict(
         self, numeric: FloatArray, codes: NDArray[np.int64]
     ) -> tuple[FloatArray, FloatArray]:
@@ -215,21 +206,24 @@ def jackknife_endpoints(
     both = np.array([centre + steps] if signed else [centre - size, centre + size])
     target = part.mixture.target
     if not target.warps:
-        return target.restore(both, cut=False)
-    middle = target.restore(centre.reshape(-1, both.shape[-1])).reshape(centre.shape)
-    ends = target.restore(both.reshape(-1, both.shape[-1]), cut=False).reshape(both.shape)
-    return np.clip(ends, middle - part.margin, middle + part.margin)
+        return target.restore(both)
+    # each output has a way back of its own
+    middle, ends = (
+        target.restore(each.reshape(-1, both.shape[-1])).reshape(each.shape)
+        for each in (centre, both)
+    )
+    margin = np.max([each.margin for each in part.unseen], axis=0)
+    widest = max(each.width.max() for each in part.unseen)
+    # of a row that is less known than any that was left out as much more as its deviation
+    margin = margin * np.maximum(width / widest, 1.0)[:, :, None]
+    return np.clip(ends, middle - margin, middle + margin)
 
 
 @dataclass(frozen=True)
 class Range:
     """What targets never leave, judged by those of training, so that intervals need not either.
 
-    Where none of n exchangeable targets is negative, the next is with probability 1/(n + 1) at
-    most, so cutting at 0 costs intervals no more than that. So it is with numbers above 1, and with
-    fractions.
-
-    `low`, `high` of shape (n_outputs,): 0 and 1, or infinite; `whole` of shape (n_outputs,).
+    `low`, `high` of shape (n_outputs,): the `natural_range`; `whole` of shape (n_outputs,).
     """
 
     low: FloatArray
@@ -239,10 +233,10 @@ class Range:
     @classmethod
     def of(cls, targets: FloatArray) -> Range:
         """Return the range of targets of shape (n_outputs, n)."""
-        positive = targets.min(axis=1) >= 0.0
-        share = positive & (targets.max(axis=1) <= 1.0)
-        whole = (targets == np.rint(targets)).all(axis=1)
-        return cls(np.where(positive, 0.0, -np.inf), np.where(share, 1.0, np.inf), whole)
+        low, high = natural_range(
+            targets, targets.min(axis=1), targets.max(axis=1), targets.std(axis=1)
+        )
+        return cls(low, high, (targets == np.rint(targets)).all(axis=1))
 
     def hold(self, values: FloatArray) -> FloatArray:
         """Return values (…, n_outputs) cut to the range, those of whole targets rounded.

@@ -38,8 +38,6 @@ _SHARPNESS = 0.3
 _LOG_STRENGTHS = tuple(0.01 * 10.0 ** (0.5 * k) for k in range(13))
 # least deviation of targets, in units of their mean, for which their logarithm is tried
 _SKEWED = 0.7
-# exp of more is no number
-_LARGEST_LOG = 700.0
 # a row that is sure of its class still has some curvature
 _FLAT = 1e-6
 
@@ -129,8 +127,8 @@ class PoissonPredictor(_LikelihoodPredictor):
 
     def _part(self, fold: int | None = None) -> Mixture:
         """Return what predicts: two outputs on one kernel, averaged in the units of the target."""
-        mixture, fit, warp = super()._part(fold), self._fit(fold), Warp(0.0, 0.0, 1.0, True)
-        old = mixture.target
+        mixture, fit = super()._part(fold), self._fit(fold)
+        old, warp = mixture.target, _logarithm(self.learned_from(fold))
         unit, low, high = float(old.spread[0]), np.repeat(old.low, 2), np.repeat(old.high, 2)
         # the straight line through 0, unless there is a power
         first = old.warps or (Warp(1.0, -unit, unit, True),)
@@ -209,6 +207,7 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
 def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
     """Return the strength that predicts rows held out best, and its fits."""
     rows = folds.predictor.rows
+    logarithms = [_logarithm(fold.training) for fold in folds.predictor.folds]
     paths = [
         fit_poisson(_gram(part), fold.training.targets[0], fold.training.mass, _LOG_STRENGTHS)
         for fold, part in zip(folds.predictor.folds, folds.parts, strict=True)
@@ -216,9 +215,8 @@ def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
 
     def judge(fits: Sequence[PosteriorMode]) -> _Judged:
         values = folds.held_out(fits)
-        for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
-            mean = np.exp(np.minimum(values[fold.held_out], _LARGEST_LOG))
-            values[fold.held_out] = np.clip(mean, part.target.low, part.target.high)
+        for fold, logarithm in zip(folds.predictor.folds, logarithms, strict=True):
+            values[fold.held_out] = logarithm.inverse(values[fold.held_out])
         predicted = np.maximum(values[seen, 0], np.finfo(np.float64).tiny)
         deviance = mean_poisson_deviance(
             rows.targets[0, seen], predicted, sample_weight=rows.mass[seen]
@@ -226,6 +224,12 @@ def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
         return _Judged(fits, deviance, values)
 
     return _least(_LOG_STRENGTHS, paths, judge)
+
+
+def _logarithm(rows: Rows) -> Warp:
+    """Return the way from means of counts to their logarithm, straight beyond the largest count."""
+    tiny = float(np.finfo(np.float64).tiny)
+    return Warp(0.0, 0.0, 1.0, True, low=tiny, high=float(rows.targets.max()))
 
 
 def _squares(rows: Rows, values: FloatArray) -> float:

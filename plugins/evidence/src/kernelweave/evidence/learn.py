@@ -26,7 +26,7 @@ from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .objective import start
 from .path import ROUGH, Fit, PathPlan, without_scales
 from .rows import Rows, Split, Standardised, spread_of
-from .scores import mean_with_error
+from .scores import error_over_groups, margin_of_error, mean_with_error
 from .terms import Scales, Stopped
 from .views import Views, Warp, is_skewed
 
@@ -165,13 +165,24 @@ class CrossValidatedFits(NamedTuple):
         return float(np.nan_to_num(self.errors, nan=np.inf).min())
 
     def is_significantly_better_than(self, other: CrossValidatedFits) -> bool:
-        """Return whether the squared error is lower by more than two standard errors."""
+        """Return whether the squared error is lower by more than two standard errors.
+
+        Of rows in an order by more than chance has over their blocks: one that goes its own way is
+        one case, however many rows it has.
+        """
         if not self.folds or len(self.folds) < len(other.folds):
             return False
         gains = other._squares() - self._squares()
         mass = self.rows.precision * np.isfinite(gains)
         gain, error = mean_with_error(np.nan_to_num(gains), mass)
-        return gain > 2.0 * error
+        if self.rows.times is None:
+            return gain > 2.0 * error
+        share, rest = mass / mass.sum(), np.nan_to_num(gains) - gain
+        blocks = np.zeros(len(self.rows), dtype=np.intp)
+        for k, fold in enumerate(self.folds):
+            blocks[fold.held_out] = k
+        error = error_over_groups(share * rest, blocks)
+        return gain > margin_of_error((error, len(self.folds)))
 
     def _squares(self) -> FloatArray:
         rest = self.held_out[int(np.nanargmin(self.errors))] - self.rows.targets.T
@@ -252,8 +263,12 @@ def try_powers(
             best = full if len(full.folds) == len(other.folds) else other
     if has_skewed_targets(rows, plan):
         other = cross_validate(replace(best.rows, transform_targets=True), plan)
+        # what bends the targets bends a trend too, beyond the rows that chose it
+        is_better = other.loss < best.loss
+        if rows.times is not None:
+            is_better = other.is_significantly_better_than(best)
         # a power whose folds were cut short says nothing
-        if len(other.folds) == len(best.folds) and other.loss < best.loss:
+        if len(other.folds) == len(best.folds) and is_better:
             best = other
     return best
 

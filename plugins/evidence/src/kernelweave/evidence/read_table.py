@@ -167,6 +167,5 @@ def _counted(
         codes=np.ascontiguousarray(merged.X[:, n_numbers:n_encoded].astype(np.int64)),
         targets=merged.targets,
         weight=normalise_weights(merged.weight),
-        times=None,
     )
     return rows, merged.owner

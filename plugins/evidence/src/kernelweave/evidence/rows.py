@@ -12,12 +12,16 @@ from kernelweave.kernels_core.estimators.copies import FEW_VALUES, copy_groups
 from numpy.typing import NDArray
 
 from .columns.encoded import Coding, GroupColumn
-from .views import MASS, NODES, Views, Warp, clip_far
+from .views import MASS, NODES, Views, Warp
 
 # of the trust in most targets, that in those that are called outliers
 _OUTLIER = 0.1
 # training and held-out places
 Split: TypeAlias = tuple[Index, Index]
+# of the spread of classes' codes: what predictions of them may leave −1 to 1 by
+_MARGIN = 0.3
+# of all targets, and times what other values have in the mean: more at one end are cut there
+_PILED, _TIMES = 0.02, 5.0
 # of so many different rows, counts are not all multiples of a number by chance
 _FEWEST = 10
 
@@ -250,7 +254,7 @@ class Standardised:
     - `values` of shape (n_outputs, n)
     - `centre`, `spread` of shape (n_outputs,): mean and standard deviation of the targets, after
       their transform if there is one
-    - `low`, `high` of shape (n_outputs,): the `prediction_range`
+    - `low`, `high` of shape (n_outputs,): the `natural_range`
     - `warps`: the transform of each output; empty if there is none
     - `shares` of shape (n_outputs,): factor of each output where outputs are averaged to one
       prediction, else ``None``
@@ -268,9 +272,11 @@ class Standardised:
     def of(cls, rows: Rows) -> Standardised:
         """Warp, centre and scale the targets of training rows, as far as these are trusted."""
         targets, share = rows.targets, rows.precision / rows.precision.sum()
-        margin = 0.3 * spread_of(targets - (targets @ share)[:, None], share)
-        low, high = prediction_range(targets.min(axis=1), targets.max(axis=1), margin)
-        warps = tuple(Warp.of(each, share) for each in targets) if rows.transform_targets else ()
+        spread = spread_of(targets - (targets @ share)[:, None], share)
+        low, high = natural_range(targets, targets.min(axis=1), targets.max(axis=1), spread)
+        warps: tuple[Warp, ...] = ()
+        if rows.transform_targets:
+            warps = tuple(Warp.of(each, share).within(each) for each in targets)
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
         centre = targets @ share
@@ -279,16 +285,8 @@ class Standardised:
         return cls(rest / spread[:, None], centre, spread, low, high, warps)
 
     def of_rows(self, rows: Rows) -> Standardised:
-        """Return other rows' targets in the same units.
-
-        A target that the warp of these rows sends far away, or nowhere, stops at the length of
-        their range beyond it.
-        """
-        values = np.ascontiguousarray(self.standardise(rows.targets.T).T)
-        if self.warps:
-            low, high = self.values.min(axis=1)[:, None], self.values.max(axis=1)[:, None]
-            values = clip_far(values, low, high)
-        return replace(self, values=values)
+        """Return other rows' targets in the same units."""
+        return replace(self, values=np.ascontiguousarray(self.standardise(rows.targets.T).T))
 
     def standardise(self, targets: FloatArray) -> FloatArray:
         """Return other targets (n, n_outputs) as those of the training rows are."""
@@ -297,17 +295,19 @@ class Standardised:
             targets = np.column_stack(columns)
         return np.asarray((targets - self.centre) / self.spread)
 
-    def restore(self, values: FloatArray, *, cut: bool = True) -> FloatArray:
+    def restore(self, values: FloatArray) -> FloatArray:
         """Return standardised values (n, n_outputs) in the units of the targets."""
         out = values * self.spread + self.centre
         if self.warps:
             out = np.column_stack([w.inverse(z) for w, z in zip(self.warps, out.T, strict=True)])
-        return np.clip(out, self.low, self.high) if cut else out
+        return np.asarray(out)
 
     def moments(
         self, values: FloatArray, width: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
         """Return mean and deviation of the targets around standardised values.
+
+        The mean stays within the `natural_range`; the deviation is that of targets that need not.
 
         `values` of shape (n, n_outputs); `width` of shape (n,) or (n, n_outputs): standard
         deviation of the standardised target.
@@ -316,10 +316,12 @@ class Standardised:
         if deviation.ndim < 2:
             deviation = np.broadcast_to(deviation, len(values))[:, None]
         if not self.warps:
-            return self.restore(values), deviation * self.spread
-        nodes = np.array([self.restore(values + deviation * node) for node in NODES])
-        mean = np.einsum("k,kit->it", MASS, nodes)
-        return mean, np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
+            mean, deviation = self.restore(values), deviation * self.spread
+        else:
+            nodes = np.array([self.restore(values + deviation * node) for node in NODES])
+            mean = np.einsum("k,kit->it", MASS, nodes)
+            deviation = np.sqrt(np.einsum("k,kit->it", MASS, (nodes - mean) ** 2))
+        return np.clip(mean, self.low, self.high), deviation
 
     def predict(self, values: FloatArray, width: FloatArray | float) -> FloatArray:
         """Return the means of targets around standardised values, of one output or averaged."""
@@ -332,16 +334,43 @@ class Standardised:
         return mean if self.shares is None else mean * self.shares
 
 
-def prediction_range(
-    least: FloatArray, most: FloatArray, margin: FloatArray
+def natural_range(
+    targets: FloatArray, least: FloatArray, most: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the range that predictions are clipped to: that of the targets and a margin.
+    """Return what targets never leave, judged by those of training: infinite ends where none.
 
-    It stays above 0 if all targets do, and within 0 to 1 if they do.
+    Where none of n exchangeable targets is negative, the next is with probability 1/(n + 1) at
+    most, so that cutting at 0 costs no more than that. So it is with numbers above 1, and with
+    fractions. But a target that comes nowhere near 0, by its spread, may well go on below where
+    rows lie beyond those of training. From −1 to 1 go the codes of classes, and a little beyond.
+    At an end that far more rows share than any other value has, targets were cut already.
+
+    `targets` of shape (n_outputs, n): some of them; `least`, `most`, `spread` of shape
+    (n_outputs,): range and standard deviation of all.
     """
-    low, high = least - margin, most + margin
-    low = np.where(least >= 0.0, np.maximum(low, 0.0), low)
-    return low, np.where((least >= 0.0) & (most <= 1.0), np.minimum(high, 1.0), high)
+    positive = (least >= 0.0) & (least <= spread)
+    share = (least >= 0.0) & (most <= 1.0) & (most >= 1.0 - spread)
+    codes = (least == -1.0) & (most == 1.0)
+    end = np.where(codes, 1.0 + _MARGIN * spread, np.inf)
+    low, high = np.where(positive, 0.0, -end), np.where(share, 1.0, end)
+    return (
+        np.where(_pile_up(targets, least) & ~codes, np.maximum(low, least), low),
+        np.where(_pile_up(targets, most) & ~codes, np.minimum(high, most), high),
+    )
+
+
+def _pile_up(targets: FloatArray, end: FloatArray) -> NDArray[np.bool_]:
+    """Return at which outputs' ends far more targets are than at other values, shape (n_outputs,).
+
+    They are where a fiftieth of all, and five times as many as another value has in the mean, are
+    equal to it: house prices of 500,001, or a measure at the limit of its scale.
+    """
+    out = np.zeros(len(end), dtype=np.bool_)
+    for k, (values, at) in enumerate(zip(targets, end, strict=True)):
+        n_equal, n_values = np.count_nonzero(values == at), len(np.unique(values))
+        others = (len(values) - n_equal) / max(1, n_values - 1)
+        out[k] = n_equal >= _PILED * len(values) and n_equal > _TIMES * others
+    return out
 
 
 def centred_by_others(

@@ -42,6 +42,8 @@ _PARTS = 20
 _WRONG = 50
 # what a perfect score loses: the path is combined by ratios of losses
 _LEAST = 1e-9
+# so few groups or blocks change the unit of R² where one of them is left out
+_FEW_PARTS = 12
 
 
 class _Predictions(BaseEstimator):  # type: ignore[misc]
@@ -335,10 +337,24 @@ Task: TypeAlias = Regression | Classification
 
 
 def score_of(task: Task, rows: Rows, answers: FloatArray, parts: Index) -> tuple[float, float]:
-    """Return the score of answers, and its standard error over groups or blocks of the rows."""
+    """Return the score of answers, and its standard error over groups or blocks of the rows.
+
+    Over a few parts, such as blocks of time, the error is that of the jackknife that leaves one
+    out: the variance of the targets, the unit of R², hangs on which parts there are.
+    """
     if task.scoring is not None:
         return task.scoring.score(rows, answers, parts)
-    return grouped_ratio(*task.losses(rows, answers), rows.mass, parts)
+    score, error = grouped_ratio(*task.losses(rows, answers), rows.mass, parts)
+    numbers = np.unique(parts)
+    if not 2 < len(numbers) <= _FEW_PARTS:
+        return score, error
+    without = np.empty(len(numbers))
+    for k, number in enumerate(numbers):
+        others = np.flatnonzero(parts != number)
+        kept, subset = answers[others], rows.take(others)
+        without[k] = grouped_ratio(*task.losses(subset, kept), subset.mass, parts[others])[0]
+    n = len(numbers)
+    return score, max(error, float(np.sqrt((n - 1) * without.var())))
 
 
 def score_name(task: Task) -> str:

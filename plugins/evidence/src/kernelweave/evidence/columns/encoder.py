@@ -193,13 +193,15 @@ class ColumnEncoder:
         """Learn from training rows and return them encoded; see `fit` and `transform`."""
         return self.fit(X, sample_weight).transform(X)
 
-    def outside(self, rows: Encoded) -> NDArray[np.bool_]:
+    def outside(self, rows: Encoded, margin: float = 0.0) -> NDArray[np.bool_]:
         """Return which cells lie outside what training had.
 
         Parameters
         ----------
         rows : Encoded
             What `transform` returned.
+        margin : float, default=0.0
+            Share of a number's range by which it may leave the range.
 
         Returns
         -------
@@ -210,7 +212,8 @@ class ColumnEncoder:
         block = self._block
         values = rows.numeric[:, : len(block.kept)]
         beyond = np.zeros(rows.numeric.shape, dtype=np.bool_)
-        beyond[:, : len(block.kept)] = (values < block.low) | (values > block.high)
+        room = margin * (block.high - block.low)
+        beyond[:, : len(block.kept)] = (values < block.low - room) | (values > block.high + room)
         unseen = rows.codes >= np.array([len(each.categories.labels) for each in self._categories])
         return np.hstack([beyond, unseen])
 

@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -16,6 +17,7 @@ import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from kernelweave.kernels_core.config import one_blas_thread
+from kernelweave.kernels_core.exceptions import ExtrapolationWarning
 from kernelweave.tables.frames import levels_of
 from numpy.typing import ArrayLike
 
@@ -254,9 +256,12 @@ def predicted_parts(model: object, method: str, X: Any, **settings: object) -> o
     """
     array = importlib.import_module("dask.array")
     framed = hasattr(X, "_meta_nonempty")
-    like = getattr(model, method)(
-        X._meta_nonempty if framed else np.ones((1, X.shape[1]), X.dtype), **settings
-    )
+    with warnings.catch_warnings():
+        # the row is made up
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        like = getattr(model, method)(
+            X._meta_nonempty if framed else np.ones((1, X.shape[1]), X.dtype), **settings
+        )
     several = isinstance(like, tuple)
     shapes = [(each.shape[1:], each.dtype) for each in (like if several else (like,))]
     parts = delayed_parts(X, "X")

@@ -262,7 +262,7 @@ class LandmarkSolution:
         latent = np.vstack([np.empty((0, n_outputs)), *(part.latent for part in self.left_out)])
         variance = self.ridge + np.concatenate([[], *(part.variance for part in self.left_out)])
         predicted = targets.moments(latent, self.width)[0]
-        residuals = targets.of_rows(rows).values.T - targets.standardise(targets.restore(latent))
+        residuals = targets.of_rows(rows).values.T - latent
         share = rows.mass / max(rows.mass.sum(), np.finfo(np.float64).tiny)
         squares = residuals**2 / variance[:, None]
         inflation = np.maximum(share @ squares, np.finfo(np.float64).tiny)

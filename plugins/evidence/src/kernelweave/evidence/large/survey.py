@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 
-from ..rows import Rows, Standardised, prediction_range
+from ..rows import Rows, Standardised, natural_range
 from ..views import Ragged, Views
 from .drawing import Drawn
 from .source import Source
@@ -127,7 +127,7 @@ class PartSurvey:
         centre, spread = self.targets.moments
         spread[spread == 0] = 1.0
         values = (self.drawn.rows.targets - centre[:, None]) / spread[:, None]
-        low, high = prediction_range(self.low, self.high, 0.3 * spread)
+        low, high = natural_range(self.drawn.rows.targets, self.low, self.high, spread)
         return Standardised(values, centre, spread, low, high)
 
     def views(self) -> Views:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,6 +79,7 @@ def predict_command(
             raise CommandError(f"{option} must be between 0 and 1, such as 0.9, got {share:g}")
     shares = [] if quantiles is None else _shares(quantiles)
     import numpy as np
+    from kernelweave.kernels_core.exceptions import ExtrapolationWarning
     from kernelweave.tables import read_table
     from kernelweave.tables.errors import printable
 
@@ -85,7 +87,10 @@ def predict_command(
 
     loaded = load_model(model)
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
-    predicted = {"prediction": loaded.predict(table)}
+    with warnings.catch_warnings():
+        # the note below counts them, and new words too
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        predicted = {"prediction": loaded.predict(table)}
     if interval is not None:
         predicted["low"], predicted["high"] = loaded.predict_interval(table, interval)
     if shares:
