@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels, RandomState
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.checks import number
+from kernelweave.kernels_core.checks import FLAG, number
+from kernelweave.kernels_core.exceptions import warn
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -351,35 +352,63 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         return Classification(self.scoring, self.class_weight, self.levels)
 
     @by_parts
-    def predict_set(self, X: Table, confidence: float = 0.9) -> NDArray[np.bool_]:
+    def predict_set(
+        self, X: Table, confidence: float = 0.9, by_class: bool = False
+    ) -> NDArray[np.bool_]:
         """Return which classes each row may have, the most probable always among them.
 
         The classes whose probability is at least what a share ``confidence`` of the rows held out
         gave their own class: of all such sets these are smallest in the mean (Sadinle, Lei and
         Wasserman 2019). Split conformal sets hold at least that share of new rows' classes; that
-        these do, whose rows were held out by folds, is measured. Hard rows may be held less often.
+        these do, whose rows were held out by folds, is measured. The share is that of all rows:
+        rows of a rare class are held less often, at worst never, and so are hard rows. With
+        ``by_class`` each class has a threshold by its own rows, so that the sets hold the share of
+        every class (Mondrian sets; Vovk, Gammerman and Shafer 2005), and are larger.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_columns)
         confidence : float, default=0.9
             Share of new rows whose class the sets should hold.
+        by_class : bool, default=False
+            Whether they should hold that share of each class.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes)
             Columns in the order of ``classes_``: all where the training rows are too few for the
-            confidence.
+            confidence. With ``by_class`` a class whose own rows are too few is in every set, and a
+            warning names it.
         """
         OPEN_SHARE.check("confidence", confidence)
+        FLAG.check("by_class", by_class)
         proba = self.predict_proba(X)
         seen = self.held_out_fold_ >= 0
         codes = class_codes(self._predictor.rows.targets)[self._owner[seen]]
-        given = self.held_out_prediction_[seen, codes]
-        least = 1.0 - conformal(1.0 - given[:, None], confidence)[0]
-        sets = np.asarray(proba >= least)
+        scores = 1.0 - self.held_out_prediction_[seen, codes][:, None]
+        most = conformal(scores, confidence)
+        if by_class:
+            parts = [scores[codes == k] for k in range(len(self.classes_))]
+            most = np.array([conformal(part, confidence)[0] for part in parts])
+            self._warn_of_few(confidence, [len(part) for part in parts], most)
+        sets = np.asarray(proba >= 1.0 - most)
         sets[np.arange(len(sets)), proba.argmax(axis=1)] = True
         return sets
+
+    def _warn_of_few(self, confidence: float, counts: list[int], most: FloatArray) -> None:
+        """Warn of classes with fewer rows held out than the confidence needs."""
+        needed = int(np.ceil(confidence / (1.0 - confidence) - 1e-9))
+        few = [
+            f"{label!r} ({count})"
+            for label, count, each in zip(self.classes_.tolist(), counts, most, strict=True)
+            if np.isinf(each)
+        ]
+        if few:
+            listed = ", ".join(few[:5]) + (", …" if len(few) > 5 else "")
+            warn(
+                f"every set holds the classes {listed}: a confidence of {confidence:g} for each "
+                f"class needs {needed} rows of it held out"
+            )
 
     def _values(self, X: Table) -> FloatArray:
         encoded = self._encoded(X)
