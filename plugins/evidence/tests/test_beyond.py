@@ -256,7 +256,7 @@ def test_predictions_stop_where_targets_were_cut() -> None:
     assert model.predict(X).max() <= 70.0
     far = np.array([[1.2, 0.0], [-1.2, 0.0]])
     high, low = model.predict(far)
-    assert high == 70.0
+    assert 55.0 < high <= 70.0
     assert low < -105.0
     assert (model.predict_interval(far)[1] <= 70.0).all()
     # each value of a rising count is shared, and no end is
