@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, Rows
 from kernelweave.kernels_core.checks import one_of
+from kernelweave.kernels_core.estimators.cells import cells_named, read_weights
 from kernelweave.kernels_core.estimators.classes import (
     ClassWeight,
     DecidingClassifier,
@@ -15,20 +16,14 @@ from kernelweave.kernels_core.estimators.classes import (
 )
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.weights import is_precomputed
-from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.parameters import fitted, parameter
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._set_output import ADAPTERS_MANAGER
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from .fitting import SeparableKernelEstimator
-from .training import read_regression
+from .training import read_regression, square_grams
 
 _CONTAINERS = ADAPTERS_MANAGER.adapters
 
@@ -165,13 +160,14 @@ class MatrixValuedKernelClassifier(DecidingClassifier, SeparableKernelEstimator)
     ) -> tuple[Data, Index]:
         grams = None
         if is_precomputed(self):
-            labels, grams = column_or_1d(y), PrecomputedGrams.of(X)
+            labels, grams = column_or_1d(y), square_grams(X)
             check_consistent_length(grams, labels)
             self.n_features_in_ = n = len(labels)
             points = np.arange(n, dtype=np.float64)[:, None]
         else:
-            points, labels = validate_data(self, X, y, dtype=np.float64)
-        weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+            with cells_named(X, y, allowed="text"):
+                points, labels = validate_data(self, X, y, dtype=np.float64)
+        weight = read_weights(sample_weight, points)
         codes, weight = encode_classes(self, labels, weight)
         targets, parts = np.eye(len(self.classes_))[codes].T, group_codes(groups, X, len(labels))
         return Data(points, targets, weight, grams, parts), codes

@@ -20,6 +20,7 @@ from kernelweave.kernels_core import (
 from kernelweave.kernels_core.arrays import FloatArray, Labels, Rows
 from kernelweave.kernels_core.checks import DTYPE, FLAG, NONNEGATIVE, POSITIVE, SEED, STRENGTH, Rule
 from kernelweave.kernels_core.config import blas_threads
+from kernelweave.kernels_core.estimators.cells import cells_named
 from kernelweave.kernels_core.estimators.classes import alone
 from kernelweave.kernels_core.estimators.folds import (
     SCORING,
@@ -39,7 +40,7 @@ from kernelweave.kernels_core.fit import (
     Predicts,
     solved,
 )
-from kernelweave.kernels_core.grams import PrecomputedKernel
+from kernelweave.kernels_core.grams import PrecomputedGrams, PrecomputedKernel
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 from sklearn.base import is_classifier
@@ -249,8 +250,12 @@ class SeparableKernelEstimator(SolvingEstimator):
     def _values(self, X: Rows) -> FloatArray:
         """Return f(X), shape (n_samples, n_outputs), in blocks that respect the memory limit."""
         check_is_fitted(self, "weights_")
-        if not is_precomputed(self):
-            X = validate_data(self, X, dtype=np.float64, reset=False)
+        if is_precomputed(self):
+            with cells_named(grams=X):
+                X = PrecomputedGrams.of(X)
+        else:
+            with cells_named(X):
+                X = validate_data(self, X, dtype=np.float64, reset=False)
         with config_context(memory_limit=self.memory_limit):
             return self._predictor(X)
 

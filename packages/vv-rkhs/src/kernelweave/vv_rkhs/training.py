@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import RBF, Laplacian, Linear, memory
 from kernelweave.kernels_core.arrays import FloatArray, Rows
+from kernelweave.kernels_core.estimators.cells import cells_named, read_weights
 from kernelweave.kernels_core.estimators.classes import group_codes
 from kernelweave.kernels_core.estimators.kernel import Data
 from kernelweave.kernels_core.estimators.samples import Samples, merge_samples
@@ -20,7 +21,6 @@ from kernelweave.kernels_core.kernels import FittedDictionary, Kernel, KernelDic
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_consistent_length,
     validate_data,
@@ -249,21 +249,23 @@ def read_regression(
     """
     if issparse(y):
         raise TypeError("y must be a dense array, got a sparse one: pass y.toarray()")
-    finite, grams = "allow-nan" if estimator.missing == "skip" else True, None
+    skips, grams = estimator.missing == "skip", None
+    finite, allowed = ("allow-nan", "NaN") if skips else (True, "")
     if is_precomputed(estimator):
-        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite)
-        grams = PrecomputedGrams.of(X)
-        if grams.shape[0] != grams.shape[1]:
-            raise ValueError(f"X has Gram matrices of shape {grams.shape}: they must be square")
+        with cells_named(y=y, allowed=allowed):
+            y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite)
+        grams = square_grams(X)
         estimator.n_features_in_ = grams.shape[1]
         points = np.arange(grams.shape[1], dtype=np.float64)[:, None]
     else:
         rules = {"dtype": np.float64}
         y_rules = {"ensure_2d": False, "dtype": None, "ensure_all_finite": finite}
-        points, y = validate_data(estimator, X, y, validate_separately=(rules, y_rules))
+        with cells_named(X, y, allowed=allowed):
+            points, y = validate_data(estimator, X, y, validate_separately=(rules, y_rules))
     check_consistent_length(points, y)
-    y = np.asarray(y, dtype=np.float64)
-    assert_all_finite(y, input_name="y", allow_nan=estimator.missing == "skip")
+    with cells_named(y=y, allowed=allowed):
+        y = np.asarray(y, dtype=np.float64)
+        assert_all_finite(y, input_name="y", allow_nan=skips)
     single = y.ndim == 1
     Y = y[:, None] if single else y
     weight = _weights(sample_weight, Y, several=not single)
@@ -271,11 +273,21 @@ def read_regression(
     return Data(points, np.nan_to_num(Y).T, weight, grams, codes), single
 
 
+def square_grams(X: Any) -> PrecomputedGrams:
+    """Return precomputed Gram matrices of training samples, whose other checks come later."""
+    with cells_named(grams=X):
+        grams = PrecomputedGrams.of(X)
+        if grams.shape[0] != grams.shape[1]:
+            raise ValueError(f"X has Gram matrices of shape {grams.shape}: they must be square")
+    return grams
+
+
 def _weights(sample_weight: npt.ArrayLike | None, Y: FloatArray, *, several: bool) -> FloatArray:
     """Return one weight per sample, or per cell where those of the outputs differ."""
     observed = ~np.isnan(Y)
     if several and sample_weight is not None and np.asarray(sample_weight).ndim == 2:
-        cells = check_array(sample_weight, dtype=np.float64, input_name="sample_weight")
+        with cells_named(weight=sample_weight):
+            cells = check_array(sample_weight, dtype=np.float64, input_name="sample_weight")
         if cells.shape != Y.shape or (cells < 0).any():
             raise ValueError(
                 f"sample_weight must have shape {(len(Y),)} or {Y.shape} and be >= 0, got shape "
@@ -283,9 +295,7 @@ def _weights(sample_weight: npt.ArrayLike | None, Y: FloatArray, *, several: boo
             )
         cells = np.where(observed, cells, 0.0)
     else:
-        weight: FloatArray = _check_sample_weight(
-            sample_weight, np.empty((len(Y), 1)), dtype=np.float64
-        )
+        weight = read_weights(sample_weight, np.empty((len(Y), 1)))
         if observed.all():
             return weight
         cells = np.where(observed, weight[:, None], 0.0)

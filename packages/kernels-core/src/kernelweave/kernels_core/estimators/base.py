@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
+from ..kernels._parameters import nested_parameters, set_inside
 from ..parameters import (
     check_parameters,
     document,
@@ -40,6 +41,56 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         document(cls)
 
     _check_parameters = check_parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also those of nested objects, of a list of them by position: ``kernels__0__gamma``.
+
+        Returns
+        -------
+        dict of str to object
+            The values.
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        for name, value in list(params.items()) if deep else ():
+            if isinstance(value, list | tuple):
+                params.update(nested_parameters(name, value))
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, in a list of nested objects by position: ``kernels__0__gamma``.
+
+        Parameters
+        ----------
+        **params : object
+            The values.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter of a name; those that there are are named.
+        """
+        names = {field.name for field in fields(self) if field.init}
+        inside = {}
+        for key in list(params):
+            name, _, inner = key.partition("__")
+            value = params.get(name, getattr(self, name, None))
+            if inner and name in names and not hasattr(value, "set_params"):
+                inside[key] = params.pop(key)
+        super().set_params(**params)
+        for key, value in inside.items():
+            name, _, inner = key.partition("__")
+            setattr(self, name, set_inside(getattr(self, name), key, inner, value))
+        return self
 
     if TYPE_CHECKING:
         # only a draft has it: the estimator that is being fitted, for a warm start

@@ -31,6 +31,7 @@ from ..grams.precomputed import PrecomputedGrams
 from ..parameters import fitted, parameter
 from ..result import Status
 from .base import Estimator
+from .cells import cells_named
 from .copies import FEW_VALUES, first_copies
 from .folds import Fold, folds_of
 
@@ -145,9 +146,11 @@ def encode_classes(
 
     Raises ValueError if fewer than two classes have samples of positive weight, or one has none.
     """
-    check_classification_targets(y)
     check_sample_weight(weight, len(weight))
-    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    with cells_named(y=y, allowed="text"):
+        classes, codes = _sorted(y)
+        check_classification_targets(y)
+    estimator.classes_ = classes
     mass = np.bincount(codes, weights=weight, minlength=len(estimator.classes_))
     n_present = int((mass > 0.0).sum())
     if n_present < max(2, len(mass)):
@@ -160,6 +163,18 @@ def encode_classes(
             f"weight; got {got}{''.join(without)}"
         )
     return codes, weight * class_weights(estimator, estimator.classes_, codes, weight)[codes]
+
+
+def _sorted(y: ArrayLike) -> tuple[Labels, npt.NDArray[np.intp]]:
+    """Return the distinct labels in order, and the place of each sample's among them."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in np.asarray(y).tolist()})
+        raise ValueError(
+            f"y holds labels of types {' and '.join(kinds)}, which have no order: give all of "
+            "them as text, or all as numbers"
+        ) from None
 
 
 def one_vs_rest(codes: npt.NDArray[np.intp], n_classes: int) -> FloatArray:

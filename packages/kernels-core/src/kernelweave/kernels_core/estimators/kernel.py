@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import FloatArray, Index, Labels, Points, Rows, is_sparse
 from ..checks import COUNT, NONNEGATIVE, ON_INTERRUPT, SECONDS, SEED, integer, one_of
@@ -27,6 +27,7 @@ from ..grams.precomputed import PrecomputedGrams, definite_grams
 from ..parameters import fitted, parameter
 from ..result import Certificate, Result
 from .base import Estimator, assigned_last
+from .cells import cells_named, read_weights
 from .classes import (
     SCHEMES,
     ClassWeight,
@@ -234,23 +235,28 @@ class KernelEstimator(SolvingEstimator):
         Positions have shape (n_samples, 1). Sets ``n_features_in_`` and ``feature_names_in_``.
         """
         tags = get_tags(self).input_tags
+        allowed = "" if "y_numeric" in options else "text"
         if not tags.pairwise:
             options |= {"dtype": np.float64, "accept_sparse": "csr" if tags.sparse else False}
-            points, targets = validate_data(self, X, y, **options)
+            with cells_named(X, y, allowed=allowed):
+                points, targets = validate_data(self, X, y, **options)
             return points, targets, None
-        grams = self.check_grams(X)
+        with cells_named(grams=X):
+            grams = self.check_grams(X)
         places = np.arange(len(grams), dtype=np.float64)[:, None]
-        places, targets = validate_data(self, places, y, dtype=np.float64, **options)
+        with cells_named(y=y, allowed=allowed):
+            places, targets = validate_data(self, places, y, dtype=np.float64, **options)
         self.n_features_in_ = len(places)
         return places, targets, grams
 
     def _points(self, X: Rows) -> Any:
         """Return new points, or cross-Gram matrices, checked and as ``_predictor`` takes them."""
         tags = get_tags(self).input_tags
-        if tags.pairwise:
-            return PrecomputedGrams.of(X)
-        sparse = "csr" if tags.sparse else False
-        return validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
+        with cells_named(None if tags.pairwise else X, grams=X if tags.pairwise else None):
+            if tags.pairwise:
+                return PrecomputedGrams.of(X)
+            sparse = "csr" if tags.sparse else False
+            return validate_data(self, X, dtype=np.float64, accept_sparse=sparse, reset=False)
 
     def _values(self, X: Rows) -> FloatArray:
         """Return decision values or predictions, shape (n_samples, n_tasks)."""
@@ -278,8 +284,11 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         if is_sparse(y):
             raise TypeError("y is sparse, and targets are dense: use y.toarray()")
         points, values, grams = self._read(X, y, y_numeric=True, multi_output=self._multi_output)
-        weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
-        targets = np.asarray(values, dtype=np.float64)
+        weight = read_weights(sample_weight, points)
+        with cells_named(y=y):
+            # scikit-learn lets None pass in an array of objects
+            targets = np.asarray(values, dtype=np.float64)
+            assert_all_finite(targets, input_name="y")
         self._is_flat = targets.ndim == 1
         codes = group_codes(groups, X, len(weight))
         return Data(points, np.atleast_2d(targets.T), weight, grams, codes), targets
@@ -346,7 +355,7 @@ class KernelClassifier(DecidingClassifier, KernelEstimator):
         self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, groups: object
     ) -> tuple[Data, Labels]:
         points, labels, grams = self._read(X, y)
-        weight = _check_sample_weight(sample_weight, points, dtype=np.float64)
+        weight = read_weights(sample_weight, points)
         codes, weight = encode_classes(self, labels, weight)
         targets = one_vs_rest(codes, len(self.classes_))
         return Data(points, targets, weight, grams, group_codes(groups, X, len(weight))), codes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from ..kernels import (
 )
 from ..parameters import fitted, parameter
 from ..result import Certificate
+from .cells import cells_named, first_fault, sentence
 from .kernel import KernelEstimator
 from .samples import Samples
 
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from ..kernels import Kernel
     from ..kernels.dictionary import Normalize
 
+    Function = Callable[[Any, Any], Any]
+
 
 KERNELS = Rule(
-    "a KernelDictionary, a list of kernels or of their names such as ['rbf'], or 'precomputed'",
+    "a KernelDictionary, a list of kernels, names or functions such as ['rbf'], or 'precomputed'",
     lambda value: not isinstance(value, str) or value == "precomputed",
 )
 # memory of Gram matrices above which "auto" approximates: eight kernels of 8,192 samples
@@ -65,13 +68,24 @@ class TableReader:
             (places[name], *_step(view.transformer, view.columns)) for name, view in views.items()
         ]
         self._table = ColumnTransformer(steps)
-        transformed = self._table.fit_transform(X, y)
+        # the name of each view, and whether its columns are taken as they are
+        self._views = [(name, view.transformer is None) for name, view in views.items()]
+        try:
+            transformed = self._table.fit_transform(X, y)
+        except (TypeError, ValueError) as error:
+            # with each view alone, to say which it is
+            for (name, _), step in zip(self._views, steps, strict=True):
+                try:
+                    ColumnTransformer([step]).fit(X, y)
+                except (TypeError, ValueError) as its_own:
+                    raise ValueError(f"view {name} cannot be made of X: {its_own}") from its_own
+            raise ValueError(f"the views cannot be made of X: {error}") from error
         # ColumnTransformer does not set this where no view selects a column
         slices = getattr(self._table, "output_indices_", {})
         for name, place in places.items():
             if place not in slices or slices[place].start == slices[place].stop:
                 raise ValueError(f"view {name} selects no column of X: leave it out")
-        self.points = _numbers(transformed)
+        self.points = self._numbers(transformed, X)
         source: Any = stated
         # a dictionary that is made of another one may have the views of that
         while source.columns is None:
@@ -85,7 +99,39 @@ class TableReader:
 
     def transform(self, X: Rows) -> Points:
         """Return other rows in numbers, shape (n_samples, n_features)."""
-        return _numbers(self._table.transform(X))
+        return self._numbers(self._table.transform(X), X)
+
+    def _numbers(self, transformed: Any, X: Any) -> Points:
+        """Return a transformed table as float64, dense or CSR; ValueError if it holds others."""
+        try:
+            numbers: Points = check_array(transformed, accept_sparse="csr", dtype=np.float64)
+        except (TypeError, ValueError):
+            # by position, also where a setting of scikit-learn makes it a DataFrame
+            found = first_fault(transformed if issparse(transformed) else np.asarray(transformed))
+            if found is None:
+                raise
+            raise ValueError(self._fault(*found[:3], X)) from None
+        return numbers
+
+    def _fault(self, place: Any, row: int, value: object, X: Any) -> str:
+        """Return what to say of a value of the transformed table that is no finite number."""
+        parts = self._table.output_indices_.items()
+        key, block = next((k, s) for k, s in parts if s.start <= place < s.stop)
+        view, as_they_are = self._views[int(key)]
+        _, transformer, columns = next(step for step in self._table.transformers_ if step[0] == key)
+        if not as_they_are:
+            made = f"what {type(transformer).__name__} of view {view} makes of X"
+            return sentence(made, value, f"row {row}", *["use a transformer without these"] * 2)
+        name = _chosen(columns, X)[place - block.start]
+        give = "give the view a transformer, such as"
+        return sentence(
+            f"view {view}",
+            value,
+            f"column {name!r}, row {row}",
+            f"{give} (OneHotEncoder(), [{name!r}]) for categories or (TfidfVectorizer(), {name!r}) "
+            "for text",
+            f"{give} (SimpleImputer(), [{name!r}]), or leave out such rows",
+        )
 
 
 def _unknown_name(columns: object, known: Any) -> str | None:
@@ -114,18 +160,17 @@ def _step(transformer: object, columns: object) -> tuple[object, object]:
     return transformer, columns
 
 
-def _numbers(X: Rows) -> Points:
-    """Return a transformed table as float64, dense or CSR; ValueError if it holds other values."""
-    try:
-        numbers: Points = check_array(X, accept_sparse="csr", dtype=np.float64)
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
-        raise ValueError(
-            f"a view has values that are not numbers ({error}): give it a transformer, such as "
-            "(TfidfVectorizer(), 'review') for text or (OneHotEncoder(), ['colour']) for categories"
-        ) from None
-    return numbers
+def _chosen(columns: Any, X: Any) -> list[object]:
+    """Return the names, else the positions, of the columns that a view takes from X."""
+    names = getattr(X, "columns", None)
+    if isinstance(columns, slice) and names is not None:
+        of_names = isinstance(columns.start, str) or isinstance(columns.stop, str)
+        return list((X.loc if of_names else X.iloc)[:, columns].columns)
+    every = np.atleast_1d(np.asarray(columns, dtype=object))
+    if all(isinstance(each, str) for each in every):
+        return list(every)
+    places: list[object] = np.arange(np.shape(X)[1])[columns].tolist()
+    return places if names is None else [names[place] for place in places]
 
 
 class WeightedKernels(KernelEstimator):
@@ -134,14 +179,19 @@ class WeightedKernels(KernelEstimator):
     To be listed before `KernelClassifier` or `KernelRegressor` among the bases.
     """
 
-    kernels: KernelDictionary | Sequence[Kernel | str] | str | None = parameter(
-        "The kernels; by default the ten of the sparse multiple kernel learning paper without "
-        'the two sigmoids. With ``"precomputed"``, X holds the Gram matrices, of shape (n_kernels, '
-        "n_samples, n_train); pass them as `PrecomputedGrams` for GridSearchCV.",
-        kind='None, KernelDictionary, list of Kernel or str, or "precomputed"',
-        default=None,
-        rule=KERNELS,
-        kw_only=False,
+    kernels: KernelDictionary | Sequence[Kernel | str | Callable[..., Any]] | str | None = (
+        parameter(
+            "The kernels; by default the ten of the sparse multiple kernel learning paper without "
+            "the two sigmoids; a callable is a kernel k(X, Z) as in scikit-learn's SVC, see "
+            '`FunctionKernel`. With ``"precomputed"``, X holds the Gram matrices, of shape '
+            "(n_kernels, n_samples, n_train). GridSearchCV and cross_val_score take them as "
+            "`PrecomputedGrams`; of an array they would count the first axis, the kernels, as "
+            "samples.",
+            kind='None, KernelDictionary, list of Kernel, str or callable, or "precomputed"',
+            default=None,
+            rule=KERNELS,
+            kw_only=False,
+        )
     )
     normalize: Normalize | None = parameter(
         "How kernels are normalised, see `KernelDictionary`, if ``kernels`` is None or a list; a "
@@ -192,7 +242,9 @@ class WeightedKernels(KernelEstimator):
         if is_given or not dictionary_of(self).reads_tables:
             return super()._read(X, y, **options)
         self._table = TableReader(dictionary_of(self), X, y)
-        points, targets = check_X_y(self._table.points, y, "csr", dtype=np.float64, **options)
+        allowed = "" if "y_numeric" in options else "text"
+        with cells_named(y=y, allowed=allowed):
+            points, targets = check_X_y(self._table.points, y, "csr", dtype=np.float64, **options)
         validate_data(self, X, skip_check_array=True)
         # This estimator is a draft, see `assigned_last`, so that the user's parameter stays as it
         # was: from here on the kernels refer to columns of `points`.

@@ -15,6 +15,7 @@ from .fitted import FittedDictionary as FittedDictionary
 from .fitted_factors import FittedFactors as FittedFactors
 from .fitted_factors import LowRankDictionary as LowRankDictionary
 from .fitted_factors import Nystroem as Nystroem
+from .function import FunctionKernel as FunctionKernel
 from .gp import as_sklearn_gp_kernel as as_sklearn_gp_kernel
 from .scaled import ScaledFeatures as ScaledFeatures
 from .standard import RBF as RBF

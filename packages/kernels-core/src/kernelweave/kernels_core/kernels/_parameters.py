@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Hashable, Iterator
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -42,7 +42,7 @@ class Parameters:
             value = getattr(self, name)
             out[name] = value
             if deep:
-                out.update(_nested(name, value))
+                out.update(nested_parameters(name, value))
         return out
 
     def set_params(self, **params: object) -> Self:
@@ -58,7 +58,7 @@ class Parameters:
                     f"its parameters are {', '.join(_names(type(self))) or 'none'}"
                 )
             if inner:
-                setattr(self, name, _set_inside(getattr(self, name), key, inner, value))
+                setattr(self, name, set_inside(getattr(self, name), key, inner, value))
             else:
                 setattr(self, name, value)
         return self
@@ -76,27 +76,35 @@ class Parameters:
         return f"{type(self).__name__}({inner})"
 
 
-def _nested(name: str, value: object) -> Iterator[tuple[str, object]]:
+def nested_parameters(name: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield names and values of the parameters inside a value, in a list by position."""
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             if isinstance(item, Parameters):
                 yield f"{name}__{index}", item
-            yield from _nested(f"{name}__{index}", item)
+            yield from nested_parameters(f"{name}__{index}", item)
     elif hasattr(value, "get_params") and not isinstance(value, type):
         for inner, item in value.get_params(deep=True).items():
             yield f"{name}__{inner}", item
 
 
-def _set_inside(owner: object, key: str, inner: str, value: object) -> object:
+def set_inside(owner: object, key: str, inner: str, value: object) -> object:
     """Set ``inner`` of ``owner`` and return the owner (a new tuple where it is one)."""
     if hasattr(owner, "set_params"):
         owner.set_params(**{inner: value})
         return owner
     head, _, rest = inner.partition("__")
     if not isinstance(owner, (list, tuple)) or not head.isdigit() or int(head) >= len(owner):
-        raise ValueError(f"{key!r} names nothing inside {_short(owner)}")
+        name = key.removesuffix(f"__{inner}")
+        places = range(len(owner)) if isinstance(owner, (list, tuple)) else ()
+        wanted = f"give {name} a list of kernels such as [RBF(gamma=1.0)] first"
+        if len(places):
+            wanted = f"{name} has {', '.join(f'{name}__{place}' for place in places)}"
+        elif isinstance(owner, str):
+            wanted = f"{owner!r} is a name: give a kernel such as RBF(gamma=1.0) instead"
+        raise ValueError(f"{key!r} names nothing inside {_short(owner)}: {wanted}")
     items = list(owner)
-    items[int(head)] = _set_inside(items[int(head)], key, rest, value) if rest else value
+    items[int(head)] = set_inside(items[int(head)], key, rest, value) if rest else value
     return type(owner)(items)
 
 
@@ -111,7 +119,14 @@ def _same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict):
         return type(a) is type(b) and list(a) == list(b) and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, partial) and isinstance(b, partial):
+        return all(_same(x, y) for x, y in zip(_bound(a), _bound(b), strict=True))
     return bool(a == b)
+
+
+def _bound(function: partial[Any]) -> tuple[object, ...]:
+    """Return what two equal `functools.partial` have in common: copies of one are not equal."""
+    return function.func, function.args, function.keywords
 
 
 def _hashable(value: Any) -> object:
@@ -123,7 +138,9 @@ def _hashable(value: Any) -> object:
         return tuple(map(_hashable, value))
     if isinstance(value, dict):
         return tuple((k, _hashable(v)) for k, v in value.items())
-    return value
+    if isinstance(value, partial):
+        return _hashable(_bound(value))
+    return value if isinstance(value, Hashable) else type(value)
 
 
 def _short(value: object) -> str:

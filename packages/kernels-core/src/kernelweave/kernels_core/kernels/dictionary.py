@@ -19,10 +19,11 @@ from .base import Kernel
 from .by_name import View, kernel_by_name, paper_fifty_kernels, paper_ten_kernels, views_of
 from .compose import Combination, UnitDiagonal
 from .fitted import NORMALIZATION, Clipped, FittedDictionary, fit_normalization, require_stack
+from .function import FunctionKernel, is_kernel_function, name_of_function
 from .standard import Sigmoid
 
 # name, what was given for the kernel, and its view
-Stated: TypeAlias = "list[tuple[str, Kernel | str, View | None]]"
+Stated: TypeAlias = "list[tuple[str, object, View | None]]"
 Normalize: TypeAlias = Literal["trace", "unit-diagonal", "center", "center-trace"]
 POLICY = one_of("raise", "drop", "clip", "keep")
 
@@ -35,12 +36,12 @@ class KernelDictionary(Parameters):
 
     Parameters
     ----------
-    kernels : list of Kernel or str, dict of str to Kernel, or KernelDictionary
-        The kernels. ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"`` and ``"sigmoid"``
-        have the γ that the training points suggest: 1/(n_features · Var X), as
-        ``gamma="scale"`` in scikit-learn, with √Var X for ``"laplacian"``. With ``columns`` also
-        a list of lists of kernels, one per view. Of another dictionary its kernels and names are
-        taken, not its ``normalize`` and ``psd``.
+    kernels : list of Kernel, str or callable, dict of str to Kernel, or KernelDictionary
+        The kernels. A callable k(X, Z) becomes a `FunctionKernel`. ``"linear"``,
+        ``"polynomial"``, ``"rbf"``, ``"laplacian"`` and ``"sigmoid"`` have the γ that the training
+        points suggest: 1/(n_features · Var X), as ``gamma="scale"`` in scikit-learn, with √Var X
+        for ``"laplacian"``. With ``columns`` also a list of lists of kernels, one per view. Of
+        another dictionary its kernels and names are taken, not its ``normalize`` and ``psd``.
     columns : list or dict, optional
         Views; keys of a dict are their names. A view is a list of positions, or what
         scikit-learn's ColumnTransformer takes: a column's name or a list of them, a slice, a mask
@@ -133,8 +134,8 @@ class KernelDictionary(Parameters):
     def _listed(self, source: object) -> Stated:
         if isinstance(source, (str, bytes)) or not isinstance(source, (Sequence, Iterator)):
             raise ValueError(
-                f"kernels must be a list of kernels such as [Linear(), RBF(gamma=1.0)] or of their "
-                f"names, got {source!r}"
+                "kernels must be a list of kernels such as [Linear(), RBF(gamma=1.0)], of their "
+                f"names or of functions k(X, Z), got {_seen(source)}"
             )
         if isinstance(source, Iterator):
             raise ValueError("kernels must be a list: an iterator is used up by its first reader")
@@ -303,14 +304,29 @@ class KernelDictionary(Parameters):
 
 
 def _as_kernel(value: object) -> Kernel:
+    if isinstance(value, Kernel):
+        return value
     if isinstance(value, str):
         return kernel_by_name(value)
-    if not isinstance(value, Kernel):
-        raise ValueError(
-            f"kernels must hold kernels such as RBF(gamma=1.0) or names such as 'rbf', got "
-            f"{value!r}: derive your own from Kernel"
-        )
-    return value
+    if is_kernel_function(value):
+        return FunctionKernel(value)  # type: ignore[arg-type]
+    raise ValueError(
+        "kernels must hold kernels such as RBF(gamma=1.0), names such as 'rbf' or functions "
+        f"k(X, Z), got {_seen(value)}"
+    )
+
+
+def _seen(value: object) -> str:
+    """Return what a message shows of a value that is no kernel, and what to do with it."""
+    grams = ": give Gram matrices as X, with kernels='precomputed'"
+    if isinstance(value, type) and issubclass(value, Kernel):
+        return f"the class {value.__name__}: write {value.__name__}()"
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        return f"an array of shape {value.shape}{grams}"
+    if isinstance(value, Kernel) or is_kernel_function(value):
+        one = value if isinstance(value, Kernel) else name_of_function(value)
+        return f"{one}: write [{one}]"
+    return repr(value)
 
 
 def _label(value: object) -> str:
