@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.kernels_core import RBF
+from kernelweave.baselines import SimpleMKLClassifier
+from kernelweave.kernels_core import RBF, Linear, Polynomial
 from kernelweave.kernels_core.testing import make_classification, make_regression
+from kernelweave.mkl_sparse import SparseMKLClassifier
 from kernelweave.qp_smo import (
     DualSolution,
     SquaredHingeSVC,
@@ -16,7 +18,9 @@ from kernelweave.qp_smo import (
     solve_svr,
 )
 from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
+from kernelweave.ridge_mkl import GeneralizedMKLClassifier, RidgeMKLClassifier
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
+from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
@@ -245,6 +249,52 @@ def test_regressor_does_not_scale_y() -> None:
     value = y @ v - EPSILON * np.abs(v).sum() - 0.5 * v @ ours.kernel_(X) @ v
     assert ours.result_.upper_bound == pytest.approx(value, rel=1e-5)
     assert ours.predict(X) == pytest.approx(theirs.predict(X), abs=1e-3)
+
+
+@pytest.mark.parametrize("units", ["scale", "absolute"])
+def test_c_and_epsilon_of_a_fit_are_those_of_the_formulas(units: str) -> None:
+    X, y = make_regression(60)
+    y = 50.0 * y + 1000.0
+    ours = TessellatedKernelRegressor(C=1.0, epsilon=0.2, units=units, tol=1e-5).fit(X, y)
+    assert ours.epsilon_ == pytest.approx(0.2 * (y.std() if units == "scale" else 1.0))
+    theirs = SVR(kernel=ours.kernel_, C=ours.C_, epsilon=ours.epsilon_, tol=1e-8).fit(X, y)
+    assert ours.predict(X) == pytest.approx(theirs.predict(X), abs=2e-3 * y.std())
+
+
+def test_generalized_mkl_has_twice_the_c_of_the_squared_hinge() -> None:
+    X, y = make_classification(40)
+    other = 3.0
+    ours = GeneralizedMKLClassifier([RBF(2.0)], C=other, tol=1e-7).fit(X, y)
+    theirs = SquaredHingeSVC(C=other / 2.0).solve(ours.kernel_(X), y)
+    assert ours.result_.value == pytest.approx(theirs.details.objective, rel=1e-5)
+    value = theirs.dual_coef[0] @ ours.kernel_(X) @ theirs.dual_coef[0]
+    f = ours.kernel_(X) @ theirs.dual_coef[0] + theirs.intercept[0]
+    value += other * squared_hinge(y, f).sum()
+    assert value == pytest.approx(2.0 * ours.result_.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [SimpleMKLClassifier, SparseMKLClassifier, RidgeMKLClassifier])
+def test_normalisation_of_a_list_is_the_one_that_is_named(kind: Any) -> None:
+    X, y = make_classification(40)
+    X, kernels = 3.0 * X, [Linear(), Polynomial(2)]
+    default = None if kind is SparseMKLClassifier else "trace"
+    assert kind().normalize == default
+    for normalize in ("trace", None):
+        ours = kind(kernels, normalize=normalize, tol=1e-6).fit(X, y)
+        grams = np.stack([k(X) for k in kernels])
+        if normalize == "trace":
+            grams /= grams.trace(axis1=1, axis2=2)[:, None, None] / len(X)
+        theirs = kind("precomputed", tol=1e-6).fit(grams, y)
+        assert ours.result_.value == pytest.approx(theirs.result_.value, rel=1e-4)
+
+
+def test_matrix_valued_estimators_take_a_list_as_it_is() -> None:
+    X, y = make_regression(40)
+    kernels = [RBF(1.0), Linear()]
+    ours = MatrixValuedKernelRegressor(kernels, lam=0.01).fit(3.0 * X, y)
+    theirs = MatrixValuedKernelRegressor("precomputed", lam=0.01)
+    theirs.fit(np.stack([k(3.0 * X) for k in kernels]), y)
+    assert ours.result_.value == pytest.approx(theirs.result_.value, rel=1e-4)
 
 
 def test_several_classes_minimise_the_sum() -> None:

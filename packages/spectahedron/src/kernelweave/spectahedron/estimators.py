@@ -173,6 +173,7 @@ class PositiveMatrixKernel(KernelEstimator):
             attributes=lambda problem, result: {
                 "P_": result.parameters,
                 "C_": float(learner.C),
+                **({"epsilon_": float(learner.epsilon)} if isinstance(learner, SVR) else {}),
                 "problem_": problem,
             },
         )
@@ -392,3 +393,5 @@ class TessellatedKernelRegressor(PositiveMatrixKernel, KernelRegressor):
         default=0.1,
         rule=NONNEGATIVE,
     )
+
+    epsilon_: float = fitted("float", "The half-width of the tube in absolute units.")

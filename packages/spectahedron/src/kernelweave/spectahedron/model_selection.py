@@ -322,8 +322,6 @@ class TessellatedKernelRegressorCV(_Search, TessellatedKernelRegressor):
         rule=one_or_several(NONNEGATIVE),
     )
 
-    epsilon_: float = fitted("float", "The ε of the fit, in ``units``.")
-
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "delta": (0.1, 0.5),
         "epsilon": (0.05, 0.1, 0.2),

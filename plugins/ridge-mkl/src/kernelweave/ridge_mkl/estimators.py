@@ -338,7 +338,10 @@ class GeneralizedMKLClassifier(_LearnedWeights, KernelClassifier):
     """
 
     C: float = parameter(
-        "Penalty of the loss: ‖f‖² + C Σ max(0, 1 − yᵢ(f(xᵢ) + b))².", default=1.0, rule=STRENGTH
+        "Penalty of the loss: ‖f‖² + C Σ max(0, 1 − yᵢ(f(xᵢ) + b))², as in the papers; "
+        "`kernelweave.qp_smo.SquaredHingeSVC`, whose norm term has a ½, has half of it.",
+        default=1.0,
+        rule=STRENGTH,
     )
     algorithm: str | Settings = parameter(
         "A registered algorithm for the form of the problem, or its settings; "
