@@ -81,10 +81,11 @@ def test_pairs_with_the_own_history_move_with_the_other_half_alone(
     mixed = {first + k: (h[:, [2]], h[:, [pairs[k][0]]]) for k in (1, 2)}
     share = shares(unit, 3, pairs)
     every = np.arange(len(grams))
-    found = null_weights(
+    own, found = null_weights(
         grams, Y, every, unit == 2, share, 0.1, task, samples.replicate, seeds, mixed
     )
-    for draw, order in zip(found, moved_orders(samples.replicate, seeds), strict=True):
+    orders = [*moved_orders(samples.replicate, seeds), np.arange(len(h))]
+    for draw, order in zip([*found, own], orders, strict=True):
         copy = grams.copy()
         moved = h.copy()
         moved[:, :2] = h[order][:, :2]  # all but the target's own history

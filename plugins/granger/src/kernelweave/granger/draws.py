@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.arrays import Index, Matrix, RealArray
+from kernelweave.kernels_core.arrays import Index, Matrix, RealArray, Vector
 from kernelweave.vv_rkhs import PrecomputedFamily
 
 from .roles import pair_features
@@ -19,7 +19,10 @@ from .together import fit_together, is_fitted_jointly, precision
 
 # kernels by place, with the two histories that they multiply
 Mixed = dict[int, tuple[Matrix, Matrix]]
-# draws: the next ones start at what they found in the mean, the first ones from afar
+# Relative gaps of draws and of the order that they are compared with, whatever gap the models shall
+# have: fits that stop early where they started make chance look narrower than it is.
+_TOL, _MAX_ITER = 1e-8, 500
+# draws: all but the first few start at what these found in the mean
 _FIRST, _AT_ONCE = 4, 32
 
 _WORTH = 0.7  # of the samples: with more coordinates matrices as they are cost no more
@@ -138,8 +141,8 @@ def null_weights(
     replicate: Index,
     seeds: npt.NDArray[np.integer],
     mixed: Mixed | None = None,
-) -> Matrix:
-    """Return the weights that histories of other groups get by chance, from refits, one a seed.
+) -> tuple[Vector, Matrix]:
+    """Return the weights of histories, and those that they get by chance, from refits, one a seed.
 
     Per draw the histories of all other groups move together, see `rearranged`: they keep their
     autocorrelation and their dependence on one another and lose that on the target, whose own
@@ -148,21 +151,27 @@ def null_weights(
     least: target, own history and exogenous ones, the other way; `mixed` are pairs of its own
     history with one that moves.
 
-    Returns shape (n_draws, n_units), or fewer rows, see `most_draws`: NaN for units that the model
-    does not see or that stay.
+    The order of the series is solved among the others, as they are, to the same accuracy, which
+    ``task.tol`` has no part in: what stays of an error would tell it from them.
+
+    Returns shapes (n_units,) and (n_draws, n_units), or fewer rows, see `most_draws`: NaN for units
+    that the model does not see or that stay.
     """
     mixed = {} if mixed is None else mixed
+    task = replace(task, tol=_TOL, max_iter=_MAX_ITER)
     places = {int(j): place for place, j in enumerate(seen)}
     mixed = {places[j]: both for j, both in mixed.items() if j in places}
     grams, share, stays = of_kernels(grams, seen), share[seen], stays[seen]
     still, tested = np.flatnonzero(stays), (share[~stays] == 1.0).any(axis=0)
     refits = _together if is_fitted_jointly(task.penalty, Y.shape[1]) else _one_by_one
-    # a few replicates have so few orders that draws at random repeat them
-    orders, which = np.unique(list(moved_orders(replicate, seeds)), axis=0, return_inverse=True)
-    weights = refits(_Refit(grams, Y, still, mixed, lam, task), orders)[which.ravel()]
+    # a few replicates have so few orders that draws at random repeat them, and that of the series
+    drawn = [*moved_orders(replicate, seeds), np.arange(len(replicate))]
+    orders, which = np.unique(drawn, axis=0, return_inverse=True)
+    # that of the series, the least, comes last: others say where to start
+    weights = refits(_Refit(grams, Y, still, mixed, lam, task), orders[::-1])[::-1][which.ravel()]
     out = np.full((len(weights), share.shape[1]), np.nan)
     out[:, tested] = (weights @ share)[:, tested]
-    return out
+    return out[-1], out[:-1]
 
 
 class _Refit(NamedTuple):
@@ -177,7 +186,7 @@ class _Refit(NamedTuple):
 
 
 def _together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
-    """Return the weights of the fits in these orders, shape (n_draws, n_kernels)."""
+    """Return the weights of the fits in these orders, shape (n_orders, n_kernels)."""
     problems, task = _Problems(refit), refit.task
     weights = np.zeros((len(orders), len(refit.grams)))
     start = None
@@ -191,8 +200,9 @@ def _together(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
             max_iter=task.max_iter,
         )
         weights[some] = fits.weights
-        # by chance most weights are small, the same ones large
-        start = weights[: first + len(targets)].mean(axis=0)
+        if start is None:
+            # by chance most weights are small, the same ones large
+            start = fits.weights.mean(axis=0)
     return weights
 
 
@@ -241,7 +251,10 @@ class _Problems:
 
 
 def _one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
-    """Return weights of fits one after the other, of targets that `_together` does not take."""
+    """Return weights of fits one after the other, of targets that `_together` does not take.
+
+    All but the first start at its weights: where L is learned, a fit depends on its start.
+    """
     grams, Y, still, mixed, lam, task = refit
     memory.require(
         grams.nbytes,
@@ -258,5 +271,6 @@ def _one_by_one(refit: _Refit, orders: npt.NDArray[np.intp]) -> Matrix:
             Z = pair_features(own[back], other)
             now[j] = Z @ Z.T
         fit = fit_target(family, np.ascontiguousarray(Y[back]), lam, task, start=start)
-        weights[draw] = start = fit.weights
+        weights[draw] = fit.weights
+        start = fit.weights if start is None else start
     return weights

@@ -171,9 +171,10 @@ class FittedGraph(Estimator):
         rule=SIGNIFICANCE,
     )
     n_draws: int = parameter(
-        "Number of refits per target for p-values. A weight is compared with all weights that its "
-        "source got in these, for any target, so that the smallest p-value is "
-        "1/(1 + n_draws · (n_groups − 1)). A single replicate of n samples has n − 1 shifts: if "
+        "Number of refits per target for p-values, whose accuracy does not depend on ``tol``. A "
+        "weight is compared with all weights that its source got in these, for any target, so "
+        "that the smallest p-value is 1/(1 + n_draws · (n_groups − 1)). A single replicate of n "
+        "samples has n − 1 shifts: if "
         "``n_draws`` is larger, each shift is used once.",
         default=199,
         rule=COUNT,

@@ -36,19 +36,6 @@ class Candidates:
     shared: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Fits:
-    """The models of all nodes that have one.
-
-    `targets`: one for each; `drawn` of shape (n_nodes, n_kernels): weights of the search that draws
-    run too, to compare with theirs: draws are searches without a proof, which may take steps of its
-    own.
-    """
-
-    targets: list[TargetFit]
-    drawn: Matrix
-
-
 def in_parallel(
     n_jobs: int | None, function: Callable[..., T], *columns: Iterable[object]
 ) -> list[T]:
@@ -125,26 +112,19 @@ def _models_alike(histories: Histories, task: TargetSettings) -> list[tuple[Inde
 
 def fit_targets(
     histories: Histories, task: TargetSettings, lam: Vector, n_jobs: int | None
-) -> Fits:
-    """Fit all targets on all samples."""
+) -> list[TargetFit]:
+    """Return the models of all nodes that have one, fitted on all samples."""
     grams, seen = histories.grams, histories.seen
     starts = _find_together(histories, task, lam)
     # what sees all kernels measures their norms once
     whole = PrecomputedFamily(grams, check=False)
     given = [whole if len(each) == len(grams) else grams for each in seen]
-    fits: list[TargetFit] = in_parallel(
+    return in_parallel(
         n_jobs,
         partial(fit_target, exact=True),
         *(given, histories.values, lam.tolist(), [task] * len(seen), seen),
         starts,
     )
-    driven, drawn = histories.roles.driven, np.zeros((len(histories.roles.nodes), len(grams)))
-    for i, fit, start, kernels in zip(driven, fits, starts, seen, strict=True):
-        if start is None:
-            drawn[i] = fit.weights
-        else:
-            drawn[i, kernels] = start
-    return Fits(fits, drawn)
 
 
 def _find_together(histories: Histories, task: TargetSettings, lam: Vector) -> list[Vector | None]:

@@ -91,15 +91,15 @@ class GrangerGraph(FittedGraph):
             task, n_jobs = self._task, self.n_jobs
             lam, selection = choose_lam(histories, task, self._candidates, n_jobs)
             fits = fit_targets(histories, task, lam, n_jobs)
-            results = [each.result for each in fits.targets]
+            results = [each.result for each in fits]
             targets = [roles.nodes.names[i] for i in roles.driven]
             warn_of_rest(dict(zip(targets, results, strict=True)), self.tol)
-            errors = left_out_errors(histories, fits.targets, lam)
+            errors = left_out_errors(histories, fits, lam)
             effects = find_effects(
                 scaled,
                 (mean, scale),
                 *(lags, roles.nodes, histories.dictionary, histories.owner),
-                dict(zip(roles.driven.tolist(), fits.targets, strict=True)),
+                dict(zip(roles.driven.tolist(), fits, strict=True)),
             )
             if selection is not None:
                 warn_of_ends(selection)
@@ -107,16 +107,14 @@ class GrangerGraph(FittedGraph):
             if self.significance is not None:
                 test = Test(self.n_draws, self.adjust, self.level)
                 doubted = warn_of_test(scaled, names, replicate, histories, test)
-                tested = find_p_values(
-                    histories, fits.drawn, lam, task, test, self.random_state, n_jobs
-                )
+                tested = find_p_values(histories, lam, task, test, self.random_state, n_jobs)
         weights = np.zeros((len(roles.nodes), len(histories.owner)))
-        weights[roles.driven] = [each.weights for each in fits.targets]
+        weights[roles.driven] = [each.weights for each in fits]
         slots, columns = histories.weights_of_lags(weights), histories.columns
         rmse = None
         if selection is not None:
             rmse = np.sqrt(selection.at_chosen(selection.errors, columns)) * scale
-        models = list(zip(columns, fits.targets, strict=True))
+        models = list(zip(columns, fits, strict=True))
         attributes = {
             "graph_": slots.sum(axis=2),
             "p_values_": tested.edges,
@@ -128,7 +126,7 @@ class GrangerGraph(FittedGraph):
             "lag_p_values_": tested.slots if self.per_lag else None,
             "lags_": lags,
             "targets_": targets,
-            "output_kernels_": [each.output_kernel for each in fits.targets],
+            "output_kernels_": [each.output_kernel for each in fits],
             "weights_": weights,
             "owner_": histories.owner,
             "pairs_": [(roles.nodes.names[a], roles.nodes.names[b]) for a, b in histories.pairs],

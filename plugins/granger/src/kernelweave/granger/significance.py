@@ -137,7 +137,8 @@ def adjusted_p_values(
 
     `adjust`: "bh" controls the false discovery rate (Benjamini and Hochberg), "max-t" the
     probability of any false edge, by the largest weight of each draw (Westfall and Young); weights
-    are first divided by the root mean square of their source's chance weights.
+    are first divided by the root mean square of their source's weights, drawn and observed alike:
+    by that of the draws alone, a large weight would be cut where it was drawn, not where observed.
 
     Examples
     --------
@@ -156,11 +157,11 @@ def adjusted_p_values(
     if adjust == "bh":
         out[tested] = false_discovery_control(p[tested])
         return out
-    draws = np.where(np.isnan(null), 0.0, null)
-    counted = np.maximum(1, (~np.isnan(null)).sum(axis=(0, 1)))
-    scale = np.sqrt((draws**2).sum(axis=(0, 1)) / counted)
+    draws, found = np.where(np.isnan(null), 0.0, null), np.where(tested, observed, 0.0)
+    counted = np.maximum(1, (~np.isnan(null)).sum(axis=(0, 1)) + tested.sum(axis=0))
+    scale = np.sqrt(((draws**2).sum(axis=(0, 1)) + (found**2).sum(axis=0)) / counted)
     scale = np.where(scale > 0.0, scale, np.finfo(np.float64).tiny ** 0.5)
     largest = np.sort((draws / scale).max(axis=(0, 2)))
-    as_large = len(largest) - np.searchsorted(largest, observed / scale, side="left")
+    as_large = len(largest) - np.searchsorted(largest, found / scale, side="left")
     out[tested] = ((1.0 + as_large) / (1.0 + len(largest)))[tested]
     return out

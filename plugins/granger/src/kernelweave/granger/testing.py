@@ -46,41 +46,35 @@ NO_TEST = PValues(None, None, None, None, 0)
 
 def find_p_values(
     histories: Histories,
-    drawn: Matrix,
     lam: Vector,
     task: TargetSettings,
     test: Test,
     random_state: RandomState,
     n_jobs: int | None,
 ) -> PValues:
-    """Return the p-values of edges by weights of histories that are moved in time.
-
-    `drawn` of shape (n_nodes, n_kernels): weights to compare with those of draws.
-    """
+    """Return the p-values of edges by weights of histories that are moved in time."""
     roles, samples, share = histories.roles, histories.samples, histories.share
     n, n_slots, n_targets = len(roles.nodes), histories.n_slots, len(roles.driven)
     rng = check_random_state(random_state)
     seeds = [rng.randint(2**31 - 1, size=int(test.n_draws)) for _ in range(n_targets)]
     stays = [roles.never_permuted(i, histories.owner) for i in roles.driven]
-    weights = in_parallel(
-        n_jobs,
-        null_weights,
-        *([histories.grams] * n_targets, histories.values, histories.seen, stays),
-        *([share] * n_targets, lam.tolist(), [task] * n_targets),
-        *([samples.replicate] * n_targets, seeds, [_mixed(i, histories) for i in roles.driven]),
-    )
-    n_draws = len(weights[0])
-    null = np.full((n, n_draws, n * n_slots), np.nan)
-    null[roles.driven] = np.array(weights)[:, :, : n * n_slots]
-    by_slot = histories.weights_of_lags(drawn)
-    edges, flat = by_slot.sum(axis=2), by_slot.reshape(n, -1)
+    given = [histories.grams] * n_targets, histories.values, histories.seen, stays
+    problems = [share] * n_targets, lam.tolist(), [task] * n_targets
+    orders = [samples.replicate] * n_targets, seeds, [_mixed(i, histories) for i in roles.driven]
+    found = in_parallel(n_jobs, null_weights, *given, *problems, *orders)
+    n_draws = len(found[0][1])
+    observed, null = np.full((n, n * n_slots), np.nan), np.full((n, n_draws, n * n_slots), np.nan)
+    for i, (weights, drawn) in zip(roles.driven, found, strict=True):
+        observed[i], null[i] = weights[: n * n_slots], drawn[:, : n * n_slots]
+    edges = observed.reshape(n, n, n_slots).sum(axis=2)
     whole = null.reshape(n, n_draws, n, n_slots).sum(axis=3)
-    p, of_slots = pooled_p_values(edges, whole), pooled_p_values(flat, null)
+    p, of_slots = pooled_p_values(edges, whole), pooled_p_values(observed, null)
+    by_slot = n, n, n_slots
     return PValues(
         p,
         adjusted_p_values(p, edges, whole, test.adjust),
-        of_slots.reshape(by_slot.shape),
-        adjusted_p_values(of_slots, flat, null, test.adjust).reshape(by_slot.shape),
+        of_slots.reshape(by_slot),
+        adjusted_p_values(of_slots, observed, null, test.adjust).reshape(by_slot),
         n_draws,
     )
 
