@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.certifying import certifier
-from kernelweave.workbench.summaries import closing_sentences
+from kernelweave.workbench.summaries import closing_sentences, proved_sentence
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +77,31 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
 
 
 @pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("stationary", "the kernel is a local optimum of the evidence."),
+        ("max_iter", "the kernel is what the search had found when it ended (max_iter)."),
+    ],
+)
+def test_what_an_estimate_does_not_prove_ends_no_output(status: str, said: str) -> None:
+    """It stands among the details of the fit."""
+    facts = {"algorithm": "evidence", "status": status}
+    assert proved_sentence(facts).startswith("This is an estimate, not a proof")
+    assert proved_sentence(facts).endswith(said)
+    assert known("regression", 0.9, 0.9, status=status).endswith("0.880 to 0.920).")
+
+
+@pytest.mark.parametrize(
     ("task", "score", "ahead", "said"),
     [
         ("regression", -0.0002, -0.0002, "0.000 (95 % interval -0.020 to 0.020), no better than "
          "the mean (0.000): the columns may not be informative"),
         ("regression", 0.9, 0.9, "R² on similar new rows: about 0.900 (95 % interval 0.880 to "
-         "0.920). This is an estimate"),
+         "0.920)."),
         # the error of the score is no error of the difference: 0.05 may be within two of the one
-        ("classification", 0.6, 0.05, "about 0.600 (95 % interval 0.580 to 0.620). This"),
+        ("classification", 0.6, 0.05, "about 0.600 (95 % interval 0.580 to 0.620)."),
         ("classification", 0.0, -0.5, "about 0.000 (95 % interval 0.000 to 0.020), no better than"),
-        ("classification", 1.0, 0.5, "above 0.980 (a perfect score in cross-validation). This"),
+        ("classification", 1.0, 0.5, "above 0.980 (a perfect score in cross-validation)."),
     ],
 )  # fmt: skip
 def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said: str) -> None:
@@ -97,7 +112,7 @@ def test_what_the_verdict_said_is_followed_by_no_blank() -> None:
     rare = {"score": 0.9, "baseline": 0.9, "rare_ranking": "It ranks.", "ahead": 0.0}
     row = {"name": "baseline", "score": 0.9, "behind": 0.0, "behind_error": 0.1, "n_parts": 9}
     more = {"held_out": rare | {"ahead_error": 0.1, "n_parts": 9}, "comparison": {"rows": [row]}}
-    assert known("classification", 0.9, 0.0, **more).startswith("This is an estimate")
+    assert known("classification", 0.9, 0.0, **more) == ""
 
 
 @pytest.mark.parametrize(
@@ -118,7 +133,7 @@ def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> 
     assert "similar new rows" not in found
     few = tested | {"n_parts": 2, "rows": 2, "low": -np.inf}
     known_by_two = known("regression", 0.9, 0.9, test=few)
-    assert "(too few rows or groups for an interval). This is" in known_by_two
+    assert "(too few rows or groups for an interval)." in known_by_two
     tested["shares_rows"] = True
     assert known("regression", 0.9, 0.9, test=tested) == known("regression", 0.9, 0.9)
 

@@ -202,7 +202,13 @@ def test_a_small_error_is_not_written_as_zero() -> None:
     assert str(Score(0.99991, 0.00004)) == "0.99991 ± 0.00004"
     assert Score(-0.0, 0.0).formatted(sign="+") == "+0.0000 ± 0.0000"
     assert Score(-0.0003, 0.01).formatted(3) == "0.000 ± 0.010"
-    assert str(Score(0.5, 1e-30)) == "0.50000000 ± 0.00000000"
+
+
+@pytest.mark.parametrize("error", [1e-30, 1.1e-7, 9e-7])
+def test_what_nobody_reads_has_no_digits(error: float) -> None:
+    assert str(Score(0.5, error)) == "0.5000 ± 0.0000"
+    assert Score(-1.2e-8, error).formatted(3, sign="+") == "+0.000 ± 0.000"
+    assert Score(0.99, 1e-6).formatted(3) == "0.990000 ± 0.000001"
 
 
 @pytest.mark.parametrize("width", [60, 80])

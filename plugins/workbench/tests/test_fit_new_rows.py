@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
-from kernelweave.workbench.summaries import other_rows
+from kernelweave.workbench.summaries import column_remarks, not_shown, other_rows
 from sklearn.metrics import r2_score
 
 
@@ -95,15 +95,77 @@ def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) 
         assert dummy["score"] == pytest.approx(r2_score(y[75:], means))
 
 
-def test_blocks_of_time_are_not_called_groups() -> None:
+def kinds(**worse: bool) -> dict[str, object]:
+    """Return the facts of a fit whose kinds of new rows are so, beside rows like these."""
     names = {"rows like these": 60, "new shop": 12, "later by day": 6}
     rows = [
         {"name": name, "score": 0.5, "error": 0.1, "n_rows": 60, "n_groups": n}
+        | ({"worse": worse.get(name.partition(" ")[0], False)} if worse else {})
         for name, n in names.items()
     ]
-    told = other_rows({"held_out": None, "new_rows": rows})
-    assert list(told.values()) == [
+    return {"held_out": None, "new_rows": rows, "n_samples": 60}
+
+
+def test_blocks_of_time_are_not_called_groups() -> None:
+    assert list(other_rows(kinds(new=True, later=True)).values()) == [
         ("0.500 ± 0.100", "on 60 rows"),
         ("at most 0.500 ± 0.100", "on 60 rows of 12 groups"),
         ("at most 0.500 ± 0.100", "on 60 rows of 6 blocks of time"),
     ]
+    assert not_shown(kinds(new=True, later=True)) == ""
+
+
+def test_a_score_of_fewer_rows_names_what_left_the_count() -> None:
+    facts = kinds(new=True) | {"n_samples": 62, "held_out": {"n_rows": 62}}
+    assert [on for _, on in other_rows(facts).values()] == [
+        "on 60 of 62 rows (equal rows count once)",
+        "on 60 of 62 rows of 12 groups",
+    ]
+    later = kinds(later=True) | {"n_samples": 120, "held_out": {"n_rows": 60}}
+    assert next(iter(other_rows(later).values()))[1] == "on 60 of 120 rows"
+
+
+def test_kinds_of_new_rows_that_are_not_worse_are_one_line() -> None:
+    assert list(other_rows(kinds(new=True))) == ["rows like these", "new shop"]
+    verdict = "kind of new rows is expected to be predicted significantly worse"
+    assert not_shown(kinds(new=True)) == f"No other {verdict} (checked: later by day)."
+    assert other_rows(kinds(new=False)) == {}
+    assert not_shown(kinds(new=False)) == f"No {verdict} (checked: new shop, later by day)."
+    # a file that an older version wrote does not say it
+    assert not_shown(kinds()) == ""
+
+
+def test_numbers_that_look_like_groups_do_not_lead_the_output(
+    run: Callable, tmp_path: Path
+) -> None:
+    """Ages and incomes of many rows each, where a new one is predicted as well as a known one."""
+    rng, model = np.random.default_rng(0), tmp_path / "m"
+    frame = pd.DataFrame({"Age": rng.integers(20, 40, 120), "Income": rng.integers(0, 30, 120)})
+    frame["y"] = (frame["Age"] + 0.3 * frame["Income"] + rng.normal(size=120)).round(2)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", "--target", "y", "--no-compare", "--out", model)
+    said = " ".join(done.out.split())
+    assert "at most" not in said
+    assert "No kind of new rows is expected to be predicted significantly worse" in said
+    assert not any(row["worse"] for row in load_model(model).header.new_rows)
+    assert run("report", model, "--out", tmp_path / "page.html").status == 0
+    page = (tmp_path / "page.html").read_text()
+    tiles = page.partition('<div class="facts">')[2].partition("<p")[0]
+    assert "training rows" in tiles
+    assert "at most" not in tiles
+    assert "new " not in tiles
+
+
+def test_columns_with_the_same_remark_are_one_line() -> None:
+    remark = {"seen": "category", "sentence": "Two values.", "done": "used"}
+    columns = [{"name": f"q{i}", **remark} for i in range(12)]
+    columns.insert(3, {"name": "id", "seen": "text", "sentence": "A row ID.", "done": "ignored"})
+    columns.append({"name": "plain", "seen": "number", "sentence": "", "done": "used"})
+    assert column_remarks({"columns": columns}) == {
+        "id": "text: A row ID.",
+        "q0 and 11 more": "category: Two values.",
+    }
+    unlike = [{**remark, "name": f"c{i}", "sentence": f"{i} values."} for i in range(15)]
+    lines = column_remarks({"columns": unlike})
+    assert list(lines)[-1] == "..."
+    assert lines["..."] == "and 3 more, see the report"

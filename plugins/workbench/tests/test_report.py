@@ -24,6 +24,7 @@ from kernelweave.workbench.pages import figure_svg
 from kernelweave.workbench.report import _facts
 from kernelweave.workbench.report.evaluation import evaluate
 from kernelweave.workbench.report.pictures import _curve, column_pictures
+from kernelweave.workbench.scoring.scores import Score
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -86,10 +87,15 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
                  "Precision and recall", "Calibration of probabilities", "Columns",
                  "Importance", "Effect of &lt;a&gt;", "This is an estimate, not a proof",
                  "Test scores on the 40 rows", "in 3 folds", "The learned kernel",
-                 "Expected scores on new rows"):  # fmt: skip
+                 "No kind of new rows is expected to be predicted"):  # fmt: skip
         assert word in text, word
     assert "&lt;a&gt;" in text
     assert "<a>" not in text
+    # the other models' scores less that of this one, as in a terminal
+    rows = found["comparison"]["rows"]
+    assert rows
+    for row in rows:
+        assert Score(-row["behind"], row["behind_error"]).formatted(3, sign="+") in text
     assert text.count("<img") == text.count('alt="') >= 11
 
 
@@ -262,7 +268,8 @@ def test_letters_that_the_font_lacks_are_text_of_the_page() -> None:
 
 def test_the_headline_names_the_rows_that_its_score_is_of() -> None:
     about = {
-        "measure": "R²", "held_out": {"score": 0.36, "error": 0.08}, "columns": [], "gap": np.inf,
+        "measure": "R²", "columns": [], "gap": np.inf,
+        "held_out": {"score": 0.36, "error": 0.08, "n_rows": 360},
         "n_features": 3, "n_samples": 360, "is_rule": False, "premise": "",
         "new_rows": [
             {"name": "new patient", "score": 0.36, "error": 0.08, "n_rows": 360, "n_groups": 60}

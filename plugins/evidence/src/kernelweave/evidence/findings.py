@@ -326,6 +326,18 @@ def _margin(*lines: Expectation) -> float:
     return margin_of_error(*((line.error, line.n_groups) for line in lines))
 
 
+def doubted(lines: Sequence[Expectation]) -> list[Expectation]:
+    """Return the kinds of new rows that are surely predicted worse than those held out."""
+    first, *others = lines
+    # lines are surely below those of rows drawn at random: is it so of what was held out as told?
+    is_declared = first.kind.name != USUAL.name
+    return [
+        line
+        for line in others
+        if line.score < first.score - max(line.least, _margin(first, line) if is_declared else 0.0)
+    ]
+
+
 def new_rows_warnings(
     task: Task, lines: Sequence[Expectation], then: str = "the score and the intervals are"
 ) -> list[Warning]:
@@ -333,23 +345,16 @@ def new_rows_warnings(
 
     `then`: what is right once the fit gets ``groups`` or ``order`` for such rows.
     """
-    first, *others = lines
-    # lines are surely below those of rows drawn at random: is it so of what was held out as told?
-    is_declared = first.kind.name != USUAL.name
-    doubted = [
-        line
-        for line in others
-        if line.score < first.score - max(line.least, _margin(first, line) if is_declared else 0.0)
-    ]
-    if not doubted:
+    first, worse = lines[0], doubted(lines)
+    if not worse:
         return []
-    low = min(doubted, key=lambda line: line.score)
+    low = min(worse, key=lambda line: line.score)
     # each patient has an age, so that a new one mostly is a new patient: of lines that are alike,
     # that of the most groups
-    alike = [line for line in doubted if not line.score > low.score + low.error]
+    alike = [line for line in worse if not line.score > low.score + low.error]
     worst = max(alike, key=lambda line: (line.n_groups, -line.score))
     what = f"{'an' if task.scoring is None else 'a'} {score_name(task)}"
-    n_more = len(doubted) - 1
+    n_more = len(worse) - 1
     kinds = "kind" if n_more == 1 else "kinds"
     more = f" ({{held_out_}} has {n_more} more such {kinds})" if n_more else ""
     finding = (

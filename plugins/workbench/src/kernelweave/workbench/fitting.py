@@ -244,9 +244,13 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
 
 def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
     """Return the score of each kind of new rows that the evidence kernel expects."""
-    held_out = kernel_machine(estimator).held_out_
-    rows = held_out.rename_axis("name").reset_index().to_dict("records")
-    return tuple({str(key): value for key, value in row.items()} for row in rows)
+    from kernelweave.evidence.findings import doubted
+
+    machine = kernel_machine(estimator)
+    worse = {line.kind.name for line in doubted(machine._new_rows)}
+    rows = machine.held_out_.rename_axis("name").reset_index().to_dict("records")
+    named = ({str(key): value for key, value in row.items()} for row in rows)
+    return tuple({**row, "worse": row["name"] in worse} for row in named)
 
 
 def _of_folds(

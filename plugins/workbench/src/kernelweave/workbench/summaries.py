@@ -85,7 +85,7 @@ def summary(model: Model) -> dict[str, Any]:
         # the first line is of the very rows whose score is printed
         for row in facts["new_rows"][:1]:
             row |= {name: facts["held_out"][name] for name in ("score", "error", "low", "high")}
-    return facts | {"certificate": closing_sentences(facts)}
+    return facts | {"certificate": closing_sentences(facts), "proved": proved_sentence(facts)}
 
 
 def _scored(
@@ -105,6 +105,7 @@ def _scored(
         "score": scored.value,
         "error": scored.error,
         "n_parts": n_parts,
+        "n_rows": n,
         "low": low,
         "high": high,
         "rows": str(held_out),
@@ -177,14 +178,21 @@ def is_rule(algorithm: str) -> bool:
 
 
 def column_remarks(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the remark of at most twelve columns that have one, ignored columns first."""
+    """Return at most twelve remarks on columns, those on ignored columns first.
+
+    Columns with the same remark share a line.
+    """
     remarked = [row for row in facts["columns"] if row["sentence"]]
     remarked.sort(key=lambda row: row["done"] == "used")
-    lines = {}
-    for row in remarked[:_MOST_REMARKS]:
-        lines[row["name"]] = f"{row['seen']}: {row['sentence']}"
-    if len(remarked) > _MOST_REMARKS:
-        lines["..."] = f"and {len(remarked) - _MOST_REMARKS} more, see the report"
+    alike: dict[str, list[str]] = {}
+    for row in remarked:
+        alike.setdefault(f"{row['seen']}: {row['sentence']}", []).append(row["name"])
+    lines: dict[str, str] = {}
+    for remark, names in list(alike.items())[:_MOST_REMARKS]:
+        first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        lines[first] = remark
+    if left := sum(map(len, list(alike.values())[_MOST_REMARKS:])):
+        lines["..."] = f"and {left} more, see the report"
     return lines
 
 
@@ -210,7 +218,9 @@ def closing_sentences(facts: Mapping[str, Any]) -> str:
 
     Its ``test``, where it has one, counts more than the rows held out.
     """
-    return f"{_known(facts)} {_proved(facts)}".strip()
+    # what an estimate does not prove stands in the certificate, and not at the end of every page
+    proved = "" if facts["algorithm"] == "evidence" else proved_sentence(facts)
+    return f"{_known(facts)} {proved}".strip()
 
 
 def _known(facts: Mapping[str, Any]) -> str:
@@ -237,17 +247,51 @@ def _known(facts: Mapping[str, Any]) -> str:
     return f"{_expected(facts, scored)}{facts.get('warning', '')}."
 
 
+def shown_kinds(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the kinds of new rows that are shown.
+
+    Those that were held out, rows like these, and those that are surely predicted worse.
+    """
+    rows = facts["new_rows"]
+    usual = [row for row in rows[1:] if row["name"] == "rows like these" or row.get("worse")]
+    return [*rows[:1], *usual]
+
+
+def not_shown(facts: Mapping[str, Any]) -> str:
+    """Return a sentence on the kinds of new rows that are not shown; empty if there are none."""
+    shown = shown_kinds(facts)
+    names = [row["name"] for row in facts["new_rows"] if row not in shown]
+    # files of older versions do not say which kinds are worse
+    if not names or not all("worse" in row for row in facts["new_rows"]):
+        return ""
+    most = 3 if len(names) > 4 else 4
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    what = "No other kind" if any(row.get("worse") for row in shown) else "No kind"
+    verdict = f"{what} of new rows is expected to be predicted significantly worse"
+    return f"{verdict} (checked: {', '.join(names[:most])}{more})."
+
+
 def other_rows(facts: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return the score of each kind of new rows and of what, where more than one is known."""
+    """Return the score of each kind of new rows that is shown and of what, where several are."""
     lines: dict[str, tuple[str, str]] = {}
-    for row in facts["new_rows"]:
+    for row in shown_kinds(facts):
         parts = "blocks of time" if row["name"].startswith("later") else "groups"
         of = f" of {row['n_groups']} {parts}" if row["n_groups"] < row["n_rows"] else ""
         scored = Score(row["score"], row["error"]).formatted(3)
         # of groups and times that the fit was not told of, whose rows the kernel was learned from
         most = "at most " if lines and row["name"] != "rows like these" else ""
-        lines[row["name"]] = f"{most}{scored}", f"on {row['n_rows']} rows{of}"
+        lines[row["name"]] = f"{most}{scored}", f"on {_counted(facts, row, first=not lines)}{of}"
     return lines if len(lines) > 1 else {}
+
+
+def _counted(facts: Mapping[str, Any], row: Mapping[str, Any], *, first: bool) -> str:
+    """Return how many rows a score is of, and why the ``first`` is of fewer than are held out."""
+    n, of = row["n_rows"], facts["n_samples"]
+    text = f"{n} rows" if n == of else f"{n} of {of} rows"
+    held_out = facts["held_out"]
+    if first and held_out is not None and n < held_out["n_rows"]:
+        return f"{text} (equal rows count once)"
+    return text
 
 
 def _test_sentence(
@@ -299,7 +343,7 @@ def _interval(scored: Mapping[str, Any]) -> str:
     return Score(scored["score"], scored["error"]).with_interval(scored["low"], scored["high"])
 
 
-def _proved(facts: Mapping[str, Any]) -> str:
+def proved_sentence(facts: Mapping[str, Any]) -> str:
     """Return what is proved of a fit, and what is not."""
     if facts["algorithm"] == "evidence":
         kernel = "is a local optimum of the evidence"

@@ -330,7 +330,7 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
 
 def _show(facts: dict[str, Any]) -> None:
     from ..model_catalog import model_title
-    from ..summaries import bounds_rows, column_remarks, other_rows
+    from ..summaries import bounds_rows, column_remarks, not_shown, other_rows
 
     screen = console.out()
     width = facts["n_features"]
@@ -364,6 +364,8 @@ def _show(facts: dict[str, Any]) -> None:
         title = f"Expected {facts['measure']} by kind of new rows"
         texts = {name: ", ".join(parts) for name, parts in lines.items()}
         console.print_section(screen, title, texts.items())
+    if sentence := not_shown(facts):
+        screen.print(f"{sentence}\n", markup=False)
     if remarks := column_remarks(facts):
         console.print_section(screen, "Columns", remarks.items())
     if facts["algorithm"] != "evidence":

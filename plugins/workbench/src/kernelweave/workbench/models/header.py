@@ -51,14 +51,18 @@ class Importance(TypedDict):
     error: float
 
 
-class NewRows(TypedDict):
-    """What to expect of a kind of new rows."""
-
+class _Expected(TypedDict):
     name: str
     score: float
     error: float
     n_rows: int
     n_groups: int
+
+
+class NewRows(_Expected, total=False):
+    """What to expect of a kind of new rows; ``worse``: surely less than of those held out."""
+
+    worse: bool
 
 
 class Comparison(TypedDict):
@@ -193,7 +197,7 @@ def _is_of(kind: Any, value: Any) -> bool:
             each.name
             for each in (fields(kind) if is_dataclass(kind) else ())
             if (each.default, each.default_factory) != (MISSING, MISSING)
-        }
+        } | getattr(kind, "__optional_keys__", frozenset())
         return (
             isinstance(value, dict)
             and hints.keys() - may_lack <= value.keys() <= hints.keys()

@@ -10,7 +10,7 @@ from .. import __version__
 from ..models import Model
 from ..pages import render
 from ..scoring.scores import Score
-from ..summaries import bounds_rows, other_rows, summary
+from ..summaries import bounds_rows, not_shown, other_rows, summary
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
 from .pictures import (
     column_pictures,
@@ -41,6 +41,7 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         models=_models(about),
         notes=header.notes,
         new_rows=new_rows_picture(about),
+        other_rows=not_shown(about),
         chapters=_chapters(model, tested, same),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
@@ -85,10 +86,7 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
         return []
     name = about["comparison"]["ours"] or about["estimator"]
     ours = {**about["held_out"], "title": name, "away": "", "ours": True}
-    others = [
-        {**row, "ours": False, "away": Score(row["behind"], row["behind_error"]).formatted(3)}
-        for row in about["comparison"]["rows"]
-    ]
+    others = [{**row, "ours": False, "away": _away(row)} for row in about["comparison"]["rows"]]
     rows = sorted([ours, *others], key=lambda row: -row["score"])
     least = min(0.0, rows[-1]["score"])
     span = (rows[0]["score"] - least) or 1.0
@@ -100,6 +98,11 @@ def _models(about: dict[str, Any]) -> list[dict[str, object]]:
         }
         for row in rows
     ]
+
+
+def _away(row: Mapping[str, Any]) -> str:
+    """Return the score of another model less that of this one, as in a terminal."""
+    return Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")
 
 
 def _facts(
@@ -146,4 +149,5 @@ def _details(about: Mapping[str, object], model: Model) -> list[tuple[str, str]]
         ("training rows", certificate.work),
         *rows,
         ("status", about["message"]),
+        ("what is proved", about["proved"]),
     ]

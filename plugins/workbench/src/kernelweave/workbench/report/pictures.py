@@ -20,6 +20,7 @@ from ..displays.axes import FAINT, LOWER, SERIES, open_frame, write_thousands
 from ..machines import transformed
 from ..models import Model
 from ..pages import Picture, picture
+from ..summaries import shown_kinds
 from .evaluation import HeldOutEvaluation
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def column_pictures(model: Model, measure: str) -> list[Picture]:
 
 def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
     """Return the score to expect of each kind of new rows; nothing where one is known."""
-    rows = about["new_rows"][::-1]
+    rows = shown_kinds(about)[::-1]
     if len(rows) < 2 or about["held_out"] is None:
         return []
 

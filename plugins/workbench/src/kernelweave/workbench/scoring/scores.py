@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # More digits are rounding of the scores themselves.
-_MOST_DIGITS = 8
+_MOST_DIGITS = 6
 FEWEST_PARTS = 5
 # rows of a slab at least: of fewer, chance says more than the intervals
 _FEWEST = 20
@@ -108,8 +108,8 @@ class Score(NamedTuple):
         return f"{self.value:z.{digits}f} ({spanned})"
 
     def _digits(self, digits: int) -> int:
-        if 0.0 < self.error < 10.0**-digits:
-            return min(_MOST_DIGITS, math.ceil(-math.log10(self.error)))
+        if 10.0**-_MOST_DIGITS <= self.error < 10.0**-digits:
+            return math.ceil(-math.log10(self.error))
         return digits
 
 
