@@ -142,3 +142,18 @@ def test_thresholds_of_scikit_learn_serve_a_metric() -> None:
     )
     assert min(others) > by_class + 0.03
     np.testing.assert_array_equal(fixed.predict_proba(X[200:]), fitted.predict_proba(X[200:]))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.KernelWeaveWarning")
+def test_the_error_of_a_score_of_noise_is_the_one_that_it_says() -> None:
+    """Two values without signal: fits of folds differ by as much as the score does."""
+    far = 0
+    for seed in range(200):
+        state = np.random.RandomState(seed)
+        X, y = state.randn(60, 3), np.where(state.rand(60) < 0.5, 10.0, 20.0)
+        model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+        # new targets are 15 ± 5 wherever they are
+        away = model.predict(state.randn(2000, 3)) - 15.0
+        far += abs(model.held_out_score_ + np.mean(away**2) / 25.0) > 2.0 * model.held_out_error_
+    assert far <= 0.08 * 200

@@ -159,6 +159,25 @@ def test_a_verdict_names_all_that_cannot_be_told_apart() -> None:
     assert verdict("kernel", [*rows, surely], "R²").startswith("D is better")
 
 
+def test_two_folds_leave_a_lead_of_twenty_errors_as_it_is() -> None:
+    """Student's quantile of one degree of freedom is 12.7: nothing would ever be significant."""
+    rng = np.random.default_rng(4)
+    y, fold = rng.normal(size=40_000), np.arange(40_000) % 2
+    near, far = (y + each * rng.normal(size=40_000) for each in (0.5, 0.6))
+    first, other = (
+        HeldOut(np.arange(40_000), fold, y, each, np.ones(40_000), "regression")
+        for each in (near, far)
+    )
+    model = next(each for each in other_models() if each.name == "boosting")
+    row = Row.of(CrossValidatedModel(model, other, 0.0, False), first)
+    assert row.behind_low is None
+    assert row.two_folds
+    assert row.is_significantly_behind
+    said = verdict("kernel", [row], "R²")
+    assert "significantly better than all others" in said
+    assert "two folds do not tell how fits vary" in said
+
+
 def test_a_lead_that_folds_leave_to_chance_is_not_called_ahead() -> None:
     """By hand: differences of folds d have d̄ ± t·s·√(1/3 + 1/2), and t of two degrees is 4.303."""
     rng = np.random.default_rng(4)

@@ -7,6 +7,10 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+# The deviation of R² by the fits of the folds, times the rows, where the columns tell nothing: on
+# 200 draws of two-point noise with 60 rows errors have then the size that they say.
+_OF_THE_FIT = 3.0
+
 
 def margin_of_error(*errors: tuple[float, int], chance: float = 0.05) -> float:
     """Return how far an estimate, or a difference of independent ones, is from the truth by chance.
@@ -64,13 +68,19 @@ def judge_numbers(
 ) -> tuple[float, float]:
     """Return R² of rows held out and its standard error; NaN where none were, or all are alike.
 
+    Rows of a fold share what is wrong with the fit that predicts them, if only its mean: where the
+    columns tell nothing, that is all the error, and of the order 1/n. It is added to the error over
+    draws of the rows.
+
     `held_out` of shape (n, n_outputs): NaN where a row was not held out; `targets` of shape
     (n_outputs, n).
     """
     seen = ~np.isnan(held_out[:, 0])
     if not seen.any() or not np.ptp(targets[:, seen], axis=1).all():
         return np.nan, np.nan
-    return r2_with_error(targets.T[seen], held_out[seen], mass[seen])
+    score, error = r2_with_error(targets.T[seen], held_out[seen], mass[seen])
+    share = mass[seen] / mass[seen].sum()
+    return score, float(np.hypot(error, _OF_THE_FIT * (1.0 - score) * np.sum(share**2)))
 
 
 def squared_losses(

@@ -42,8 +42,8 @@ _PARTS = 20
 _WRONG = 50
 # what a perfect score loses: the path is combined by ratios of losses
 _LEAST = 1e-9
-# so few groups or blocks change the unit of R² where one of them is left out
-_FEW_PARTS = 12
+# as few as blocks of time are: without one of them the unit of R² is another
+_FEW_PARTS = 6
 
 
 class _Predictions(BaseEstimator):  # type: ignore[misc]

@@ -248,7 +248,9 @@ class LandmarkSolution:
             latent, variance, others = equations.left_out(ridge, dual, places)
             in_fold = np.isin(without, which)
             parts.append(FoldLeftOut(which, latent[in_fold], variance[in_fold], others))
-        return cls(trial.landmarks, ridge, trial.choice.width, dual, posterior, tuple(parts))
+        # coefficients as large as those of targets without noise leave single precision no digit
+        landmarks = replace(trial.landmarks, dtype=np.float64)
+        return cls(landmarks, ridge, trial.choice.width, dual, posterior, tuple(parts))
 
     @property
     def judged(self) -> Index:

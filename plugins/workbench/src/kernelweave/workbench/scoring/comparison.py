@@ -60,11 +60,12 @@ class Row:
       its error over rows, or over groups
     - `n_parts`: over how many rows or groups the errors are
     - `behind_low`, `behind_high`: its interval over the folds, which share training rows; ``None``
-      of one part
+      of groups and of fewer than three folds
     - `also`: further scores by name
     - `learned`: whether it is surely better than one constant prediction; if not, a lead over it
       means nothing
     - `seconds`: of all its fits
+    - `two_folds`: whether rows alone are counted, as two folds do not tell how fits vary
     """
 
     name: str
@@ -79,6 +80,7 @@ class Row:
     also: dict[str, float] = field(default_factory=dict)
     learned: bool = True
     seconds: float = 0.0
+    two_folds: bool = False
 
     @classmethod
     def of(cls, fitted: CrossValidatedModel, first: HeldOut, metric: Metric | None = None) -> Row:
@@ -93,7 +95,7 @@ class Row:
         return cls(
             fitted.model.name, fitted.model.title, *metric.score(rows), *metric.lead(first, rows),
             rows.n_parts, low, high, also, learned or fitted.model.name == "baseline",
-            fitted.seconds,
+            fitted.seconds, rows.groups is None and len(np.unique(rows.fold)) == 2,
         )  # fmt: skip
 
     @property
@@ -273,7 +275,10 @@ def _who_leads(ours: str, rows: Sequence[Row], measure: str, ranking: Ranking | 
     if not any(row.name != "baseline" for row in ranked):
         return "No other model is significantly better than a constant prediction."
     second = f"{_named(ranked[0].title)}, by {ranked[0].lead}"
-    return f"{first} is significantly better than all others (the next is {second})."
+    better = f"{first} is significantly better than all others (the next is {second})."
+    if any(row.two_folds for row in ranked):
+        better += " Only rows are counted: two folds do not tell how fits vary."
+    return better
 
 
 def _no_better(first: str, baseline: Row, ranking: Ranking | None) -> str:
