@@ -107,14 +107,148 @@ def test_a_proof_by_hand(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(sys, "argv", ["kernelweave-check", str(path)])
     main()
     said = capsys.readouterr().out
-    assert "Proved (format kernelweave-proof 1, set sparse, n_rows 2, n_kernels 2, k0 1" in said
-    assert "views [0, 0], n_views 1" in said
-    assert "lies between 1.5 and 1.5" in said
+    assert said.startswith(
+        "Proved for support vector classification, C 1 (tasks 1, format kernelweave-proof 1, set "
+        "sparse, n_rows 2, n_kernels 2, k0 1, lambda 1, degree 1, intercept 1, epsilon 0): the "
+        "optimum lies between 1.5 and 1.5, which the kernel in the file reaches (relative gap at "
+        "most 0). Not proved: that its data, SHA-256 "
+    )
     found = check(written(tmp_path, powers_by_hand()))
     assert (found.lower, found.upper, found.n_leaves) == (0.25, 0.25, 1)
+    assert "for ridge regression, lambda 2 (tasks 1, " in found.sentence
+    assert "norm 1, radius 1, center ['0', '0'], beta 0, degree 1" in found.sentence
     found = check(written(tmp_path, integrals_by_hand()))
     assert (found.side, found.upper) == (2, 1)
-    assert "exponent -2, box [[0], [4]]" in found.sentence
+    assert "z_degree 0, min_eig 0, exponent -2, box [[0], [4]]" in found.sentence
+
+
+def test_bounds_are_printed_outwards(tmp_path: Path) -> None:
+    """Twelve digits of a bound may be more than it, or less: what is printed is proved."""
+    rows = by_hand()
+    rows[0] |= {"lower": "1.49999999999999999", "upper": "1.50000000000000001"}
+    assert "between 1.49999999999 and 1.50000000001, " in check(written(tmp_path, rows)).sentence
+    rows[0] |= {"lower": "1.4", "upper": "1.5"}
+    # 1/15 in two digits, upwards
+    assert "relative gap at most 0.067)" in check(written(tmp_path, rows)).sentence
+
+
+def test_the_learner_is_read_off_the_tasks(tmp_path: Path) -> None:
+    """The weights of rows are a range of C, and what is none of the learners is said so."""
+    rows = by_hand()
+    rows[1]["task"]["high"] = numbers(0, 2)
+    assert "support vector classification, C 1 to 2 (" in check(written(tmp_path, rows)).sentence
+    rows[1]["task"] |= {"low": numbers(-2, -1), "high": numbers(2, 1)}
+    assert "support vector regression, C 1 to 2 (" in check(written(tmp_path, rows)).sentence
+    rows[1]["task"] |= {"low": numbers(-2, -1), "high": numbers(2, 3)}
+    said = check(written(tmp_path, rows)).sentence
+    assert "support vector regression, C 2, maxima over boxes, size 3 (" in said
+    rows[0]["views"] = [7, 7]
+    assert "views [7, 7], n_views 1, " in check(written(tmp_path, rows)).sentence
+    rows = powers_by_hand()
+    half = {"exponent": 0, "values": [None, 0]}, {"exponent": 0, "values": [0, None]}
+    rows[1]["task"] |= dict(zip(("low", "high"), half, strict=True))
+    said = check(written(tmp_path, rows)).sentence
+    assert "squared hinge classification, 1/2C 2 (" in said
+
+
+# moves the cursor up and erases a line; digits of Bengali, which are digits to Unicode
+FOREIGN = ("\x1b[1A\x1b[2KProved: all.", "\u09e7", "1\u09e7", "1_0", " 1", "1\n")
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Any:
+    """Yield the path to each number and text."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in items:
+            yield from leaves(each, (*path, key))
+    else:
+        yield path
+
+
+@pytest.mark.parametrize("by", [by_hand, powers_by_hand, integrals_by_hand])
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_no_text_is_a_number_and_none_is_printed(tmp_path: Path, by: Any, foreign: str) -> None:
+    for path in list(leaves(by())):
+        rows: Any = by()
+        at = rows
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = foreign
+        with pytest.raises(ProofError) as caught:
+            check(written(tmp_path, rows))
+        assert str(caught.value).isprintable()
+        assert str(caught.value).isascii()
+
+
+def test_a_name_that_is_not_of_a_set_is_not_printed(tmp_path: Path) -> None:
+    rows = by_hand()
+    rows[0]["\x1b[2K"] = rows[0].pop("n_views")
+    with pytest.raises(ProofError) as caught:
+        check(written(tmp_path, rows))
+    assert str(caught.value).isprintable()
+
+
+def test_a_file_without_a_task_proves_nothing(tmp_path: Path) -> None:
+    """An empty sum is 0, and so was the optimum of everything."""
+    rows = by_hand()
+    del rows[1]
+    rows[0] |= {"lambda": "0", "lower": "0", "upper": "0"}
+    rows[3]["points"], rows[3]["offsets"], rows[5]["cut"] = [], [], []
+    rows[7:] = [{"cuts": [0], "weights": [1], "tau": "0"}] * 2
+    with pytest.raises(ProofError, match="tasks, kernels or samples are missing"):
+        check(written(tmp_path, rows))
+
+
+def at_most(count: int, function: Any) -> Any:
+    """Return a function whose iterators may be asked so many times."""
+
+    def limited(*arguments: Any) -> Any:
+        for i, each in enumerate(function(*arguments)):
+            assert i <= count, "more work than the file is worth"
+            yield each
+
+    return limited
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"degree": 9, "z_degree": 0}, "there may be 100000 monomials at most"),
+        ({"degree": 9, "z_degree": 9}, "there may be 100000 monomials at most"),
+        ({"degree": 3}, "the file is too short for a factor of this degree"),
+    ],
+)
+def test_a_forged_degree_is_refused_before_its_monomials_are_listed(
+    tmp_path: Path, monkeypatch: Any, change: dict[str, Any], message: str
+) -> None:
+    name = "combinations_with_replacement"
+    limited = at_most(kernelweave_check.MOST, getattr(kernelweave_check, name))
+    monkeypatch.setattr(kernelweave_check, name, limited)
+    rows = integrals_by_hand()
+    rows[0] |= {"n_kernels": 20, "box": [[0] * 20, [4] * 20], **change}
+    with pytest.raises(ProofError, match=message):
+        check(written(tmp_path, rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_kernels": 20, "degree": 9, "norm": "9"}, "there may be 100000 products of kernels"),
+        ({"norm": "999"}, "no set of kernels"),
+        ({"norm": "100/99"}, "norm must be a text"),
+    ],
+)
+def test_a_forged_power_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    rows = powers_by_hand()
+    rows[0] |= {"center": numbers(*[0] * change.get("n_kernels", 2)), **change}
+    with pytest.raises(ProofError, match=message):
+        check(written(tmp_path, rows))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs /dev/zero")
+def test_a_device_is_not_read() -> None:
+    with pytest.raises(ProofError, match="no file on a disk"):
+        check("/dev/zero")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +346,7 @@ def test_without_an_intercept_there_is_no_offset(tmp_path: Path) -> None:
     ("line", "change", "message"),
     [
         (0, {"lower": "1.0000001"}, "the cuts prove"),
-        (0, {"upper": "0.9999999"}, "the kernel reaches 1.0, not"),
+        (0, {"upper": "0.9999999"}, "the kernel reaches 1, not"),
         (0, {"box": [[2], [4]]}, "outside the box"),
         (0, {"box": [[4], [4]]}, "no set of kernels"),
         (0, {"min_eig": "0.5"}, "the trace of P"),
@@ -261,7 +395,7 @@ def test_a_file_that_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_it_needs_nothing_but_python() -> None:
-    """In 400 lines, without a float: the two in the sentence that is printed aside."""
+    """In 400 lines, without a float."""
     source = Path(kernelweave_check.__file__)
     tree = ast.parse(source.read_text(encoding="utf-8"))
     imported = {
@@ -277,6 +411,7 @@ def test_it_needs_nothing_but_python() -> None:
     assert len(source.read_text(encoding="utf-8").splitlines()) <= 400
     floats = [node for node in ast.walk(tree) if isinstance(getattr(node, "value", None), float)]
     assert floats == []
+    assert "float" not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     alone = subprocess.run(
         [sys.executable, "-I", "-S", str(source)], capture_output=True, text=True, check=True
     )

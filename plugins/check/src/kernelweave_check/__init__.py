@@ -4,21 +4,20 @@ A file says that the minimum over a set of kernel matrices K of
 
     Σₜ max {pₜᵀu − ε‖u‖₁ − ½Σᵢ ρₜᵢuᵢ² − ½uᵀKu : lowₜ ≤ u ≤ highₜ, Σu = 0} + what K costs
 
-(support vector machines; ridge regression, which may lack Σu = 0) lies between two numbers, and
-that the kernel in the file reaches the upper one. The sets:
+(without an intercept Σu may be any) lies between two numbers, the kernel in the file reaching the
+upper one. The sets:
     sparse     K = Σ βⱼKⱼ, β ≥ 0, Σβ = 1, ≤ k₀ of them positive in each of ≤ g views; costs λ‖β‖²
     powers     K = (Σ μⱼKⱼ)^∘d entry by entry, μ = c + Λt, t ≥ 0, Σ tⱼ^q ≤ 1, 1 ≤ d ≤ q; or
                without this limit, at the cost βΣ tⱼ^q
     integrals  k(x, y) = ∫ N(z, x)ᵀ P N(z, y) dz over a box, N = [Z·I(z ≥ x), Z·(1 − I(z ≥ x))],
                Z all monomials in x and z of a degree, P ⪰ ηI and tr P = its side
-The upper number. If K + δI is positive semidefinite, then for any v and b a maximum is at most
-½vᵀf + Σᵢ maxᵤ {u(pᵢ − fᵢ − b) − ε|u| + ½(δ − ρᵢ)u²} with f = (K + δI)v. The file gives a lower
-triangular L; δ is the largest row sum of |K − LLᵀ|, which no eigenvalue of that matrix exceeds.
-The lower number. A feasible u (a *cut*) gives at least κ − ½uᵀKu, κ the terms without K. Sparse:
-branches "with kernel j" and "without" cover all supports S; in each leaf a mean of cuts, of which
-hⱼ = ½uᵀKⱼu, and any τ give λ‖β‖² − hᵀβ ≥ −τ − Σ_{j ∈ S} max(hⱼ − τ, 0)²/4λ. Powers: ½uᵀKu is at
-most a polynomial in μ with no negative coefficient, concave in tⱼ^q as d ≤ q, and so below its
-tangent at any t > 0. Integrals: uᵀKu = ⟨P, D⟩ ≤ (1 − η) tr P λₘₐₓ(D) + η tr D, D = Σ uₖuₗ∫NNᵀ.
+Upper: if K + δI ⪰ 0, of which δ is proved by a factor L, then for any v and b a maximum is at most
+½vᵀf + Σᵢ maxᵤ {u(pᵢ − fᵢ − b) − ε|u| + ½(δ − ρᵢ)u²} with f = (K + δI)v. Lower: a feasible u (a
+*cut*) gives at least κ − ½uᵀKu, κ the terms without K. Sparse: branches "with kernel j" and
+"without" cover all supports S; in each leaf a mean of cuts, of which hⱼ = ½uᵀKⱼu, and any τ give
+λ‖β‖² − hᵀβ ≥ −τ − Σ_{j ∈ S} max(hⱼ − τ, 0)²/4λ. Powers: ½uᵀKu is at most a polynomial in μ with
+no negative coefficient, concave in tⱼ^q as d ≤ q, and so below its tangent at any t > 0.
+Integrals: uᵀKu = ⟨P, D⟩ ≤ (1 − η) tr P λₘₐₓ(D) + η tr D with D = Σ uₖuₗ∫NNᵀ.
 """
 
 import hashlib
@@ -26,9 +25,10 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from decimal import Context
 from fractions import Fraction
 from functools import reduce
-from itertools import chain, combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, count, product
 from operator import mul
 from pathlib import Path
 from types import SimpleNamespace as Problem
@@ -36,12 +36,13 @@ from typing import Any
 
 __all__ = ["ProofError", "check"]
 FORMAT = "kernelweave-proof 1"
-NUMBER = r"-?\d{1,2000}(\.\d{1,2000})?(e[+-]?\d{1,3})?|\d{1,3}/[1-9]\d{0,2}"
+NUMBER = r"-?[0-9]{1,2000}(\.[0-9]{1,2000})?(e[+-]?[0-9]{1,3})?|[0-9]{1,2}/[1-9][0-9]?"
 UNREADABLE = (LookupError, ArithmeticError, ValueError, TypeError, RuntimeError, StopIteration)
+TASK, MOST = ("linear", "low", "high", "curvature"), 10**5  # the most monomials, or products
+DOWN, UP = "ROUND_FLOOR", "ROUND_CEILING"
 Row = dict[str, Any]
 Numbers = list[Fraction]
-# A lower triangle, or the half of a symmetric matrix: rows of whole numbers, and their unit.
-Matrix = tuple[list[list[int]], Fraction]
+Matrix = tuple[list[list[int]], Fraction]  # the lower triangle in whole numbers, and their unit
 
 
 class ProofError(ValueError):
@@ -61,10 +62,17 @@ def whole(row: Row, name: str, least: int, most: int) -> int:
     return int(found)
 
 
-def fraction(text: Any, name: str) -> Fraction:
-    """Return a fraction or decimal that is written as text."""
-    need(re.fullmatch(NUMBER, text) is not None, f"{name} must be a text such as '0.5' or '1e-9'")
-    return Fraction(text)
+def shown(value: Fraction, rounding: str = "ROUND_HALF_EVEN", digits: int = 12) -> str:
+    """Return a number in decimals."""
+    return str(Context(digits, rounding).divide(*value.as_integer_ratio()))
+
+
+def fraction(row: Row, name: str) -> Fraction:
+    """Return a number that is written as text; in its place is left what may be printed."""
+    sound = re.fullmatch(NUMBER, text := row[name]) is not None
+    need(sound, f"{name} must be a text such as '0.5' or '1e-9'")
+    row[name] = shown(value := Fraction(text))
+    return value
 
 
 def numbers(row: Row, n: int, name: str) -> list[Any]:
@@ -98,15 +106,6 @@ def quadratic_form(kernels: list[Matrix], v: Numbers) -> Fraction:
     return Fraction(total * unit * unit * reduce(mul, (K[1] for K in kernels)))
 
 
-def combined(of: Problem, weights: Numbers) -> Matrix:
-    """Return (Σ μⱼKⱼ)^∘d."""
-    used = [(w * K[1], K[0]) for w, K in zip(weights, of.kernels, strict=True) if w]
-    (factors, unit), parts = in_units([w for w, _ in used]), [rows for _, rows in used]
-    every = (zip(*some, strict=True) for some in zip(*parts, strict=True))
-    found = [[sum(map(mul, factors, each)) ** of.degree for each in some] for some in every]
-    return found, unit**of.degree
-
-
 def semidefinite_shift(K: Matrix, L: Matrix) -> Fraction:
     """Return the largest row sum of |K − LLᵀ|: K plus that times the identity is semidefinite."""
     ratio, sums = L[1] ** 2 / K[1], [0] * len(K[0])
@@ -118,52 +117,40 @@ def semidefinite_shift(K: Matrix, L: Matrix) -> Fraction:
     return max(sums) * K[1] / ratio.denominator
 
 
-def read_problem(row: Row) -> Problem:
-    """Return the problem of the first line."""
+def read_problem(row: Row, size: int) -> Problem:
+    """Return the problem of the first line of a file of this many bytes."""
     need(row["format"] == FORMAT, f"this is no proof file: its format must be {FORMAT!r}")
     n, q = (whole(row, name, 1, 10**9) for name in ("n_rows", "n_kernels"))
     of = Problem(n=n, q=q, kind=row["set"], tasks=[], kernels=[], samples=[], cuts=[])
-    of.low = of.high = ()
     of.degree, of.intercept = whole(row, "degree", 0, 9), whole(row, "intercept", 0, 1)
-    of.epsilon = fraction(row["epsilon"], "epsilon")
+    of.epsilon, of.low, of.high = fraction(row, "epsilon"), (), ()
     if of.kind == "sparse":
         of.k0, of.n_views = (whole(row, name, 1, q) for name in ("k0", "n_views"))
-        of.lam, of.views = fraction(row["lambda"], "lambda"), row["views"]
-        sound = of.degree == 1 and len(of.views) == q and of.lam >= 0
+        of.lam, of.views = fraction(row, "lambda"), row["views"]
+        sound = of.degree == 1 and of.lam >= 0 and [*map(type, of.views)] == [int] * q
     elif of.kind == "powers":
-        of.norm, of.root = (norm := fraction(row["norm"], "norm")).as_integer_ratio()
-        of.radius, of.beta = (fraction(row[name], name) for name in ("radius", "beta"))
+        of.norm, of.root = (norm := fraction(row, "norm")).as_integer_ratio()
+        of.radius, of.beta = (fraction(row, name) for name in ("radius", "beta"))
         of.center = numbers(row["center"], q, "the center")
-        sound = of.degree <= norm <= of.norm < 999 and min(of.radius, of.beta, *of.center) >= 0
+        sound = of.degree <= norm <= of.norm < 100 and min(of.radius, of.beta, *of.center) >= 0
+        need(q**of.degree <= MOST, f"there may be {MOST} products of kernels at most")
+        row["center"] = [*map(shown, of.center)]
     else:
         need(of.kind == "integrals", "the set must be 'sparse', 'powers' or 'integrals'")
         (of.low, of.high), of.unit = row["box"], Fraction(2) ** whole(row, "exponent", -5000, 0)
-        of.least, most = fraction(row["min_eig"], "min_eig"), whole(row, "z_degree", 0, 9)
+        of.least, most = fraction(row, "min_eig"), whole(row, "z_degree", 0, 9)
         sides = [b - a for a, b in zip(of.low, of.high, strict=True)]
-        sound = len(sides) == q and min(sides) > 0 <= of.least <= 1
+        sound = min(sides) > 0 <= of.least <= 1 and [*map(type, of.low + of.high)] == [int] * 2 * q
         of.monomials = []  # of degree or less: -1 stands for 1
-        for each in combinations_with_replacement(range(-1, 2 * q), of.degree):
+        for i, each in enumerate(combinations_with_replacement(range(-1, 2 * q), of.degree)):
+            need(i < MOST, f"there may be {MOST} monomials at most")
             xs, zs = tuple(j for j in each if 0 <= j < q), tuple(j - q for j in each if j >= q)
             of.monomials += [(xs, zs)] if len(zs) <= most else []
         of.side = 2 * len(of.monomials)
+        need(of.side**2 <= size, "the file is too short for a factor of this degree")
     sound = sound and len(row) == 13 and of.epsilon >= 0  # 13 names: what is printed was read
-    need(sound, f"no set of kernels has these parameters: {row}")
+    need(sound, "no set of kernels has these parameters")
     return of
-
-
-def read_cut(of: Problem, row: Row) -> None:
-    """Add a cut: check that its points are feasible, compute κ and ½uᵀ(Kᵢ ∘ …)u of d kernels."""
-    points, kappa, forms = [numbers(each, of.n, "the cut") for each in row["cut"]], Fraction(0), {}
-    for u, task in zip(points, of.tasks, strict=True):
-        need(not of.intercept or sum(u) == 0, "the entries of the cut must sum to 0")
-        for i, (each, p, low, high, rho) in enumerate(zip(u, *task, strict=True)):
-            inside = (low is None or low <= each) and (high is None or each <= high)
-            need(inside, f"entry {i} of the cut is not within the box")
-            kappa += p * each - of.epsilon * abs(each) - rho * each * each / 2
-    for some in combinations_with_replacement(range(len(of.kernels)), of.degree or 1):
-        total = sum(quadratic_form([of.kernels[j] for j in some], u) for u in points)
-        forms[some] = Fraction(total) / 2
-    of.cuts.append((kappa, points, forms))
 
 
 def largest_sum(of: Problem, gains: Numbers, required: set[int], allowed: set[int]) -> Numbers:
@@ -192,7 +179,7 @@ def tree_bound(of: Problem, rows: Iterator[Row]) -> Numbers:
             left += [(required, excluded | {j}), (required | {j}, excluded)]
             continue
         need(min(row["weights"]) >= 0 < sum(row["weights"]), "a weight of a leaf is negative")
-        kappa, h, tau = Fraction(0), [Fraction(0)] * of.q, fraction(row["tau"], "tau")
+        kappa, h, tau = Fraction(0), [Fraction(0)] * of.q, fraction(row, "tau")
         for i, weight in zip(row["cuts"], row["weights"], strict=True):
             (value, _, forms), share = of.cuts[i], Fraction(weight, sum(row["weights"]))
             kappa += value * share
@@ -213,8 +200,7 @@ def tangent_bound(of: Problem, row: Row) -> Fraction:
     for k, root in enumerate(roots):
         w = Fraction(0)
         for some in product(range(of.q), repeat=d - 1):
-            form = d * max(forms[tuple(sorted((k, *some)))], 0)
-            w += reduce(mul, (mu[j] for j in some), form)
+            w += reduce(mul, (mu[j] for j in some), d * max(forms[tuple(sorted((k, *some)))], 0))
         slopes.append(of.radius * b * w * root ** (b - a) / a)
         kappa -= w * mu[k] / d - slopes[k] * root**a
     need(not of.beta or max(slopes) <= of.beta, "a slope of the tangent is above beta")
@@ -263,22 +249,12 @@ def spectral_bound(of: Problem, row: Row) -> Fraction:
         used = [k for k in range(of.n) if u[k]]
         for k, M in zip(used, moments(of, u, used), strict=True):
             D = {at: value + u[k] * M[at] for at, value in D.items()}
-    largest = fraction(row["largest"], "largest")
+    largest = fraction(row, "largest")
     flat, unit = in_units([largest * (i == j) - value for (i, j), value in D.items()])
     rest = [flat[i * (i + 1) // 2 :][: i + 1] for i in range(of.side)], unit
     largest += semidefinite_shift(rest, triangle(row["factor"], of.side, "the factor"))
     worst = (1 - of.least) * of.side * largest + of.least * sum(D[i, i] for i in range(of.side))
     return Fraction(kappa - worst / 2)
-
-
-def highest(of: Problem, task: Any, i: int, rest: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest u·rest − ε|u| + ½(δ − ρᵢ)u² for u in the box of entry i."""
-    bend, found = task[3][i] - delta, Fraction(0)
-    for end, slope in ((task[1][i], -rest - of.epsilon), (task[2][i], rest - of.epsilon)):
-        size = max(slope, Fraction(0)) / bend if bend > 0 else abs(end)
-        size = size if end is None else min(size, abs(end))
-        found = max(found, size * slope - bend * size * size / 2)
-    return found
 
 
 def upper_bound(of: Problem, row: Row, rows: Iterator[Row]) -> Fraction:
@@ -302,91 +278,114 @@ def upper_bound(of: Problem, row: Row, rows: Iterator[Row]) -> Fraction:
             need(size <= 1 or of.beta > 0, "the weights are not in the ball")
             total = size * of.beta
             weights = [c + of.radius * t**of.root for c, t in zip(of.center, weights, strict=True)]
-        K = combined(of, weights)
+        used = [(w * K[1], K[0]) for w, K in zip(weights, of.kernels, strict=True) if w]
+        (factors, unit), parts = in_units([w for w, _ in used]), [rows for _, rows in used]
+        every = (zip(*some, strict=True) for some in zip(*parts, strict=True))
+        summed = [[sum(map(mul, factors, each)) ** of.degree for each in some] for some in every]
+        K = summed, unit**of.degree
         delta = semidefinite_shift(K, triangle(next(rows)["factor"], of.n, "the factor"))
         full = [row + [K[0][j][i] for j in range(i + 1, of.n)] for i, row in enumerate(K[0])]
     for point, offset, task in zip(row["points"], row["offsets"], of.tasks, strict=True):
-        v, b = numbers(point, of.n, "the point"), fraction(offset, "the offset")
+        v, b = numbers(point, of.n, "the point"), fraction({"the offset": offset}, "the offset")
         need(of.intercept or b == 0, "without an intercept the offset must be 0")
         entries, unit = in_units(v)
         if of.kind == "integrals":
             Kv = [sum(P[at] * x for at, x in M.items()) for M in moments(of, v, range(of.n))]
         else:
             Kv = [sum(map(mul, each, entries)) * unit * K[1] for each in full]
-        for i, value in enumerate(Kv):
-            f = value + delta * v[i]
-            total += v[i] * f / 2 + highest(of, task, i, task[0][i] - f - b, delta)
+        for x, value, p, low, high, rho in zip(v, Kv, *task, strict=True):
+            f, bend, highest = value + delta * x, rho - delta, Fraction(0)
+            for end, slope in ((low, f + b - p), (high, p - f - b)):
+                gain = max(slope - of.epsilon, Fraction(0))
+                size = gain / bend if bend > 0 else abs(end)
+                size = size if end is None else min(size, abs(end))
+                highest = max(highest, size * (slope - of.epsilon) - bend * size * size / 2)
+            total += x * f / 2 + highest
     return Fraction(total)
 
 
-def read_rows(lines: Iterator[str], seen: Row) -> Iterator[Row]:
-    """Yield the lines of a file as objects."""
-    for line in lines:
-        seen["line"] += 1
-        row = json.loads(line, parse_float=int, parse_constant=int)
-        if {"task", "kernel", "sample"} & set(row):
-            seen["data"].update(line.encode())
-        yield row
+def learner(of: Problem) -> str:
+    """Return which learner has these tasks, and the C or lambda of its rows."""
+    found: dict[str, set[Any]] = {}
+    for p, low, high, rho in chain(*(zip(*task, strict=True) for task in of.tasks)):
+        near, far = (low, high) if p > 0 else (high, low)
+        half = abs(p) == 1 and near == 0 == of.epsilon
+        known = (half or near == (far and -far)) and (far is None) == (rho > 0)
+        kinds = ("support vector regression, C", "support vector classification, C")
+        if rho:
+            kinds = ("ridge regression, lambda", "squared hinge classification, 1/2C")
+        name = kinds[half] if known and not rho * of.epsilon else "maxima over boxes, size"
+        found.setdefault(name, set()).add(rho or max(-(low or 0), high or 0))
+    ends = ((name, sorted({min(sizes), max(sizes)})) for name, sizes in found.items())
+    return ", ".join(f"{name} {' to '.join(map(shown, each))}" for name, each in ends)
 
 
-def check_rows(rows: Iterator[Row], seen: Row) -> Problem:
+def check_rows(rows: Iterator[Row], size: int) -> Problem:
     """Return what the lines of a proof prove."""
-    of = read_problem(head := next(rows))
-    of.lower, of.upper = (fraction(head.pop(name), name) for name in ("lower", "upper"))
-    while "task" in (row := next(rows)):
-        # p, the ends of a box that holds 0, of which None is infinite, and ρ
-        parts = [numbers(row["task"][k], of.n, k) for k in ("linear", "low", "high", "curvature")]
-        held = all((low or 0) <= 0 <= (high or 0) for low, high in zip(*parts[1:3], strict=True))
-        need(held and min(parts[3]) >= 0, "a box that misses 0, or a curvature below 0")
-        of.tasks.append(parts)
-    while "kernel" in row or "sample" in row:
-        of.kernels += [triangle(row["kernel"], of.n, "the kernel")] if "kernel" in row else []
-        of.samples += [row["sample"]] if "sample" in row else []
-        row = next(rows)
-    boxed = (
-        (a, x, b) for each in of.samples for a, x, b in zip(of.low, each, of.high, strict=True)
-    )
-    need(all(a <= x <= b for a, x, b in boxed), "a sample is outside the box")
-    need(len(of.kernels) == of.q or len(of.samples) == of.n, "kernels or samples are missing")
-    reached = upper_bound(of, row, rows)
-    need(reached <= of.upper, f"the kernel reaches {float(reached)}, not {float(of.upper)}")
+    of, data = read_problem(head := next(rows), size), hashlib.sha256()
+    of.lower, of.upper = (fraction(head, name) for name in ("lower", "upper"))
+    while {"task", "kernel", "sample"} & set(row := next(rows)):
+        data.update(json.dumps(row, separators=(",", ":")).encode() + b"\n")
+        if "task" in row:  # p, the ends of a box that holds 0, of which None is infinite, and ρ
+            task = [numbers(row["task"][name], of.n, name) for name in TASK]
+            held = all((a or 0) <= 0 <= (b or 0) for a, b in zip(*task[1:3], strict=True))
+            need(held and min(task[3]) >= 0, "a box that misses 0, or a curvature below 0")
+            of.tasks.append(task)
+        elif "kernel" in row:
+            of.kernels.append(triangle(row["kernel"], of.n, "the kernel"))
+        else:
+            boxed = zip(of.low, x := row["sample"], of.high, strict=True)
+            need(all(a <= each <= b for a, each, b in boxed), "a sample is outside the box")
+            of.samples.append(x)
+    found = len(of.tasks) > 0 and (len(of.kernels) == of.q or len(of.samples) == of.n)
+    need(found, "tasks, kernels or samples are missing")
+    most = upper_bound(of, row, rows)
+    need(most <= of.upper, f"the kernel reaches {shown(most, UP)}, not {shown(of.upper, DOWN)}")
     while "cut" in (row := next(rows)):
-        read_cut(of, row)
+        points, kappa, forms = [numbers(u, of.n, "the cut") for u in row["cut"]], Fraction(0), {}
+        for u, (p, low, high, rho) in zip(points, of.tasks, strict=True):
+            need(not of.intercept or sum(u) == 0, "the entries of the cut must sum to 0")
+            for i, x in enumerate(u):
+                inside = (low[i] is None or low[i] <= x) and (high[i] is None or x <= high[i])
+                need(inside, f"entry {i} of the cut is not within the box")
+                kappa += p[i] * x - of.epsilon * abs(x) - rho[i] * x * x / 2
+        for some in combinations_with_replacement(range(len(of.kernels)), of.degree or 1):
+            forms[some] = sum(quadratic_form([of.kernels[j] for j in some], u) for u in points) / 2
+        of.cuts.append((kappa, points, forms))
     if of.kind == "sparse":
         proved = tree_bound(of, chain([row], rows))
     else:
         proved = [(tangent_bound if of.kind == "powers" else spectral_bound)(of, row)]
-    need(min(proved) >= of.lower, f"the cuts prove {float(min(proved))}, not {float(of.lower)}")
-    about = ", ".join(f"{k} {v}" for k, v in head.items())
-    gap = float((of.upper - of.lower) / max(abs(of.upper), abs(of.lower), Fraction(1, 10**99)))
-    of.n_leaves, sha256 = len(proved), seen["data"].hexdigest()
+    least, of.n_leaves, of.sha256 = min(proved), len(proved), data.hexdigest()
+    need(least >= of.lower, f"the cuts prove {shown(least, DOWN)}, not {shown(of.lower, UP)}")
+    gap = (of.upper - of.lower) / max(abs(of.upper), abs(of.lower), Fraction(1, 10**99))
+    hidden = ("lower", "upper", *(("views", "n_views") if {*head.get("views", "0")} == {0} else ()))
+    about = ", ".join(f"{k} {v}" for k, v in head.items() if k not in hidden)
     of.sentence = (
-        f"Proved ({about}): the optimum lies between {float(of.lower):.12g} and "
-        f"{float(of.upper):.12g}, which the kernel in the file reaches (relative gap {gap:.1e}). "
-        f"Not proved: that its data, SHA-256 {sha256}, are yours."
+        f"Proved for {learner(of)} (tasks {len(of.tasks)}, {about}): the optimum lies between "
+        f"{shown(of.lower, DOWN)} and {shown(of.upper, UP)}, which the kernel in the file reaches "
+        f"(relative gap at most {shown(gap, UP, 2)}). Not proved: that its data, SHA-256 "
+        f"{of.sha256}, are yours."
     )
     return of
 
 
 def check(path: str | Path) -> Problem:
-    """Return what a proof file proves; raise ProofError, which names the line that fails.
+    """Return what a file proves; raise ProofError, which names the line that does not hold.
 
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    SimpleNamespace of the problem, ``lower`` and ``upper`` as fractions, and the ``sentence``
+    It has ``lower`` and ``upper``, fractions, ``sha256`` of the data, and the ``sentence``.
     """
-    seen = {"line": 0, "data": hashlib.sha256()}
+    n_lines, size = count(), Path(path).stat().st_size
     with Path(path).open(encoding="ascii") as lines:
+        read = (line for line, _ in zip(lines, n_lines, strict=False))
+        rows = (json.loads(line, parse_float=int, parse_constant=int) for line in read)
         try:
-            found = check_rows(read_rows(lines, seen), seen)
+            need(size > 0, "it is empty, or no file on a disk")
+            found = check_rows(rows, size)
             need(next(lines, None) is None, "nothing may follow the proof")
         except UNREADABLE as error:
             why = str(error) or "the file ends too early"
-            raise ProofError(f"Not proved. Line {seen['line']} of {path}: {why}.") from None
+            raise ProofError(f"Not proved. Line {next(n_lines)} of {path}: {why}.") from None
     return found
 
 
