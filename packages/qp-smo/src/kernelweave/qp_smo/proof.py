@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable
@@ -20,6 +21,8 @@ Line = dict[str, Any]
 
 # Bits of an entry of a Gram matrix and of a Cholesky factor, with the sign.
 _GRAM_BITS, _FACTOR_BITS = 48, 60
+# How the lines with the data of a problem begin.
+_DATA = ('{"task"', '{"kernel"', '{"sample"')
 # What rounding may take from a bound between its computation here and the exact one.
 SLACK = 1e-10
 
@@ -47,6 +50,15 @@ class Proof:
     n_cuts: int
     n_leaves: int
     lines: tuple[str, ...] = field(repr=False)
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the lines with the data: tasks, and Gram matrices or samples.
+
+        ``kernelweave-check`` prints it, computed from the file.
+        """
+        data = (each for each in self.lines if each.startswith(_DATA))
+        return hashlib.sha256("".join(f"{each}\n" for each in data).encode()).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Write the file that ``kernelweave-check`` reads."""

@@ -6,12 +6,15 @@ The file is about K = (Σ μₖKₖ)^∘d with μ = c + Λt over Σ tₖ^q ≤ 1
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from kernelweave.kernels_core import Problem, Result, solve
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.rounding import sums_to_zero
 from kernelweave.qp_smo.proof import (
     BoxTasks,
@@ -29,6 +32,7 @@ from kernelweave.qp_smo.proof import (
 )
 
 from .sets import LqBall
+from .settings import Automatic
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -39,21 +43,25 @@ _ROOM = 1e-11
 _LEAST = 1e-9
 # Numerator and denominator of q: the checker takes powers of fractions.
 _LARGEST = 99
+# Products of kernels that the checker takes.
+_MOST_PRODUCTS = 100_000
 
 
-def prove(model: BaseEstimator, *, tol: float = 1e-5) -> Proof:
-    """Prove the optimal kernel weights of a fitted model by a file that anybody can check.
+def prove(model: BaseEstimator, *, tol: float = 1e-5, max_time: float | None = None) -> Proof:
+    """Prove the optimal kernel weights of a fitted model's problem, for anybody to check.
 
-    The file proves an interval for the optimum, which the model's weights reach. The Gram matrices
-    are rounded to 48 bits relative to their largest entry, and the proof is about the rounded ones,
-    which stand in the file.
+    The problem is solved on from the model's weights where the fit ended with a larger gap than is
+    to be proved. The Gram matrices are rounded to 48 bits relative to their largest entry, and the
+    proof is about the rounded ones, which stand in the file.
 
     Parameters
     ----------
     model : RidgeMKLRegressor, RidgeMKLClassifier or GeneralizedMKLClassifier
         Fitted; it kept the problem that it solved as ``problem_``.
     tol : float
-        Relative gap to prove: above that of the fit.
+        Relative gap to prove.
+    max_time : float, optional
+        Seconds at most for the search.
 
     Returns
     -------
@@ -65,8 +73,8 @@ def prove(model: BaseEstimator, *, tol: float = 1e-5) -> Proof:
     TypeError
         If the model is not fitted, or has a problem per class or pair.
     UnprovedError
-        If the fit is not that near to the optimum, or nothing is proved of its kind: products of
-        more kernels than the norm q, or of more than two under a penalty.
+        If the gap is not closed within the time, or nothing is proved of its kind: products of
+        more kernels than the norm q, of more than two under a penalty, or 100,000 of them.
 
     Examples
     --------
@@ -86,7 +94,7 @@ def prove(model: BaseEstimator, *, tol: float = 1e-5) -> Proof:
     weights = _Weights.of(problem.constraint, len(grams), degree)
     tasks = BoxTasks.of(problem.learner, problem.targets, problem.sample_weight)
 
-    t, roots = weights.inside(np.asarray(model.result_.parameters))
+    t, roots = weights.inside(_solved_on(problem, model.result_, 0.25 * tol, max_time))
     K = np.tensordot(weights.mu(t), grams, axes=1) ** degree
     solution = problem.learner.solve(K, problem.targets, sample_weight=problem.sample_weight)
     line, delta = factor(K, min(float(task.rho.min()) for task in tasks.each))
@@ -106,6 +114,17 @@ def prove(model: BaseEstimator, *, tol: float = 1e-5) -> Proof:
     return proof_of("powers", sizes, tasks, (lower, upper), parameters, lines, (1, 1))
 
 
+def _solved_on(problem: Problem, result: Result, tol: float, max_time: float | None) -> FloatArray:
+    """Return weights within a relative gap, those of the result if they are."""
+    if result.gap > tol:
+        near = Automatic(mu_init=result.parameters)
+        with warnings.catch_warnings():
+            # what is proved is compared with what was asked, and the error says it
+            warnings.simplefilter("ignore", convergence_warning())
+            result = solve(problem, near, tol=tol, max_time=max_time)
+    return np.asarray(result.parameters)
+
+
 @dataclass(frozen=True)
 class _Weights:
     """The set of weights in the form of a proof file; β is 0 for a ball."""
@@ -122,6 +141,11 @@ class _Weights:
             raise UnprovedError(
                 f"products of {degree} kernels over this set are not convex, so nothing is proved "
                 "of the weights: choose q >= degree, or degree <= 2 with a penalty"
+            )
+        if n_kernels**degree > _MOST_PRODUCTS:
+            raise UnprovedError(
+                f"{n_kernels} kernels have {n_kernels**degree} products of {degree}, and the "
+                f"checker takes {_MOST_PRODUCTS}: use fewer kernels"
             )
         if not isinstance(constraint, LqBall):
             return cls(Fraction(2), 1.0, np.zeros(n_kernels), float(constraint.beta))

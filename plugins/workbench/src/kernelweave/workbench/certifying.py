@@ -185,7 +185,6 @@ def _write_proof(machine: BaseEstimator, tol: float, path: Path) -> None:
         needed = package.replace(".", "-").replace("_", "-")
         raise CommandError(f"--proof needs {needed}: pip install it") from error
     try:
-        limit = {} if package == _PROVERS["lq-ball"] else {"max_time": machine.max_time}
-        prove(machine, tol=tol, **limit).save(path)
+        prove(machine, tol=tol, max_time=machine.max_time).save(path)
     except UnprovedError as error:
         raise CommandError(f"no proof was written: {error}") from error
