@@ -223,6 +223,16 @@ KINDS: dict[str, Callable[[], Any]] = {
 }
 
 
+# λ of the proof is that of the estimator, and the squared hinge has C/2
+LEARNERS = {
+    **dict.fromkeys(KINDS, "ridge regression, lambda 1"),
+    "ball, q = 3/2, a centre": "ridge regression, lambda 0.3",
+    "sparse": "support vector classification, C 2",
+    "squared hinge": "squared hinge classification, 1/2C 1",
+    **{kind: "support vector classification, C " for kind in KINDS if "tessellated" in kind},
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_interval_holds_an_independent_optimum(kind: str, tmp_path: Path) -> None:
     proof = KINDS[kind]()
@@ -230,8 +240,37 @@ def test_the_interval_holds_an_independent_optimum(kind: str, tmp_path: Path) ->
     found = checker.check(tmp_path / "proof")
     assert (float(found.lower), float(found.upper)) == (proof.lower, proof.upper)
     assert found.upper - found.lower <= 1.01e-4 * abs(found.upper)
+    assert found.sha256 == proof.sha256
+    assert found.sentence.startswith(f"Proved for {LEARNERS[kind]}")
+    assert " (tasks 1, format kernelweave-proof 1, set " in found.sentence
     truth = optimum(found)
     assert proof.lower - 2e-5 * abs(truth) <= truth <= proof.upper + 2e-5 * abs(truth)
+
+
+@pytest.mark.parametrize("settings", [{}, {"beta": 1.0}, {"degree": 2, "q": 3.0}, {"q": 1.0}])
+def test_a_default_fit_is_proved_to_the_tolerance_of_its_proof(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """The fit ends at 1e-4, and 1e-5 is proved; the lower end is below another optimum's value."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 3)).round(2)
+    y = np.where(np.arange(30) % 2 == (X[:, 0] > 0), 1.0, -1.0)
+    model = ridge.GeneralizedMKLClassifier(**settings).fit(X, y)
+    proof = ridge.prove(model)
+    proof.save(tmp_path / "proof")
+    found = checker.check(tmp_path / "proof")
+    assert found.upper - found.lower <= found.upper / 10**5
+    assert proof.lower <= model.result_.upper_bound
+    # the bounds of the fit are of the matrices before they were rounded
+    assert model.result_.lower_bound <= proof.upper * (1 + 1e-9)
+
+
+def test_products_that_the_checker_refuses_are_not_written() -> None:
+    X, y = points(8, 3)
+    kernels = np.stack([np.outer(x, x) for x in np.tile(X.T, (7, 1))])
+    model = ridge.RidgeMKLRegressor(kernels="precomputed", degree=4, q=4.0).fit(kernels, y)
+    with pytest.raises(RuntimeError, match="194481 products of 4"):
+        ridge.prove(model)
 
 
 def changed(rng: np.random.Generator, lines: list[str]) -> tuple[str, list[str]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import random
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import kernelweave_check
 import pytest
-from kernelweave_check import ProofError, check, main
+from kernelweave_check import ProofError, check, main, shown
 
 
 def numbers(*values: int, exponent: int = 0) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def test_a_proof_by_hand(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     found = check(written(tmp_path, powers_by_hand()))
     assert (found.lower, found.upper, found.n_leaves) == (0.25, 0.25, 1)
     assert "for ridge regression, lambda 2 (tasks 1, " in found.sentence
-    assert "norm 1, radius 1, center ['0', '0'], beta 0, degree 1" in found.sentence
+    assert "norm 1, radius 1, center [0, 0], beta 0, degree 1" in found.sentence
     found = check(written(tmp_path, integrals_by_hand()))
     assert (found.side, found.upper) == (2, 1)
     assert "z_degree 0, min_eig 0, exponent -2, box [[0], [4]]" in found.sentence
@@ -130,6 +132,19 @@ def test_bounds_are_printed_outwards(tmp_path: Path) -> None:
     rows[0] |= {"lower": "1.4", "upper": "1.5"}
     # 1/15 in two digits, upwards
     assert "relative gap at most 0.067)" in check(written(tmp_path, rows)).sentence
+
+
+def test_numbers_are_shown_as_they_are_rounded() -> None:
+    """Down, up, and in as few digits as it takes, exponents of ten included."""
+    rng = random.Random(0)
+    for _ in range(2000):
+        value = Fraction(rng.randint(-(10**18), 10**18), rng.randint(1, 10 ** rng.randint(1, 30)))
+        for digits in (2, 12):
+            down, up = (shown(value, f"ROUND_{each}", digits) for each in ("FLOOR", "CEILING"))
+            assert Fraction(down) <= value <= Fraction(up)
+            assert Fraction(up) - Fraction(down) <= abs(value) * Fraction(10) ** (1 - digits)
+    for value, text in ((100.0, "100"), (0.3, "0.3"), (0.0, "0"), (1.2e15, "1.2E+15")):
+        assert shown(Fraction(value)) == text
 
 
 def test_the_learner_is_read_off_the_tasks(tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def whole(row: Row, name: str, least: int, most: int) -> int:
 
 def shown(value: Fraction, rounding: str = "ROUND_HALF_EVEN", digits: int = 12) -> str:
     """Return a number in decimals."""
-    return str(Context(digits, rounding).divide(*value.as_integer_ratio()))
+    text = str(Context(digits, rounding).divide(*value.as_integer_ratio()))
+    return re.sub(r"^([^E]*?)\.?0+(?=E|$)", r"\1", text) if "." in text else text
 
 
 def fraction(row: Row, name: str) -> Fraction:
@@ -134,7 +135,7 @@ def read_problem(row: Row, size: int) -> Problem:
         of.center = numbers(row["center"], q, "the center")
         sound = of.degree <= norm <= of.norm < 100 and min(of.radius, of.beta, *of.center) >= 0
         need(q**of.degree <= MOST, f"there may be {MOST} products of kernels at most")
-        row["center"] = [*map(shown, of.center)]
+        row["center"] = f"[{', '.join(map(shown, of.center))}]"
     else:
         need(of.kind == "integrals", "the set must be 'sparse', 'powers' or 'integrals'")
         (of.low, of.high), of.unit = row["box"], Fraction(2) ** whole(row, "exponent", -5000, 0)
