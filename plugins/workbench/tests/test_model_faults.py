@@ -15,14 +15,17 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import skops.io
 from kernelweave.tables import read_table, read_target
 from kernelweave.workbench import Model, load_model, save_model
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.models import store
+from kernelweave.workbench.models.schema import check_references, files_of
 
 LIGHT, MANY = 300, 10_000
 HEADERS = (
@@ -313,6 +316,114 @@ def test_an_array_of_two_objects_is_refused(content: bytes, tmp_path: Path) -> N
     loaded, said = attempt(tmp_path / "model")
     assert loaded is None
     assert "two objects name 0.npy" in said
+
+
+def schema_changed(change: Callable[[Any], Any]) -> Callable[[str, bytes], bytes]:
+    """Return what changes the schema of an archive."""
+
+    def each(name: str, data: bytes) -> bytes:
+        return json.dumps(change(json.loads(data))).encode() if "schema" in name else data
+
+    return each
+
+
+def lists(depth: int, *, first: object) -> Any:
+    """Return a list that holds two lists, each the next one, and so on: 2^depth of them."""
+    node = first
+    for k in range(depth):
+        node = {
+            "__class__": "list",
+            "__module__": "builtins",
+            "__loader__": "ListNode",
+            "__id__": 10_000 + k,
+            "content": [node, {"__id__": 10_000 + k - 1}],
+        }
+    return node
+
+
+@pytest.mark.parametrize("depth", [60, 400])
+def test_lists_that_name_each_other_are_counted_before_they_are_walked(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
+    def folded(schema: Any) -> Any:
+        empty = {**lists(1, first=None), "__id__": 9_999, "content": []}
+        schema["content"]["content"]["more"] = lists(depth, first=empty)
+        return schema
+
+    def walked(*arguments: object, **settings: object) -> None:
+        raise AssertionError("skops walked the tree")
+
+    monkeypatch.setattr(skops.io, "get_untrusted_types", walked)
+    monkeypatch.setattr(skops.io, "loads", walked)
+    path = tmp_path / "model"
+    path.write_bytes(rewritten(content, schema_changed(folded), zipfile.ZIP_STORED))
+    loaded, said = attempt(path)
+    assert loaded is None
+    assert "name each other more than" in said
+
+
+def test_an_object_that_holds_itself_is_refused(content: bytes, tmp_path: Path) -> None:
+    def within(schema: Any) -> Any:
+        schema["content"]["content"]["more"] = {"__id__": schema["content"]["__id__"]}
+        return schema
+
+    path = tmp_path / "model"
+    path.write_bytes(rewritten(content, schema_changed(within), zipfile.ZIP_STORED))
+    assert "an object holds itself" in attempt(path)[1]
+
+
+def test_what_is_repeated_as_models_repeat_it_is_counted_right() -> None:
+    """1 + 2·(1 + 2·(1 + …)) by hand: lists of depth 3 over an empty one are 15 objects."""
+    empty = {"__loader__": "ListNode", "__id__": 9_999, "content": []}
+    check_references(lists(3, first=empty))
+    # 2^(k + 1) − 1 objects, of which k + 1 with k references are described: at most 100 times
+    check_references(lists(9, first=empty))
+    with pytest.raises(ValueError, match="its 23 objects name each other more than 2300 times"):
+        check_references(lists(11, first=empty))
+
+
+@pytest.mark.parametrize("ending", ["npy", "bin", "txt", ""])
+def test_an_array_under_another_name_is_checked(
+    content: bytes, tmp_path: Path, ending: str
+) -> None:
+    """Every array in turn: with NaN in it, no name of its file lets it through."""
+    with zipfile.ZipFile(io.BytesIO(body_of(content))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    checked = 0
+    for spoilt, data in members.items():
+        if not spoilt.endswith(".npy") or np.load(io.BytesIO(data)).dtype.kind != "f":
+            continue
+        stream, array = io.BytesIO(), np.load(io.BytesIO(data)).copy()
+        array.flat[-1:] = np.nan
+        np.save(stream, array)
+        renamed, body = f"array.{ending}", io.BytesIO()
+        with zipfile.ZipFile(body, "w") as archive:
+            for name, each in members.items():
+                if name == "schema.json":
+                    each = each.replace(f'"{spoilt}"'.encode(), f'"{renamed}"'.encode())
+                archive.writestr(
+                    *((renamed, stream.getvalue()) if name == spoilt else (name, each))
+                )
+        path = tmp_path / "model"
+        path.unlink(missing_ok=True)
+        path.write_bytes(forged(content, body=body.getvalue()))
+        assert "NaN or infinity in '" in attempt(path)[1], spoilt
+        checked += 1
+    assert checked > 3
+
+
+def test_an_array_that_may_lack_rows_may_not_be_another_too() -> None:
+    """NaN is right where no fold held a row out: not in an array that is also a coefficient."""
+    array = {"__loader__": "NdArrayNode", "__id__": 7, "type": "numpy", "file": "0.bin"}
+    schema = {"content": {"held_out": array, "dual_coef_": {"__id__": 7}}}
+    assert files_of(schema) == {"0.bin": {"held_out", "dual_coef_"}}
+
+
+def test_a_sparse_matrix_is_refused() -> None:
+    """Its file is an archive that is unpacked where it is read, and nobody's model holds one."""
+    node = {"__loader__": "SparseMatrixNode", "type": "scipy", "file": "0.npz"}
+    with pytest.raises(ValueError, match="a sparse matrix in 'X_'"):
+        files_of({"content": {"X_": node}})
 
 
 def numbers_changed(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[str, bytes], bytes]:

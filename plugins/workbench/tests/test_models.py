@@ -22,7 +22,8 @@ from kernelweave.workbench.fitting import Choices, fit_table
 from kernelweave.workbench.machines import transformed
 from kernelweave.workbench.model_catalog import fit_model, make_model, models_for_task
 from kernelweave.workbench.models import Header, store
-from kernelweave.workbench.models.store import canonical, trusted_types
+from kernelweave.workbench.models.schema import canonical
+from kernelweave.workbench.models.store import trusted_types
 from sklearn.linear_model import Ridge
 
 

@@ -38,6 +38,7 @@ from ..files import check_output, replacing
 from ..machines import encoder_of
 from .header import Header
 from .model import Model
+from .schema import EPOCH, SCHEMA, canonical, check_references, files_of
 
 # packages whose values a model holds
 _PACKAGES = tuple(
@@ -54,11 +55,6 @@ _HARMLESS = frozenset({"numpy.dtype"})
 _KINDS = ("kernels", "families", "learners", "constraints")
 _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
 _OWN = _HEADER.encode()
-# The first date that a zip archive can hold, always the same: a model has the same bytes whenever
-# it is stored.
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_SCHEMA = "schema.json"
-_READ_FIRST = {"key_types": 0, "content": 1}
 # attributes with NaN for rows that no fold held out, where time was up
 _MAY_LACK = frozenset({"held_out", "held_out_prediction_"})
 # ends of what a target can be, which may be infinite
@@ -121,7 +117,7 @@ def save_model(model: Model, path: str | Path, *, force: bool = False) -> None:
     digests = json.dumps({_HEADER: _digest(header), _BODY: _digest(body)}).encode()
     with replacing(goal) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, content in ((_HEADER, header), (_SUM, digests), (_BODY, body)):
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content)
 
 
 def load_model(path: str | Path) -> Model:
@@ -148,7 +144,7 @@ def load_model(path: str | Path) -> Model:
     save_model : Its example loads the model again.
     """
     header, body = _read(Path(path))
-    _check_arrays(body, Path(path))
+    _check_members(body, Path(path))
     import skops.io
 
     types = _check_types(body, f"{path} is not loaded")
@@ -162,50 +158,6 @@ def load_model(path: str | Path) -> Model:
         ) from error
     _check_prediction(estimator, header, Path(path))
     return Model(estimator, header)
-
-
-def canonical(body: bytes) -> bytes:
-    """Return a skops archive with its objects and files numbered in the order of its schema.
-
-    Loads as the same object. The schema, half of a small model, is without spaces, and
-    describes each object once.
-    """
-    with zipfile.ZipFile(io.BytesIO(body)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    # skops names what it stores by where it lay in memory, or by a random word
-    names: dict[str, str] = {}
-    shorter = _without_repeats(json.loads(members.pop(_SCHEMA)), {}, names)
-    schema = json.dumps(shorter, separators=(",", ":"))
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for old, new in names.items():
-            archive.writestr(zipfile.ZipInfo(new, _EPOCH), members[old])
-        archive.writestr(zipfile.ZipInfo(_SCHEMA, _EPOCH), schema)
-    return stream.getvalue()
-
-
-def _without_repeats(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
-    """Return a schema in which a repeated object has only its number; skops reads no more.
-
-    `numbers`, `names`: new numbers of objects and names of files, which are added to.
-    """
-    if isinstance(node, list):
-        return [_without_repeats(each, numbers, names) for each in node]
-    if not isinstance(node, dict):
-        return node
-    if not isinstance(node.get("__loader__"), str) or "__id__" not in node:
-        return {key: _without_repeats(each, numbers, names) for key, each in node.items()}
-    is_repeated = node["__id__"] in numbers
-    number = {"__id__": numbers.setdefault(node["__id__"], len(numbers))}
-    # skops takes the first number, 0, for none
-    if is_repeated and number["__id__"]:
-        return number
-    if "file" in node:
-        ending = node["file"].rpartition(".")[2]
-        node["file"] = names.setdefault(node["file"], f"{len(names)}.{ending}")
-    # in the order in which skops reads
-    keys = sorted(node, key=lambda key: _READ_FIRST.get(key, len(_READ_FIRST)))
-    return {key: _without_repeats(node[key], numbers, names) for key in keys} | number
 
 
 def _read(path: Path) -> tuple[Header, bytes]:
@@ -240,7 +192,7 @@ def _is_stored(archive: zipfile.ZipFile, size: int) -> bool:
     return stored and sum(member.file_size for member in members) <= size
 
 
-def _check_arrays(body: bytes, path: Path) -> None:
+def _check_members(body: bytes, path: Path) -> None:
     """Raise where the inner archive would unpack to more, or an array holds no numbers."""
     damaged = f"{path} is damaged: its estimator"
     try:
@@ -249,40 +201,16 @@ def _check_arrays(body: bytes, path: Path) -> None:
                 raise CommandError(
                     f"{damaged} is compressed; `kernelweave fit` does not write that"
                 )
-            names = _named_arrays(json.loads(archive.read(_SCHEMA)))
-            for member in archive.namelist():
-                if member.endswith(".npy"):
-                    array = _array(archive.read(member))
-                    what = names.get(member, member)
-                    if what in _MAY_LACK or array.dtype.kind not in "fc":
-                        continue
-                    if not (~np.isnan(array) if what in _ENDS else np.isfinite(array)).all():
-                        raise CommandError(f"{damaged} holds NaN or infinity in {what!r}")
+            schema = json.loads(archive.read(SCHEMA))
+            check_references(schema)
+            for file, names in files_of(schema).items():
+                array, kept = _array(archive.read(file)), names - _MAY_LACK
+                if not kept or array.dtype.kind not in "fc":
+                    continue
+                if not (~np.isnan(array) if kept <= _ENDS else np.isfinite(array)).all():
+                    raise CommandError(f"{damaged} holds NaN or infinity in {min(kept)!r}")
     except (*_UNREADABLE, zipfile.BadZipFile) as error:
         raise CommandError(f"{damaged} cannot be read ({one_line(error)})") from error
-
-
-def _named_arrays(schema: object) -> dict[str, str]:
-    """Return the attribute that each array of a skops schema belongs to.
-
-    Raises ValueError where two objects name one array, which would be read for each of them.
-    """
-    attributes: dict[str, str] = {}
-    owners: dict[str, object] = {}
-    todo = [("", schema)]
-    while todo:
-        name, node = todo.pop()
-        if isinstance(node, list):
-            todo += [(name, each) for each in node]
-        elif isinstance(node, dict):
-            if isinstance(node.get("file"), str):
-                attributes[node["file"]], number = name, node.get("__id__")
-                if owners.setdefault(node["file"], number) != number:
-                    raise ValueError(f"two objects name {node['file']}")
-            # skops's own words stand between an attribute and its array
-            inner = ((name if key in ("content", "attrs") else key, node[key]) for key in node)
-            todo += inner
-    return attributes
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
