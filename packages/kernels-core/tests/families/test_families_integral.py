@@ -67,13 +67,20 @@ def test_against_adaptive_quadrature():
     assert (got.n_P, got.n_samples, got.scale, SMOOTH.trace) == (3, 9, 2.0, 3.0)
 
 
+def changed(prepared) -> float:
+    """Return what D(W) changes at most if each pair changes as it does from fewer nodes."""
+    return float(np.sum(np.abs(W) * (np.abs(W) @ prepared.change)))
+
+
 @pytest.mark.parametrize("n_nodes", [3, 6, 12])
-def test_the_stated_error_covers_what_few_nodes_miss(n_nodes: int) -> None:
+def test_the_change_from_fewer_nodes_covers_what_few_nodes_miss(n_nodes: int) -> None:
     few = IntegralFamily(waves, 3, lower=[0.0], upper=[2.0], n_nodes=n_nodes).prepare(5.0 * X)
     many = IntegralFamily(waves, 3, lower=[0.0], upper=[2.0], n_nodes=60).prepare(5.0 * X)
     missed = np.linalg.norm(few.moment(W) - many.moment(W), 2)
-    assert missed <= few.moment_error(W)
-    assert few.moment_error(W) > many.moment_error(W)
+    assert missed <= changed(few)
+    assert changed(few) > changed(many)
+    # what is proved of the sum has nothing but rounding to charge
+    assert few.moment_error(W) < 1e-11
 
 
 def test_a_jump_comes_out_as_the_tessellated_kernel():
@@ -83,7 +90,7 @@ def test_a_jump_comes_out_as_the_tessellated_kernel():
     exact = known.prepare(x).gram(np.eye(known.n_P))
     np.testing.assert_allclose(family.gram(x, np.eye(2)), exact, atol=0.02)
     missed = np.linalg.norm(family.prepare(x).moment(W) - known.prepare(x).moment(W), 2)
-    assert 0.0 < missed <= family.prepare(x).moment_error(W)
+    assert 0.0 < missed <= changed(family.prepare(x))
 
 
 def test_a_bound_of_ones_own_replaces_the_estimate():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -251,6 +251,10 @@ def solve(
                 raise SolveInterrupted(result) from stop
             return result
     result = run.result(status)
+    # a family may say more of its premise once there is a solution
+    premise_at = getattr(problem.family, "premise_at", None)
+    if premise_at is not None:
+        result = replace(result, premise=premise_at(problem, result))
     if result.falls_short:
         warnings.warn(result.message, convergence_warning(), stacklevel=2)
     return result

@@ -368,7 +368,7 @@ class SpectahedronOracle:
 
     def remark(self, solution: Solution, P: RealArray, gap: float) -> str:
         """Return why the ``gap``, public units, stays open if by quadrature, else ""."""
-        if not hasattr(self.prepared, "integral_values"):
+        if not getattr(self.prepared, "integral_remedy", ""):
             return ""
         W = np.asarray(solution.dual_coef) / np.sqrt(self.scale)
         error = 0.5 * self.n_P * float(self.prepared.moment_error(W))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -31,11 +31,10 @@ class IntegralFamily(OwnFamily):
 
     The integral is a sum over the nodes of Gauss and Legendre's rule, whose weights are positive:
     every Gram matrix is positive semidefinite, and everything that a solver proves holds for the
-    sum. Both bounds are widened by what the sum may be away from the integral. With
-    ``integral_error``, a bound that you know, they hold for the integral too. Without it the
-    widening is the change from fewer nodes, which a jump between two nodes may escape: an estimate
-    and no proof. The bounds are then of the sum over the nodes, and `premise` says so wherever they
-    are shown.
+    sum, which is the kernel that predicts. With ``integral_error``, a bound that you know, both
+    bounds are widened by what the sum may be away from the integral, and hold for the integral too.
+    Without it the bounds are of the sum over the nodes: `premise` says so wherever they are shown,
+    and beside them stands what `estimate` says of the integral.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class IntegralFamily(OwnFamily):
         ε < 1, a bound on the error of the sums over the nodes, relative to ``|N||N|``: for any two
         samples and entries i, j the sum of ``N_i(z, x) N_j(z, y)`` and that of its absolute value
         are at most ``ε ∫ |N_i(z, x) N_j(z, y)| dz`` away from their integrals. (An integral that
-        changes sign may be 0, and no error is small beside it.) Without it the estimate above.
+        changes sign may be 0, and no error is small beside it.)
 
     References
     ----------
@@ -107,10 +106,63 @@ class IntegralFamily(OwnFamily):
         if self.integral_error is not None:
             return ""
         return (
-            f"the bounds are of the sum over the nodes, {self.n_nodes} in each dimension: what it "
-            "is away from the integral is estimated, by fewer, and not proved; state "
-            "integral_error where you know it"
+            f"the bounds are of the sum over the nodes, {self.n_nodes} in each dimension, which is "
+            "the kernel that predicts, and not of the integral: state integral_error where you "
+            "know it"
         )
+
+    def premise_at(self, problem: Any, result: Any) -> str:
+        """Return `premise`, with what `estimate` says of the integral at the result of a solve."""
+        ends = self.estimate(problem, result)
+        if ends is None:
+            return self.premise
+        low, high = (f"{each:.4g}" for each in ends)
+        return (
+            f"{self.premise}; the optimum of the integral is estimated, by fewer nodes and without "
+            f"proof, between {low} and {high}"
+        )
+
+    def estimate(self, problem: Any, result: Any) -> tuple[float, float] | None:
+        """Return an interval for the optimum of the integral, by the change from fewer nodes.
+
+        What the solution of a solve is worth if every pair of samples is as far off as it is from
+        the rules of `fewer`. A jump between two nodes may escape both: no proof.
+
+        Parameters
+        ----------
+        problem : Problem
+            Solved with this family over positive semidefinite matrices.
+        result : Result
+            Of `solve`.
+
+        Returns
+        -------
+        tuple of float, or None
+            None where ``integral_error`` is stated, as the bounds are of the integral then, or
+            where the algorithm kept no solution.
+        """
+        if self.integral_error is not None or result.solution is None:
+            return None
+        prepared, P = self.prepare(problem.X), matrix(result.parameters, self._n_P)
+        u, change = np.atleast_2d(result.solution.dual_coef), prepared.change
+        off, eta = np.abs(u) @ change, float(problem.constraint.min_eig)
+        D = prepared.moment(u)
+        largest = float(np.linalg.eigvalsh(D)[-1])
+        cost = 0.5 * (eta * float(np.trace(D)) + (1.0 - eta) * self._n_P * largest)
+        cost += 0.5 * self._n_P * float(np.sum(np.abs(u) * off))
+        kappa = float(result.solution.kappa)
+        # the best multiple of u, which is feasible up to itself
+        t = min(1.0, 0.5 * kappa / cost) if cost > 0.0 else 1.0
+        values, errors = prepared.integral_values(P, u)
+        upper, _ = problem.learner.primal_at(
+            problem.targets,
+            u,
+            values,
+            errors + np.linalg.norm(P) * off,
+            sample_weight=problem.sample_weight,
+        )
+        lower = max(0.0, t * kappa - t * t * cost)
+        return min(lower, result.lower_bound), max(float(upper), result.upper_bound)
 
     @property
     def fewer(self) -> tuple[int, int]:
@@ -182,10 +234,14 @@ class PreparedIntegral(BoundSamples):
     """An `IntegralFamily` bound to samples: holds N at the nodes, shape (m, n_nodes**d, n_P)."""
 
     def __init__(self, family: IntegralFamily, X: Float, dtype: np.dtype[np.floating]) -> None:
-        self._family, self._F, self._change = family, family.features(X), None
-        if family.integral_error is None:
-            self._change = _largest_change(self._F, [family.features(X, n) for n in family.fewer])
+        self._family, self._X, self._F = family, X, family.features(X)
         super().__init__(family.n_P, len(X), dtype)
+
+    @property
+    def change(self) -> Float:
+        """How far each G(xₖ, xₗ) is from that of fewer nodes, ‖·‖_F, shape (m, m)."""
+        fewer = [self._family.features(self._X, n) for n in self._family.fewer]
+        return _largest_change(self._F, fewer)
 
     @property
     def scale(self) -> float:
@@ -215,8 +271,8 @@ class PreparedIntegral(BoundSamples):
     def moment_error(self, W: ArrayLike) -> float:
         """Return what ``moment(W)`` may be away from D in the spectral norm.
 
-        A bound on the rounding, plus the integral's error: ``ε/(1 − ε) ‖Σ|wₖwₗ||G(xₖ, xₗ)|‖_F``
-        for an ``integral_error`` of ε, else the change from fewer nodes, pair by pair.
+        A bound on the rounding, plus ``ε/(1 − ε) ‖Σ|wₖwₗ||G(xₖ, xₗ)|‖_F`` for an
+        ``integral_error`` of ε; without it D is that of the sum over the nodes.
         """
         array = rows(W, self.n_samples)
         relative = gamma(self.n_samples + 2) + 2.0 * _VALUE_ERROR
@@ -224,27 +280,20 @@ class PreparedIntegral(BoundSamples):
         size = _sums(np.abs(self._F), np.abs(array))
         e = relative * np.linalg.norm(size)
         last = gamma(len(array) * self._F.shape[1] + 2)
-        if self._change is None:
-            integral = self._relative_error * np.linalg.norm(size.T @ size)
-        else:
-            integral = np.sum(np.abs(array) * (np.abs(array) @ self._change))
+        integral = self._relative_error * np.linalg.norm(size.T @ size)
         return float(integral + 2.0 * s * e + e * e + last * s * s) * (1.0 + 1e-6)
 
     def integral_values(self, P: ArrayLike, W: ArrayLike) -> tuple[Float, Float]:
         """Return ``K(P)wₜ`` of the sum over the nodes, and what each is away from the integral's.
 
         The error is a bound on the rounding, plus ``ε/(1 − ε) (|K|(|P|)|wₜ|)ₖ``, |K| of the values
-        |N|, for an ``integral_error`` of ε, else the change from fewer nodes.
+        |N|, for an ``integral_error`` of ε.
         """
         array, matrix_ = rows(W, self.n_samples), matrix(P, self.n_P)
         values = _products(self._F, matrix_, array)
         size = _products(np.abs(self._F), np.abs(matrix_), np.abs(array))
         count = self.n_samples + self.n_P * (self._F.shape[1] + 1) + 8
-        errors = (gamma(count) + 4.0 * _VALUE_ERROR) * size
-        if self._change is None:
-            errors += self._relative_error * size
-        else:
-            errors += np.linalg.norm(matrix_) * (np.abs(array) @ self._change)
+        errors = (gamma(count) + 4.0 * _VALUE_ERROR + self._relative_error) * size
         return values, errors * (1.0 + 1e-6)
 
     @property
@@ -256,9 +305,9 @@ class PreparedIntegral(BoundSamples):
     @property
     def integral_remedy(self) -> str:
         """What makes the error of the integrals smaller, for a message."""
-        if self._change is None:
-            return f"state a smaller integral_error, got {self._family.integral_error:g}"
-        return f"raise n_nodes, which is {self._family.n_nodes}"
+        if self._family.integral_error is None:
+            return ""
+        return f"state a smaller integral_error, got {self._family.integral_error:g}"
 
     def sample_products(self, w: ArrayLike, U: ArrayLike, samples: ArrayLike) -> Float:
         """Return the derivative of ``(K(UUᵀ) w)ₖ`` in U, ``Σₗ wₗ (G(xₖ, xₗ) + G(xₗ, xₖ)) U``.
