@@ -359,7 +359,8 @@ def test_lists_that_name_each_other_are_counted_before_they_are_walked(
     path.write_bytes(rewritten(content, schema_changed(folded), zipfile.ZIP_STORED))
     loaded, said = attempt(path)
     assert loaded is None
-    assert "name each other more than" in said
+    # so deep that even counting is refused
+    assert ("name each other more than" if depth == 60 else "cannot be read") in said
 
 
 def test_an_object_that_holds_itself_is_refused(content: bytes, tmp_path: Path) -> None:
@@ -389,11 +390,13 @@ def test_an_array_under_another_name_is_checked(
     """Every array in turn: with NaN in it, no name of its file lets it through."""
     with zipfile.ZipFile(io.BytesIO(body_of(content))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
+    names = files_of(json.loads(members["schema.json"]))
     checked = 0
-    for spoilt, data in members.items():
-        if not spoilt.endswith(".npy") or np.load(io.BytesIO(data)).dtype.kind != "f":
+    for spoilt, held in names.items():
+        stream, array = io.BytesIO(), np.load(io.BytesIO(members[spoilt])).copy()
+        # rows that no fold held out may be missing; a dtype is stored as an empty array
+        if array.dtype.kind != "f" or not array.size or held <= store._MAY_LACK:
             continue
-        stream, array = io.BytesIO(), np.load(io.BytesIO(data)).copy()
         array.flat[-1:] = np.nan
         np.save(stream, array)
         renamed, body = f"array.{ending}", io.BytesIO()
