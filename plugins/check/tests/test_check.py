@@ -135,7 +135,7 @@ def test_bounds_are_printed_outwards(tmp_path: Path) -> None:
 
 
 def test_numbers_are_shown_as_they_are_rounded() -> None:
-    """Down, up, and in as few digits as it takes, exponents of ten included."""
+    """Down, up, and in as few digits as it takes."""
     rng = random.Random(0)
     for _ in range(2000):
         value = Fraction(rng.randint(-(10**18), 10**18), rng.randint(1, 10 ** rng.randint(1, 30)))
@@ -143,7 +143,7 @@ def test_numbers_are_shown_as_they_are_rounded() -> None:
             down, up = (shown(value, f"ROUND_{each}", digits) for each in ("FLOOR", "CEILING"))
             assert Fraction(down) <= value <= Fraction(up)
             assert Fraction(up) - Fraction(down) <= abs(value) * Fraction(10) ** (1 - digits)
-    for value, text in ((100.0, "100"), (0.3, "0.3"), (0.0, "0"), (1.2e15, "1.2E+15")):
+    for value, text in ((100.0, "100"), (0.3, "0.3"), (0.0, "0"), (1.2e15, "1200000000000000")):
         assert shown(Fraction(value)) == text
 
 

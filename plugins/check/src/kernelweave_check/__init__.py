@@ -1,11 +1,8 @@
 """Check a proof file of KernelWeave with whole numbers and fractions: nothing is rounded.
 
 A file says that the minimum over a set of kernel matrices K of
-
     Σₜ max {pₜᵀu − ε‖u‖₁ − ½Σᵢ ρₜᵢuᵢ² − ½uᵀKu : lowₜ ≤ u ≤ highₜ, Σu = 0} + what K costs
-
-(without an intercept Σu may be any) lies between two numbers, the kernel in the file reaching the
-upper one. The sets:
+(for any Σu without an intercept) is between two numbers, and reaches the upper at its K. The sets:
     sparse     K = Σ βⱼKⱼ, β ≥ 0, Σβ = 1, ≤ k₀ of them positive in each of ≤ g views; costs λ‖β‖²
     powers     K = (Σ μⱼKⱼ)^∘d entry by entry, μ = c + Λt, t ≥ 0, Σ tⱼ^q ≤ 1, 1 ≤ d ≤ q; or
                without this limit, at the cost βΣ tⱼ^q
@@ -38,11 +35,10 @@ __all__ = ["ProofError", "check"]
 FORMAT = "kernelweave-proof 1"
 NUMBER = r"-?[0-9]{1,2000}(\.[0-9]{1,2000})?(e[+-]?[0-9]{1,3})?|[0-9]{1,2}/[1-9][0-9]?"
 UNREADABLE = (LookupError, ArithmeticError, ValueError, TypeError, RuntimeError, StopIteration)
-TASK, MOST = ("linear", "low", "high", "curvature"), 10**5  # the most monomials, or products
-DOWN, UP = "ROUND_FLOOR", "ROUND_CEILING"
+TASK = ("linear", "low", "high", "curvature")
+MOST, DOWN, UP = 10**5, "ROUND_FLOOR", "ROUND_CEILING"
 Row = dict[str, Any]
 Numbers = list[Fraction]
-Matrix = tuple[list[list[int]], Fraction]  # the lower triangle in whole numbers, and their unit
 
 
 class ProofError(ValueError):
@@ -64,8 +60,7 @@ def whole(row: Row, name: str, least: int, most: int) -> int:
 
 def shown(value: Fraction, rounding: str = "ROUND_HALF_EVEN", digits: int = 12) -> str:
     """Return a number in decimals."""
-    text = str(Context(digits, rounding).divide(*value.as_integer_ratio()))
-    return re.sub(r"^([^E]*?)\.?0+(?=E|$)", r"\1", text) if "." in text else text
+    return f"{Context(digits, rounding).divide(*value.as_integer_ratio()).normalize():f}"
 
 
 def fraction(row: Row, name: str) -> Fraction:
@@ -84,7 +79,7 @@ def numbers(row: Row, n: int, name: str) -> list[Any]:
     return [None if each is None else each * unit for each in values]
 
 
-def triangle(row: Row, n: int, name: str) -> Matrix:
+def triangle(row: Row, n: int, name: str) -> Any:
     """Return the matrix ``rows[i][j] · 2^exponent``, j ≤ i."""
     unit, rows = Fraction(2) ** whole(row, "exponent", -5000, 5000), row["rows"]
     sound = {*map(type, chain(*rows))} == {int} and [*map(len, rows)] == [*range(1, n + 1)]
@@ -98,7 +93,7 @@ def in_units(values: Numbers) -> tuple[list[int], Fraction]:
     return [int(each * parts) for each in values], Fraction(1, parts)
 
 
-def quadratic_form(kernels: list[Matrix], v: Numbers) -> Fraction:
+def quadratic_form(kernels: list[Any], v: Numbers) -> Fraction:
     """Return vᵀ(K₁ ∘ K₂ ∘ …)v of symmetric matrices."""
     (entries, unit), total = in_units(v), 0
     for i in filter(entries.__getitem__, range(len(entries))):
@@ -107,7 +102,7 @@ def quadratic_form(kernels: list[Matrix], v: Numbers) -> Fraction:
     return Fraction(total * unit * unit * reduce(mul, (K[1] for K in kernels)))
 
 
-def semidefinite_shift(K: Matrix, L: Matrix) -> Fraction:
+def semidefinite_shift(K: Any, L: Any) -> Fraction:
     """Return the largest row sum of |K − LLᵀ|: K plus that times the identity is semidefinite."""
     ratio, sums = L[1] ** 2 / K[1], [0] * len(K[0])
     for i, (row, left) in enumerate(zip(K[0], L[0], strict=True)):
@@ -115,7 +110,7 @@ def semidefinite_shift(K: Matrix, L: Matrix) -> Fraction:
             off = abs(row[j] * ratio.denominator - ratio.numerator * sum(map(mul, L[0][j], left)))
             sums[i] += off
             sums[j] += off if j < i else 0
-    return max(sums) * K[1] / ratio.denominator
+    return Fraction(max(sums) * K[1] / ratio.denominator)
 
 
 def read_problem(row: Row, size: int) -> Problem:
@@ -149,9 +144,8 @@ def read_problem(row: Row, size: int) -> Problem:
             of.monomials += [(xs, zs)] if len(zs) <= most else []
         of.side = 2 * len(of.monomials)
         need(of.side**2 <= size, "the file is too short for a factor of this degree")
-    sound = sound and len(row) == 13 and of.epsilon >= 0  # 13 names: what is printed was read
-    need(sound, "no set of kernels has these parameters")
-    return of
+    need(sound and len(row) == 13 and of.epsilon >= 0, "no set of kernels has these parameters")
+    return of  # 13 names: what is printed was read
 
 
 def largest_sum(of: Problem, gains: Numbers, required: set[int], allowed: set[int]) -> Numbers:
@@ -282,8 +276,7 @@ def upper_bound(of: Problem, row: Row, rows: Iterator[Row]) -> Fraction:
         used = [(w * K[1], K[0]) for w, K in zip(weights, of.kernels, strict=True) if w]
         (factors, unit), parts = in_units([w for w, _ in used]), [rows for _, rows in used]
         every = (zip(*some, strict=True) for some in zip(*parts, strict=True))
-        summed = [[sum(map(mul, factors, each)) ** of.degree for each in some] for some in every]
-        K = summed, unit**of.degree
+        K = [[sum(map(mul, factors, x)) ** of.degree for x in xs] for xs in every], unit**of.degree
         delta = semidefinite_shift(K, triangle(next(rows)["factor"], of.n, "the factor"))
         full = [row + [K[0][j][i] for j in range(i + 1, of.n)] for i, row in enumerate(K[0])]
     for point, offset, task in zip(row["points"], row["offsets"], of.tasks, strict=True):
@@ -374,12 +367,19 @@ def check_rows(rows: Iterator[Row], size: int) -> Problem:
 def check(path: str | Path) -> Problem:
     """Return what a file proves; raise ProofError, which names the line that does not hold.
 
-    It has ``lower`` and ``upper``, fractions, ``sha256`` of the data, and the ``sentence``.
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    SimpleNamespace with ``lower``, ``upper``, ``sha256`` of the data, and the ``sentence``
     """
     n_lines, size = count(), Path(path).stat().st_size
     with Path(path).open(encoding="ascii") as lines:
-        read = (line for line, _ in zip(lines, n_lines, strict=False))
-        rows = (json.loads(line, parse_float=int, parse_constant=int) for line in read)
+        rows = (
+            json.loads(x, parse_float=int, parse_constant=int) for x in lines if [next(n_lines)]
+        )
         try:
             need(size > 0, "it is empty, or no file on a disk")
             found = check_rows(rows, size)

@@ -112,7 +112,19 @@ class IntegralFamily(OwnFamily):
         )
 
     def premise_at(self, problem: Any, result: Any) -> str:
-        """Return `premise`, with what `estimate` says of the integral at the result of a solve."""
+        """Return `premise`, with what `estimate` says of the integral at the result of a solve.
+
+        Parameters
+        ----------
+        problem : Problem
+            Solved with this family.
+        result : Result
+            Of `solve`.
+
+        Returns
+        -------
+        str
+        """
         ends = self.estimate(problem, result)
         if ends is None:
             return self.premise
