@@ -20,11 +20,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     def plan(path: Any, n_landmarks: int | str, n_folds: int) -> LargePlan:
         most = 40 if isinstance(n_landmarks, str) else n_landmarks
         return LargePlan(
-            path, metric_rows=60, sample_rows=300, first=20, most=most, all_rows=0,
+            path, metric_rows=60, sample_rows=300, first=20, most=most,
             n_folds=n_folds, dtype=np.float64,
         )  # fmt: skip
 
-    monkeypatch.setattr(read_table, "EXACT_ROWS", 200)
+    monkeypatch.setattr(read_table, "FACTOR_ROWS", 200)
     monkeypatch.setattr(LargePlan, "of", plan)
 
 

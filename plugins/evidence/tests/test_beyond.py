@@ -38,20 +38,19 @@ def line(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, 1000.0 + 50.0 * X[:, 0] + 2.0 * state.randn(60)
 
 
-@pytest.fixture(params=["pairs", "rows as landmarks", "landmarks"])
+@pytest.fixture(params=["pairs", "landmarks"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return how many rows a table has, each of the three ways to learn taking it."""
+    """Return how many rows a table has, either way to predict taking it."""
     if request.param == "pairs":
         return 60
-    all_rows = 1000 if request.param == "rows as landmarks" else 0
 
     def plan(path: Any, n_landmarks: int | str, n_folds: int) -> LargePlan:
         return LargePlan(
-            path, metric_rows=80, sample_rows=300, first=20, most=40, all_rows=all_rows,
+            path, metric_rows=80, sample_rows=300, first=20, most=40,
             n_folds=n_folds, dtype=np.float64,
         )  # fmt: skip
 
-    monkeypatch.setattr(read_table, "EXACT_ROWS", 200)
+    monkeypatch.setattr(read_table, "FACTOR_ROWS", 200)
     monkeypatch.setattr(LargePlan, "of", plan)
     return 300
 
@@ -148,7 +147,7 @@ def test_mean_and_deviation_are_the_exact_posterior_s() -> None:
     z = np.asarray((values - values.mean()) / values.std(), np.longdouble)[:, None]
     solved = long_double_solve(S, np.hstack([z, across.T]))
     expected = y.mean() + y.std() * (across @ solved[:, :1])[:, 0]
-    variance = own - np.sum(across * solved[:, 1:].T, axis=1) + mixture.noise
+    variance = own - np.sum(across * solved[:, 1:].T, axis=1) + mixture.nugget
     np.testing.assert_allclose(mean, expected.astype(float), rtol=1e-7)
     np.testing.assert_allclose(deviation, y.std() * np.sqrt(variance).astype(float), rtol=1e-4)
 

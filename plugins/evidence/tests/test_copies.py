@@ -243,7 +243,7 @@ def test_a_table_of_few_values_given_twice_is_that_table_once(how: str) -> None:
     if how == "exact":
         # 200 rows are many here
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("kernelweave.evidence.read_table.EXACT_ROWS", 300)
+            patch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 300)
             twice.fit(*again)
         np.testing.assert_allclose(twice.predict(X), once.predict(X), rtol=1e-6)
         assert twice.held_out_prediction_.shape == (280,)

@@ -6,10 +6,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.evidence import EffectDisplay, EvidenceKernelRegressor
+from kernelweave.evidence.cross import cross_kernel
 from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.last_step import PoissonPredictor
 from kernelweave.evidence.likelihood import fit_poisson
-from kernelweave.evidence.terms import mixed_kernel
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import time_limit
@@ -34,7 +34,7 @@ def gram_of(model: EvidenceKernelRegressor, X: FloatArray) -> FloatArray:
     """The kernel between rows and the training rows."""
     part = model._predictor.mixture
     left = part.views.points(*model._encoded(X))
-    return mixed_kernel(left, part.points, part.scales, part.views.match_weight)
+    return cross_kernel(left, part.points, part.scales, part.views.match_weight)
 
 
 def test_the_mode_is_that_of_the_conic_program() -> None:
@@ -125,7 +125,7 @@ def test_effects_are_partial_dependences_within_their_bands(
 def test_the_band_of_the_logarithm_is_laplaces_on_average(counts: EvidenceKernelRegressor) -> None:
     predictor, part = counts._predictor, counts._predictor.mixture
     fit, y, told = predictor.all_rows, predictor.rows.targets[0], predictor.held_out[:, 0]
-    gram = mixed_kernel(part.points, part.points, part.scales, part.views.match_weight)
+    gram = cross_kernel(part.points, part.points, part.scales, part.views.match_weight)
     mean = np.exp(gram @ fit.dual[:, 0] + fit.offset[0])
     dispersion = np.mean((y - told) ** 2 / told)
     prior = dispersion / y.mean() * fit.variance * gram

@@ -89,7 +89,7 @@ def test_intervals_of_groups_hold_new_ones(clinics: Any) -> None:
 def test_known_members_keep_what_is_known_of_them(numbered: bool) -> None:
     """One model: narrow intervals for visits of known patients, wide ones for new patients."""
     held, width, score = [], [], []
-    for seed in range(3):
+    for seed in range(6):
         X, y = patients(seed)
         if numbered:
             X["patient"] = np.repeat(np.random.default_rng(9).permutation(120), 6)
@@ -121,7 +121,7 @@ def test_the_residuals_of_groups_are_those_of_refits(clinic: Any) -> None:
         for i in np.flatnonzero(groups == g):
             points = part.views.points(*new)
             np.testing.assert_allclose(mean[i], part.latent(points), atol=1e-8)
-            expected = np.sqrt(part.variance(points) + part.noise)
+            expected = np.sqrt(part.variance(points) + part.nugget)
             np.testing.assert_allclose(width[i], expected, rtol=1e-6)
             own = rows.take(fold.held_out[[i]])
             at = part.views.points(own.numeric, own.codes)

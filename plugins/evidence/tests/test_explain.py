@@ -218,7 +218,8 @@ def test_rows_held_out_are_explained_by_the_fold_that_did_not_see_them(classes: 
             fitted.explain_held_out(wrong)
 
 
-def test_of_many_rows_landmarks_are_explained() -> None:
+def test_of_many_rows_landmarks_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 2000)
     X, y = table(2100, 4, 4)
     settings = {"precisions": (50.0,), "max_iter": 5, "n_landmarks": 50, "warp": False}
     fitted = EvidenceKernelRegressor(**settings).fit(X, y)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.columns.encoded import GroupColumn
+from kernelweave.evidence.cross import cross_kernel, own_kernel
 from kernelweave.evidence.large import landmark_search, levels
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock
@@ -21,7 +22,7 @@ from kernelweave.evidence.large.sums import NormalEquations, Sums, block_sums
 from kernelweave.evidence.objective import Evidence, start
 from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.terms import GaussianTerm, PairTerms, Scales, cross_kernel, own_kernel
+from kernelweave.evidence.terms import GaussianTerm, PairTerms, Scales
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning"),
@@ -51,9 +52,9 @@ def test_the_term_is_1_for_rows_of_one_group(terms: Any) -> None:
     theta = start(3, grouped=True)
     theta[6:-1] += np.linspace(-0.5, 0.5, 6)
     s = Scales.from_vector(theta)
-    K = cross_kernel(points, points, s, views.match_weight)
+    K = cross_kernel(points, points, (s,), views.match_weight)
     alone = Scales(s.ell, s.strength, s.weights[:5], s.noise)
-    rest = cross_kernel(points, points, alone, views.match_weight)
+    rest = cross_kernel(points, points, (alone,), views.match_weight)
     same = rows.groups[:, None] == rows.groups
     np.testing.assert_allclose(K, rest + s.weights[5] * same, atol=1e-12)
     np.testing.assert_allclose(own_kernel(points, s, views.match_weight), K.diagonal(), atol=1e-12)
@@ -170,7 +171,6 @@ def test_a_single_precision_in_place_of_the_path_keeps_the_levels(
     monkeypatch.setattr(Trial, "gain_over", lambda *_: (1.0, 0.5))
     plan = LargePlan(
         PathPlan((50.0, 5.0), max_iter=3), metric_rows=60, sample_rows=200, first=20, most=20,
-        all_rows=0,
     )  # fmt: skip
     learned = learn_large(clinic(400, 40), plan, np.random.RandomState(0))
     assert sorted(learned.weights) == [0.0, 1.0]

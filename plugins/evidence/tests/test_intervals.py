@@ -50,7 +50,7 @@ def test_a_row_left_out_in_closed_form_is_a_row_left_out(case) -> None:
         alone = fit_mixture(fold.views, others, scales, left_out.mixture.target)
         points = fold.views.points(new.numeric, new.codes)
         np.testing.assert_allclose(mean[k], alone.latent(points), atol=1e-9)
-        np.testing.assert_allclose(width[k] ** 2, alone.variance(points) + alone.noise, rtol=1e-8)
+        np.testing.assert_allclose(width[k] ** 2, alone.variance(points) + alone.nugget, rtol=1e-8)
         own = rows.take(np.array([i]))
         point = fold.views.points(own.numeric, own.codes)
         residual = alone.target.standardise(own.targets.T) - alone.latent(point)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.copies import KnownRows
+from kernelweave.evidence.cross import cross_kernel
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock, RowRoles
 from kernelweave.evidence.large.landmark_search import LandmarkSearch
@@ -19,21 +19,17 @@ from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import (
     PosteriorOfSums,
-    factor_of,
     latent_variance,
     root_of,
-    row_pairs,
 )
-from kernelweave.evidence.large.row_equations import RowEquations
 from kernelweave.evidence.large.solution import Choice, Trial
 from kernelweave.evidence.large.source import BlockSource
 from kernelweave.evidence.large.sums import NormalEquations, block_sums, total_sums
 from kernelweave.evidence.large.survey import survey
 from kernelweave.evidence.mixture import fit_mixture
-from kernelweave.evidence.objective import evidence_bytes
 from kernelweave.evidence.path import Fit, PathPlan
 from kernelweave.evidence.rows import Rows, Standardised
-from kernelweave.evidence.terms import JITTER, Scales, Stopped, mixed_kernel
+from kernelweave.evidence.terms import JITTER, Scales
 from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.clock import time_limit
@@ -41,9 +37,7 @@ from kernelweave.kernels_core.estimators.copies import Line
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from sklearn.datasets import make_friedman1
 
-PLAN = LargePlan(
-    PathPlan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80, all_rows=0
-)
+PLAN = LargePlan(PathPlan(precisions=(5.0,), max_iter=15), metric_rows=80, first=20, most=80)
 
 
 def friedman(n: int, n_numbers: int = 4, outputs: int = 1) -> Rows:
@@ -80,7 +74,7 @@ def test_features_are_the_kernel(n_numbers: int, dtype: type, tolerance: float) 
     rows = friedman(90, n_numbers)
     landmarks = landmarks_of(rows, 40, dtype)
     points = landmarks.views.points(rows.numeric, rows.codes)
-    K = mixed_kernel(points, landmarks.points, landmarks.scales, landmarks.views.match_weight)
+    K = cross_kernel(points, landmarks.points, landmarks.scales, landmarks.views.match_weight)
     found = landmarks.features(rows.numeric, rows.codes)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, K, rtol=tolerance, atol=tolerance)
@@ -134,132 +128,6 @@ def test_a_packed_posterior_has_the_variance_of_the_normal_equations(ridge: floa
     np.testing.assert_allclose(again.explained(k), seen - open_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_equations_of_all_rows_have_the_exact_solution_at_every_ridge(weighted: bool) -> None:
-    rows, new = friedman(90, outputs=2), friedman(130).take(np.arange(90, 130))
-    if weighted:
-        rows = replace(rows, weight=np.random.RandomState(1).rand(90) + 0.5)
-    landmarks, targets = landmarks_of(rows, 90), Standardised.of(rows)
-    equations = RowEquations(landmarks, rows, targets.values)
-    points = landmarks.views.points(new.numeric, new.codes)
-    factors = []
-    for ridge in (0.1, 0.04, 0.01, 1e-5):
-        first, second = landmarks.scales
-        noisy = (replace(first, noise=ridge - JITTER), replace(second, noise=0.0))
-        exact = fit_mixture(landmarks.views, rows, noisy)
-        solved = equations.whole(ridge)
-        assert solved is not None
-        dual, posterior = solved
-        np.testing.assert_allclose(dual, exact.dual, rtol=1e-5, atol=1e-5)
-        left = latent_variance(landmarks, posterior, new.numeric, new.codes)
-        np.testing.assert_allclose(left, exact.variance(points), rtol=1e-3, atol=1e-5)
-        factors.append(posterior.factor.dtype)
-        # what the first rows say of the others, and all others of some, by a fit without these
-        some = np.array([3, 40, 41, 87])
-        for which, found in (
-            (np.arange(60, 90), equations.predict_others(ridge, 60)),
-            (some, equations.left_out(ridge, *equations.whole(ridge)[:1], some)[0]),
-        ):
-            rest = fit_mixture(
-                landmarks.views, rows.take(np.setdiff1d(np.arange(90), which)), noisy, targets
-            )
-            asked = landmarks.views.points(rows.numeric[which], rows.codes[which])
-            np.testing.assert_allclose(found, rest.latent(asked), rtol=1e-3, atol=2e-4)
-        _, variance, others = equations.left_out(ridge, dual, some)
-        np.testing.assert_allclose(variance, rest.variance(asked), rtol=1e-3, atol=1e-5)
-        kept = np.setdiff1d(np.arange(90), some)
-        np.testing.assert_allclose(others[kept], rest.dual, rtol=1e-4, atol=1e-4)
-    assert factors == [np.float32, np.float32, np.float32, np.float64]
-
-
-def test_rows_of_hardly_any_weight_are_fitted() -> None:
-    rows = friedman(300)
-    light = replace(rows, weight=np.where(np.arange(300) < 150, 1.0, 1e-60))
-    half = rows.take(np.arange(150))
-    views, targets = Views.of(rows.numeric, rows.codes), Standardised.of(half)
-    found = []
-    for each in (light, half):
-        points = views.points(each.numeric, each.codes)
-        landmarks = Landmarks(views, points, (scales(views.n_dimensions),), np.float64)
-        equations = RowEquations(landmarks, each, targets.of_rows(each).values)
-        solved = equations.whole(0.1)
-        assert solved is not None
-        found.append(solved[0][:150])
-    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
-
-
-def test_factors_of_two_ridges_are_not_held_at_a_time() -> None:
-    rows = friedman(500)
-    equations = RowEquations(landmarks_of(rows, 500), rows, Standardised.of(rows).values)
-    tracemalloc.start()
-    for ridge in (1e-5, 1e-6, 1e-5):
-        assert equations.whole(ridge) is not None
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2.5 * 8 * 500**2
-
-
-def test_a_model_of_all_rows_stays_within_the_memory_it_asks_for() -> None:
-    rows, plan = friedman(1000), replace(PLAN, metric_rows=40, all_rows=1000)
-    # the matrices of all rows, these and their views, the metric, and the rows that choose
-    asked = 8 * (3.5 * 1000**2 + (2 + 8) * 1000 * 6) + evidence_bytes(6, 40, 1) + 4 * 1000 * 1000
-    with config_context(memory_limit=int(0.99 * asked)), pytest.raises(MemoryBudgetError):
-        learn_large(rows, plan, np.random.RandomState(0))
-    tracemalloc.start()
-    with config_context(memory_limit=int(1.01 * asked)):
-        learned = learn_large(rows, plan, np.random.RandomState(0))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert learned.record[-1].n_landmarks == 1000
-    assert peak < asked
-
-
-def test_a_factor_of_no_positive_matrix_is_refused() -> None:
-    with pytest.raises(np.linalg.LinAlgError, match="the kernel of 2 rows plus"):
-        factor_of(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full(2, 0.1))
-
-
-def test_conjugate_gradients_end_where_time_does() -> None:
-    rows = friedman(40)
-    equations = RowEquations(landmarks_of(rows, 40), rows, Standardised.of(rows).values)
-    with time_limit(0.0), pytest.raises(Stopped):
-        equations.whole(0.1)
-
-
-def test_pairs_of_rows_are_the_kernel() -> None:
-    rows = friedman(50)
-    landmarks = landmarks_of(rows, 50, np.float32)
-    pairs = row_pairs(landmarks, rows)
-    np.testing.assert_allclose(np.triu(pairs), np.triu(landmarks.gram()), rtol=1e-12, atol=1e-12)
-
-
-def test_a_model_of_all_rows_is_pickled_without_its_factor() -> None:
-    rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
-    learned = learn_large(rows, replace(PLAN, all_rows=600), np.random.RandomState(0))
-    assert learned.record[-1].n_landmarks == 600
-    file = pickle.dumps(learned.predictor)
-    assert len(file) < 400_000
-    again = pickle.loads(file)
-    asked = (new.numeric, new.codes)
-    np.testing.assert_array_equal(again.mean(*asked), learned.predictor.mean(*asked))
-    np.testing.assert_allclose(again.deviation(*asked), learned.predictor.deviation(*asked))
-
-
-def test_all_rows_are_landmarks_where_each_doubling_gains() -> None:
-    rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
-    plan = replace(PLAN, all_rows=600)
-    learned = learn_large(rows, plan, np.random.RandomState(0))
-    sizes = [step.n_landmarks for step in learned.record]
-    assert sizes == [20, 40, 80, 600]
-    fewer = learn_large(rows, PLAN, np.random.RandomState(0))
-    assert r2(learned, new) > r2(fewer, new)
-    known = ~np.isnan(learned.predictor.held_out[:, 0])
-    low, high = learned.predictor.interval(new.numeric, new.codes, 0.9)
-    assert np.mean((low <= new.targets.T) & (high >= new.targets.T)) > 0.8
-    # of 600 rows a sixth chooses, and as many judge in each of two folds
-    assert known.sum() == 200
-
-
 def test_landmarks_stop_where_a_sure_gain_is_below_a_hundredth_of_the_loss() -> None:
     n = 50
     choosing = SimpleNamespace(mass=np.ones(n))
@@ -293,8 +161,7 @@ def test_landmarks_are_as_many_as_allowed() -> None:
     assert LargePlan.of(path, 300).sizes(36_000, 30_000) == [300]
     assert LargePlan.of(path, 1500).sizes(36_000, 30_000) == [500, 1000, 1500]
     assert LargePlan.of(path, 5000).sizes(1_000_000, 50_000) == [500, 1000, 2000, 4000, 5000]
-    # all 6000 rows come next
-    assert LargePlan.of(path, 8000).sizes(6000, 5400) == [500, 1000, 2000]
+    assert LargePlan.of(path, 8000).sizes(6000, 5400) == [500, 1000, 2000, 4000, 5400]
     rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
     allowed = replace(LargePlan.of(PLAN.path, 50), metric_rows=80, first=20)
     learned = learn_large(rows, allowed, np.random.RandomState(0))
@@ -342,9 +209,8 @@ def test_a_strength_whose_rough_scales_are_hopeless_is_not_fitted_to_all_rows() 
     assert len(learn_large(noise, replace(PLAN, path=path, metric_rows=120), state).fits) == 4
 
 
-@pytest.mark.parametrize("all_rows", [0, 600])
 def test_one_strength_alone_is_taken_where_all_rows_prefer_it(
-    all_rows: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows, new = friedman(900).take(np.arange(600)), friedman(900).take(np.arange(600, 900))
     bad, good = scales(6), learn_large(rows, PLAN, np.random.RandomState(0)).predictor.scales[0]
@@ -354,10 +220,10 @@ def test_one_strength_alone_is_taken_where_all_rows_prefer_it(
     # weights that know nothing
     even = np.array([0.5, 0.5])
     monkeypatch.setattr("kernelweave.evidence.large.landmark_search.path_weights", lambda _: even)
-    learned = learn_large(rows, replace(PLAN, all_rows=all_rows), np.random.RandomState(0))
+    learned = learn_large(rows, PLAN, np.random.RandomState(0))
     assert learned.weights.tolist() == [0.0, 1.0]
     assert learned.predictor.scales == (fits[1].scales,)
-    assert len(learned.predictor.landmarks) == (600 if all_rows else 80)
+    assert len(learned.predictor.landmarks) == 80
     assert r2(learned, new) > 0.9
 
 

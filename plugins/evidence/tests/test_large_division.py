@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from kernelweave.evidence import (
     EvidenceKernelRegressor,
 )
 from kernelweave.evidence.large import learning
-from kernelweave.evidence.large.plan import LargePlan
 from large_tables import QUICK, small
 from sklearn.metrics import mean_absolute_error
 from sklearn.model_selection import (
@@ -195,20 +193,15 @@ def test_two_folds_leave_nothing_to_learn_the_scales_from() -> None:
         EvidenceKernelRegressor(cv=KFold(2), **QUICK).fit(X, y)
 
 
-@pytest.mark.parametrize("all_rows", [0, 400])
-def test_lines_of_new_rows_are_refits_without_them(
-    all_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The equations of the other rows, solved anew: by sums, and where rows are landmarks."""
-    seen, plan = solutions(monkeypatch), LargePlan.of
-    monkeypatch.setattr(LargePlan, "of", lambda *given: replace(plan(*given), all_rows=all_rows))
+def test_lines_of_new_rows_are_refits_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The equations of the other rows, solved anew."""
+    seen = solutions(monkeypatch)
     X, y = patients(1, 60)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = EvidenceKernelRegressor(**QUICK)
     model.fit(X.iloc[:290], y[:290], weight[:290])
     (learned,) = seen
     left, predictor = learned.left_out, learned.predictor
-    assert left.by_rows == bool(all_rows)
     rows, targets, landmarks = left.rows, predictor.targets, predictor.landmarks
     values, codes = targets.of_rows(rows).values.T, rows.codes[:, 0]
     features = landmarks.features(rows.numeric, rows.codes).astype(np.float64)
@@ -216,9 +209,9 @@ def test_lines_of_new_rows_are_refits_without_them(
     for g in np.unique(codes)[:8]:
         own, others = codes == g, codes != g
         # nor is there a landmark in the group
-        kept = np.setdiff1d(np.arange(len(gram)), [] if all_rows else left.at[own])
+        kept = np.setdiff1d(np.arange(len(gram)), left.at[own])
         phi, mass = features[others][:, kept], rows.mass[others, None]
-        jitter = 0.0 if all_rows else 1e-7 * np.abs(gram).sum(axis=0).mean()
+        jitter = 1e-7 * np.abs(gram).sum(axis=0).mean()
         inner = (gram + jitter * np.eye(len(gram)))[np.ix_(kept, kept)]
         left_side = phi.T @ (mass * phi) + predictor.ridge * inner
         # and the others have a mean of their own

@@ -13,6 +13,13 @@ from kernelweave.evidence.large import learning
 from kernelweave.evidence.large.survey import _some_knots
 from test_new_rows import patients
 
+
+@pytest.fixture(autouse=True)
+def landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let more than 2,000 rows be learned by landmarks."""
+    monkeypatch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 2000)
+
+
 MANY = {"precisions": (5.0,), "max_iter": 15, "n_landmarks": 500}
 
 

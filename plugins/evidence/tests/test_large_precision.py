@@ -1,28 +1,20 @@
-"""Coefficients of rows as landmarks are solved in double precision, and multiplied in it."""
+"""Targets without noise, where one metric serves all folds: nothing is in single precision."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.evidence import EvidenceKernelRegressor, read_table
-from kernelweave.evidence.large.plan import LargePlan
+from kernelweave.evidence import EvidenceKernelRegressor, fit, learn
 
 
 @pytest.fixture(autouse=True)
-def rows_are_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let 300 rows be many, all of them landmarks, with features in single precision."""
-
-    def plan(path: Any, n_landmarks: int | str, n_folds: int) -> LargePlan:
-        return LargePlan(
-            path, metric_rows=200, sample_rows=600, first=20, most=600, all_rows=600,
-            n_folds=n_folds, dtype=np.float32,
-        )  # fmt: skip
-
-    monkeypatch.setattr(read_table, "EXACT_ROWS", 300)
-    monkeypatch.setattr(LargePlan, "of", plan)
+def rows_share_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 300 rows be many, of which 200 learn the metric."""
+    for module in (learn, fit):
+        monkeypatch.setattr(module, "SHARED_METRIC", 300)
+        monkeypatch.setattr(module, "METRIC_ROWS", 200)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EffectDisplay, EvidenceKernelClassifier
 from kernelweave.evidence.classes import Calibration, class_codes, per_class
+from kernelweave.evidence.cross import cross_kernel
 from kernelweave.evidence.last_step import STRENGTHS, ClassPredictor
 from kernelweave.evidence.likelihood import fit_softmax
-from kernelweave.evidence.terms import mixed_kernel
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.clock import time_limit
 from scipy.special import log_softmax, softmax
@@ -69,7 +69,7 @@ def test_overlapping_neighbours_gain_by_the_likelihood_of_classes(model) -> None
 
 def squares(part, rows, points):
     """Return least squares from scratch, a column for each class."""
-    gram = mixed_kernel(part.points, part.points, part.scales, part.views.match_weight)
+    gram = cross_kernel(part.points, part.points, part.scales, part.views.match_weight)
     t = rows.targets.T
     centred, noise = t - t.mean(axis=0), (part.noise + 1e-6) * np.eye(len(gram))
     own = part.kernel(points) @ np.linalg.solve(gram + noise, centred) + t.mean(axis=0)
@@ -80,7 +80,7 @@ def likeliest(strength: float):
     """Return what fits the likelihood of classes at one strength."""
 
     def fit(part, rows, points):
-        gram = mixed_kernel(part.points, part.points, part.scales, part.views.match_weight)
+        gram = cross_kernel(part.points, part.points, part.scales, part.views.match_weight)
         codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
         (own,) = fit_softmax(gram, codes, n_classes, rows.mass, [strength])
         return own.values(part.kernel(points))

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernelweave.evidence._njit_exp import exp_of_multiples
 from kernelweave.evidence._njit_pairs import packed_changes
+from kernelweave.evidence.cross import CrossKernel, cross_kernel, own_kernel
 from kernelweave.evidence.objective import Evidence, inverse_of, log_prior, start
-from kernelweave.evidence.terms import (
-    JITTER,
-    GaussianTerm,
-    PairTerms,
-    Scales,
-    cross_kernel,
-    own_kernel,
-)
+from kernelweave.evidence.terms import JITTER, GaussianTerm, PairTerms, Scales
 from kernelweave.evidence.views import Points, Views
 from scipy.linalg import cholesky
 from scipy.stats import multivariate_normal
@@ -57,7 +52,7 @@ def test_kernel_is_the_formula() -> None:
     views = Views.of(numeric, codes)
     points, s = views.points(numeric, codes), scales(5)
     expected = plain_kernel(views, points, s)
-    cross = cross_kernel(points, points, s, views.match_weight)
+    cross = cross_kernel(points, points, (s,), views.match_weight)
     np.testing.assert_allclose(cross, expected, atol=1e-12)
     packed = PairTerms(points, views.match_weight).fill(s)
     np.testing.assert_allclose(packed, cross[np.tril_indices(30)], atol=1e-13)
@@ -71,10 +66,47 @@ def test_rows_of_a_block_are_those_of_the_whole() -> None:
     numeric, codes, _ = table(20)
     views = Views.of(numeric, codes)
     points, s = views.points(numeric, codes), scales(5)
-    whole = cross_kernel(points, points, s, views.match_weight)
+    whole = cross_kernel(points, points, (s,), views.match_weight)
     np.testing.assert_array_equal(
-        cross_kernel(points, points, s, views.match_weight, slice(7, 12)), whole[7:12]
+        cross_kernel(points, points, (s,), views.match_weight, slice(7, 12)), whole[7:12]
     )
+
+
+def test_a_symmetric_kernel_is_the_kernel_and_symmetric_to_the_last_bit() -> None:
+    numeric, codes, _ = table(600)
+    views = Views.of(numeric, codes)
+    points, s = views.points(numeric, codes), scales(5)
+    kernel = CrossKernel(points, (s, scales(5, 1)), views.match_weight)
+    gram, half = kernel.gram(), kernel.gram(whole=False)
+    np.testing.assert_allclose(gram, kernel(points), rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(gram, gram.T)
+    np.testing.assert_array_equal(np.tril(half), np.tril(gram))
+
+
+def test_many_numbers_without_a_product_term_have_the_distances_of_a_few() -> None:
+    """Their distances are one product of matrices; by the formula they are sums of squares."""
+    state = np.random.RandomState(0)
+    numeric, codes = state.randn(20, 90), state.randint(0, 3, (20, 2))
+    views = Views.of(numeric, codes)
+    points, theta = views.points(numeric, codes), start(92)
+    theta[92:184] = -60.0
+    theta[184 + 3] = -60.0
+    s = Scales.from_vector(theta)
+    found = cross_kernel(points, points, (s,), views.match_weight)
+    np.testing.assert_allclose(found, plain_kernel(views, points, s), atol=1e-7)
+
+
+def test_the_exponential_is_that_of_long_double() -> None:
+    state = np.random.RandomState(0)
+    sizes = 1e-9, 30.0, 700.0
+    x = np.concatenate([[0.0], *(size * state.rand(300) for size in sizes)])
+    out, spare = np.empty((2, len(x)))
+    exp_of_multiples(x, -1.0, out, spare)
+    exact = np.exp(-x.astype(np.longdouble))
+    assert float(np.max(np.abs(out - exact) / exact)) < 5e-16
+    # and far away it is nothing
+    exp_of_multiples(np.full(1, 1e6), -1.0, out[:1], spare[:1])
+    assert 0.0 <= out[0] < 1e-300
 
 
 def test_kappa_is_centred_with_unit_mean_diagonal() -> None:
@@ -115,7 +147,7 @@ def test_the_curvature_is_the_average_of_observed_and_expected_information(weigh
 
     def covariance(theta: np.ndarray) -> np.ndarray:
         s = Scales.from_vector(theta)
-        return cross_kernel(points, points, s, views.match_weight) + np.diag(
+        return cross_kernel(points, points, (s,), views.match_weight) + np.diag(
             s.noise / weight + JITTER
         )
 
@@ -173,7 +205,7 @@ def test_value_is_the_density_of_the_targets() -> None:
     numeric, codes, y = table(25)
     views = Views.of(numeric, codes)
     points, s = views.points(numeric, codes), scales(5)
-    S = cross_kernel(points, points, s, views.match_weight) + (s.noise + JITTER) * np.eye(25)
+    S = cross_kernel(points, points, (s,), views.match_weight) + (s.noise + JITTER) * np.eye(25)
     density = multivariate_normal(np.zeros(25), S).logpdf(y)
     theta = s.to_vector()
     prior, _ = log_prior(theta, 5.0)

@@ -10,7 +10,6 @@ import pytest
 from kernelweave.evidence import EvidenceKernelRegressor, learn, outliers
 from kernelweave.evidence.exact import ExactPredictor
 from kernelweave.evidence.intervals import LeftOut
-from kernelweave.evidence.learn import powers_of_a_part
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.outliers import HeavyTails
 from kernelweave.evidence.path import PathPlan
@@ -84,31 +83,29 @@ def test_outliers_do_not_move_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0.8 < np.mean((low <= noisy) & (noisy <= high)) < 0.999
 
 
-def test_trust_is_first_tried_with_the_scales_that_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_trust_is_tried_with_the_scales_that_are_known() -> None:
+    """Rows held out are predicted as by a fit of the fold with that trust and that noise."""
     X, y = dirty(0, 90, 3)
     rows = Rows(X.to_numpy(), np.zeros((90, 0), dtype=np.int64), y[None])
     folds = [np.arange(k, 90, 3) for k in range(3)]
     splits = [(np.setdiff1d(np.arange(90), fold), fold) for fold in folds]
     plan = PathPlan(precisions=(5.0,), max_iter=15)
     learned = learn.learn(rows, splits, plan, np.random.RandomState(0))
-    even = outliers._by_known_scales(learned, np.ones((4, 90)), splits)
-    for fold in learned.folds:
-        points = fold.views.points(rows.numeric[fold.held_out], rows.codes[fold.held_out])
-        expected = fold.mixture(learned.weights).predict(points)
-        np.testing.assert_allclose(even[fold.held_out], expected, rtol=1e-9)
-
-    class SecondFitError(Exception):
-        pass
-
-    def again(rows: Rows) -> learn.Learned:
-        raise SecondFitError
-
-    with pytest.raises(SecondFitError):
-        outliers.learn_with_outliers(learned, rows, splits, again)
-    monkeypatch.setattr(outliers, "_PROMISING", 100.0)
-    assert outliers.learn_with_outliers(learned, rows, splits, again) is learned
+    found = outliers.with_outliers(learned)
+    assert found is not learned
+    assert np.flatnonzero(found.rows.outliers).tolist() == np.flatnonzero(y > 8.0).tolist()
+    share = found.mixture.noise / learned.mixture.noise
+    assert share < 1.0
+    for before, after in zip(learned.folds, found.folds, strict=True):
+        scales = tuple(
+            replace(each, noise=share * each.noise) for each in before.scales(learned.weights)
+        )
+        alone = fit_mixture(before.views, after.training, scales)
+        points = before.views.points(rows.numeric[before.held_out], rows.codes[before.held_out])
+        expected = alone.predict(points)
+        np.testing.assert_allclose(found.held_out[before.held_out], expected, rtol=1e-7)
+        again = after.mixture(found.weights).predict(points)
+        np.testing.assert_allclose(again, expected, rtol=1e-7)
 
 
 def test_nothing_changes_without_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,20 +127,3 @@ def test_what_a_fold_trusts_does_not_depend_on_rows_that_it_holds_out() -> None:
     trusts = [each._predictor.folds[0].training.trust for each in (model, again)]
     assert trusts[0] is not None
     np.testing.assert_allclose(trusts[0], trusts[1], rtol=0.05, atol=1e-3)
-
-
-def test_rough_fits_that_are_known_choose_the_same_powers(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = np.random.RandomState(0)
-    x = state.randn(60, 2)
-    rows = Rows(x, np.zeros((60, 0), dtype=np.int64), np.exp(x[:, :1].T + 0.1 * state.randn(60)))
-    again = replace(rows, trust=state.uniform(0.5, 1.5, (4, 60)))
-    plan, known = PathPlan(coarse=20), {}
-
-    def powers(rows: Rows, **given: object) -> tuple[bool, bool]:
-        found = powers_of_a_part(rows, plan, np.random.RandomState(1), **given)
-        return found.transform_columns, found.transform_targets
-
-    assert powers(rows, known=known) == powers(rows)
-    expected = powers(again)
-    monkeypatch.setattr(learn, "fit_fold", None)
-    assert powers(again, known=known) == expected == (False, True)

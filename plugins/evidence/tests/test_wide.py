@@ -174,7 +174,7 @@ def test_five_thousand_columns_fit_a_budget_that_a_matrix_of_their_scales_would_
 
 def test_columns_count_in_the_memory_of_a_large_model() -> None:
     rows = wide(400, 900)
-    plan = LargePlan(PathPlan(precisions=(5.0,)), metric_rows=80, first=20, most=40, all_rows=0)
+    plan = LargePlan(PathPlan(precisions=(5.0,)), metric_rows=80, first=20, most=40)
     with (
         config_context(memory_limit=2**22),
         pytest.raises(MemoryBudgetError, match="40 landmarks of 400 rows and 902 dimensions"),

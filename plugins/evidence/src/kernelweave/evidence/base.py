@@ -65,7 +65,7 @@ class HeldOutScores(Estimator):
 
     n_folds: int = parameter(
         "Number of cross-validation folds. They decide how `EvidenceKernelRegressor` and its "
-        "classifier combine the models of their path, where above 2,000 rows the first decides and "
+        "classifier combine the models of their path, where above 5,000 rows the first decides and "
         "the others score.",
         default=3,
         rule=integer(2),
@@ -73,7 +73,7 @@ class HeldOutScores(Estimator):
     cv: Any = parameter(
         "Cross-validation other than ``n_folds`` random folds: a number of folds, a scikit-learn "
         "splitter such as ``TimeSeriesSplit()``, or an iterable of (train, test) indices. Above "
-        "2,000 rows `EvidenceKernelRegressor` and its classifier choose and score by its first "
+        "5,000 rows `EvidenceKernelRegressor` and its classifier choose and score by its first "
         "splits, as many as leave enough rows to learn length scales.",
         default=None,
         kind="int, splitter, iterable or None",
@@ -81,7 +81,7 @@ class HeldOutScores(Estimator):
     scoring: Any = parameter(
         "A scikit-learn scorer, or its name, by which rows held out are judged; by default R² or "
         "accuracy. `EvidenceKernelRegressor` and its classifier also combine the models of their "
-        "path by it, and above 2,000 rows choose the ridge.",
+        "path by it, and above 5,000 rows choose the ridge.",
         default=None,
         kind="str, callable or None",
     )
@@ -201,8 +201,8 @@ class EvidenceModel(Explained, HeldOutScores):
         "Maximum number of steps for the length scales.", default=200, rule=COUNT
     )
     n_landmarks: int | str = parameter(
-        "Maximum number of landmarks above 2,000 rows: 500 are doubled while the validation score "
-        'improves. "auto" is 4,000, for a million rows 2,000, and for up to 8,000 rows all.',
+        "Maximum number of landmarks above 5,000 rows: 500 are doubled while the validation score "
+        'improves. "auto" is 4,000, and for a million rows 2,000.',
         default="auto",
         rule=_LANDMARKS,
     )

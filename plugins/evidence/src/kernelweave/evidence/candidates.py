@@ -9,20 +9,19 @@ predicts well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from kernelweave.kernels_core import Status, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .cross import gram_of
 from .objective import start
 from .path import Fit, PathPlan, fit_path
 from .rows import Rows, Standardised
-from .terms import N_TERMS, GaussianTerm, Scales, Stopped, cross_kernel, n_dimensions_of
+from .terms import N_TERMS, GaussianTerm, Scales, Stopped, n_dimensions_of
 from .views import Points, Views
 
 # γ times the number of dimensions, and σ² over the weight of the kernel
@@ -90,7 +89,7 @@ def fit_linear(views: Views, rows: Rows) -> Fit:
     scales = Scales(np.full(n, np.sqrt(metric)), np.zeros(n), np.eye(N_TERMS)[_LINEAR], 1.0)
     values = Standardised.of(rows).values
     alone = points._replace(G=points.G[:0])
-    K = cross_kernel(alone, alone, scales, views.match_weight)
+    K = gram_of(alone, (scales,), views.match_weight)
     trials = [
         (*each, share)
         for share, gram in _with_groups(K, points)
@@ -186,11 +185,11 @@ def candidate_precisions(plan: PathPlan, rows: Rows) -> tuple[float, ...]:
 
 def _includes_smooth(plan: PathPlan, rows: Rows) -> bool:
     """Return whether to include the smooth Gaussian; for classes it lost a quarter of a point."""
-    return not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
+    return plan.smooth and not plan.classes and rows.n_dimensions <= SMOOTH_DIMENSIONS
 
 
 def fit_candidates(
-    views: Views, rows: Rows, plan: PathPlan, starts: Starts = (), screened: Sequence[Index] = ()
+    views: Views, rows: Rows, plan: PathPlan, screened: Sequence[Index] = ()
 ) -> Iterator[Fit]:
     """Yield the path, the Gaussian of one scale a dimension and the linear kernel where they may
     pay, and the Gaussian of one scale.
@@ -198,25 +197,17 @@ def fit_candidates(
     A smooth function asks for the Gaussian term alone, which descent from all terms seldom finds:
     the rough terms take the noise, and then there is little left to gain. So each fit of the path
     may also start at the Gaussian of one scale a dimension. Of a wide table there is a path for the
-    dimensions that each of two screens kept.
+    dimensions that each of some screens kept.
 
-    - `starts`: for each candidate, points to start from
     - `screened`: the dimensions of each path of a wide table, as `screen` returns them
 
     Raises Stopped where time is up, behind the fits that there was time for.
     """
-    n_path, last = len(plan.precisions), len(candidate_precisions(plan, rows)) - 1
-    plain = fit_gaussian(views, rows, starts[last] if len(starts) > last else ())
+    n_path = len(plan.precisions)
+    plain = fit_gaussian(views, rows)
     if screened:
-        plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
-        for k, kept in enumerate(screened):
-            part = slice(k * n_path, (k + 1) * n_path)
-            yield from fit_path(views, rows, plan, starts[part], kept=kept)
-    elif starts:
-        yield from fit_path(views, rows, plan, starts[:n_path])
-        alone = replace(plan, precisions=GAUSSIAN_PRECISIONS[-1:])
-        for thetas in starts[n_path : last - plan.linear]:
-            yield from fit_path(views, rows, alone, [thetas], GaussianTerm)
+        for kept in screened:
+            yield from fit_path(views, rows, plan, kept=kept)
     elif _includes_smooth(plan, rows):
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
         smooth = list(fit_path(views, rows, chain, [[plain.theta], [], []], GaussianTerm))
@@ -231,33 +222,46 @@ def fit_candidates(
     yield plain
 
 
-def coarse_starts(
-    rows: Rows, plan: PathPlan, random_state: np.random.RandomState, screened: Sequence[Index] = ()
-) -> Starts:
-    """Return the fits of a part of the rows, to start from; empty where they are few.
+def polish(
+    views: Views,
+    rows: Rows,
+    plan: PathPlan,
+    starts: Starts,
+    alive: Sequence[int],
+    screened: Sequence[Index] = (),
+) -> Iterator[tuple[int, Fit]]:
+    """Yield some candidates by their places, each begun where fits to other rows ended.
 
-    Where time is up, those that were done.
+    - `starts`: for each candidate, such points
+    - `alive`: the places of those that are fitted, ascending
+    - `screened`: as in `fit_candidates`
+
+    Raises Stopped where time is up, behind the fits that there was time for.
     """
-    if len(rows) <= 1.5 * plan.coarse:
-        return []
-    chosen: NDArray[np.intp] = np.sort(random_state.permutation(len(rows))[: plan.coarse])
-    part = rows.take(chosen)
-    views = part.views()
-    plan = replace(plan, tol=max(plan.tol, plan.coarse_tol))
-    fits: list[Fit] = []
-    with suppress(Stopped):
-        fits.extend(fit_candidates(views, part, plan, screened=screened))
-    return [[fit.theta] for fit in fits]
+    precisions, n_path = candidate_precisions(plan, rows), len(plan.precisions)
+    n_of_paths = n_path * max(1, len(screened))
+    before: list[FloatArray] = []
+    for k in alive:
+        own = replace(plan, precisions=precisions[k : k + 1])
+        if k < n_of_paths:
+            before = before if k % n_path else []
+            kept = screened[k // n_path] if screened else None
+            (fit,) = fit_path(views, rows, own, [[*before, *starts[k]]], kept=kept)
+            before = [fit.theta]
+        elif np.isfinite(precisions[k]):
+            (fit,) = fit_path(views, rows, own, [starts[k]], GaussianTerm)
+        elif k == len(precisions) - 1:
+            fit = fit_gaussian(views, rows, starts[k])
+        else:
+            fit = fit_linear(views, rows)
+        yield k, fit
 
 
-def pad_fits(views: Views, rows: Rows, plan: PathPlan, starts: Starts, fits: list[Fit]) -> None:
-    """Append a fit for each candidate not reached: its start, or else the fit before it."""
-    if not fits and not starts:
-        starts = [[fit_gaussian(views, rows).theta]]
-    precisions = candidate_precisions(plan, rows)
-    for k in range(len(fits), len(precisions)):
-        theta = starts[k][0] if k < len(starts) else fits[-1].theta
-        fits.append(Fit(precisions[k], theta, np.nan, np.inf, 0, Status.MAX_TIME))
+def pad_fits(views: Views, rows: Rows, plan: PathPlan, fits: list[Fit]) -> None:
+    """Append a fit for each candidate that there was no time for: the one before it."""
+    first = fits or [fit_gaussian(views, rows)]
+    for precision in candidate_precisions(plan, rows)[len(fits) :]:
+        fits.append(Fit(precision, first[-1].theta, np.nan, np.inf, 0, Status.MAX_TIME))
 
 
 def _with_all_terms(theta: FloatArray) -> FloatArray:

@@ -23,6 +23,8 @@ _SLOPES = (1e-2, 1e2)
 _PLAIN = 2.0
 # of the rows held out: each is judged by a calibration on the other parts
 _PARTS = 5
+# rows of a class in a part that is drawn, at least, where there are so many
+_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -182,3 +184,11 @@ def crossed_logits(held_out: FloatArray, targets: FloatArray, mass: FloatArray) 
         calibration = Calibration.of(values[others], codes[others], mass[others])
         out[rows] = calibration.logits(values[rows])
     return out
+
+
+def stratified(classes: Index, size: int) -> Index:
+    """Return rows, of each class its share and at least a few, the first of them."""
+    counts = np.bincount(classes)
+    sizes = np.maximum(np.minimum(counts, _FEW), counts * size // len(classes))
+    chosen = [np.flatnonzero(classes == k)[: sizes[k]] for k in range(len(counts))]
+    return np.sort(np.concatenate(chosen))

@@ -21,7 +21,7 @@ from .classes import class_codes
 from .intervals import Range, conformal
 from .large.dask_parts import by_parts
 from .probabilities import CalibratedClasses
-from .read_table import EXACT_ROWS
+from .read_table import FACTOR_ROWS
 from .tasks import Classification, Regression
 from .terms import blocks
 
@@ -306,7 +306,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
             OPEN_SHARE.check("quantiles", each)
         encoded = self._encoded(X, folds=True)
         out = []
-        for rows in blocks(len(encoded.numeric), EXACT_ROWS * len(self._predictor.rows.targets)):
+        for rows in blocks(len(encoded.numeric), FACTOR_ROWS * len(self._predictor.rows.targets)):
             distribution = self._distribution(encoded.numeric[rows], encoded.codes[rows])
             out.append(np.stack([distribution.ppf(q) for q in quantiles], axis=1))
         return np.concatenate(out)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # the confidence of the intervals that judge noise that varies after a power
 _LEVEL = 0.9
+# rows that are left out at most where one factorisation leaves out any
+_MEMBERS = 2000
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ExactPredictor:
 
     `weights` of shape (n_fits,): of the path; `rows`: the training rows; `held_out` of shape
     (n_rows, n_outputs): predictions by the fold that did not see the row; `varying_noise`: where
-    noise varies.
+    noise varies; `closed`: where all folds have one metric, what is left out of its factorisation.
     """
 
     mixture: Mixture
@@ -49,11 +51,15 @@ class ExactPredictor:
     rows: Rows
     held_out: FloatArray
     varying_noise: VaryingNoise | None = field(default=None, kw_only=True)
+    closed: tuple[UnseenRows, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def of(cls, learned: Learned) -> ExactPredictor:
         """Keep what predicting needs of a fit."""
-        return cls(learned.mixture, learned.folds, learned.weights, learned.rows, learned.held_out)
+        return cls(
+            learned.mixture, learned.folds, learned.weights, learned.rows, learned.held_out,
+            closed=learned.left_out,
+        )  # fmt: skip
 
     @property
     def fold(self) -> NDArray[np.intp]:
@@ -160,56 +166,75 @@ class ExactPredictor:
                 ]
                 yield rows, np.concatenate(endpoints, axis=1)
 
-    def left_out(self, groups: Index | None) -> Sequence[LeftOut | FoldResiduals]:
-        """Return rows with the predictors that have not seen them or their copies, or groups."""
+    def left_out(
+        self, groups: Index | None, among: Index | None = None
+    ) -> Sequence[LeftOut | FoldResiduals]:
+        """Return rows with the predictors that have not seen them or their copies, or groups.
+
+        `among`: of which rows, whole groups of them; by default all that were held out, or many of
+        them where one factorisation leaves out any.
+        """
         if self.rows.by_folds and self.folds:
-            return [FoldResiduals(self.mixture, self._unseen_rows())]
+            return [FoldResiduals(self.mixture, self.unseen_rows(among))]
         copies = self.rows.duplicate_ids
         if groups is None and len(np.unique(copies)) < len(copies):
             groups = copies
-        parts = [
-            LeftOut(
-                fold.among(self.rows, self.weights),
-                fold.held_out,
-                None if groups is None else groups[fold.held_out],
-            )
-            for fold in self.folds
-        ]
-        # without time for a fold the metric has seen no target
-        return parts or [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
+        if not self.folds:
+            # without time for a fold the metric has seen all targets
+            return [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
+        if self.closed:
+            rows = np.flatnonzero(self.fold >= 0) if among is None else among
+            if groups is None:
+                rows = rows[:: -(-len(rows) // _MEMBERS)]
+            return [LeftOut(self.mixture, rows, None if groups is None else groups[rows])]
+        parts = []
+        for fold in self.folds:
+            rows = fold.held_out if among is None else np.intersect1d(fold.held_out, among)
+            if len(rows):
+                part = fold.among(self.rows, self.weights)
+                parts.append(LeftOut(part, rows, None if groups is None else groups[rows]))
+        return parts
 
-    def _unseen_rows(self) -> list[UnseenRows]:
-        """Return predictions of the rows that each fold held out."""
+    def unseen_rows(self, among: Index | None = None) -> list[UnseenRows]:
+        """Return predictions of the rows that each fold held out; `among`: which, all by default.
+
+        They are by the fold's training rows alone.
+        """
+        if self.closed:
+            return [each.among(among) for each in self.closed]
         unseen = []
         for fold in self.folds:
-            held_out, part = self.rows.take(fold.held_out), fold.mixture(self.weights)
+            rows = fold.held_out if among is None else np.intersect1d(fold.held_out, among)
+            held_out, part = self.rows.take(rows), fold.mixture(self.weights)
             points, target = (
                 part.views.points(held_out.numeric, held_out.codes),
                 part.target.of_rows(self.rows),
             )
-            latent, width = part.latent(points), _width(part, points)
-            unseen.append(UnseenRows(fold.held_out, target, latent, width))
+            _, latent, variance = part.posterior(points)
+            unseen.append(UnseenRows(rows, target, latent, np.sqrt(variance + part.nugget)))
         return unseen
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows that each fold held out, in their deviations."""
-        return [each.scores for each in self._unseen_rows()]
+        return [each.scores for each in self.unseen_rows()]
 
     def judge_factors(
-        self, parts: Sequence[LeftOut | FoldResiduals], scores: FloatArray
+        self, unseen: Sequence[UnseenRows], scores: FloatArray, chosen: Index
     ) -> Callable[[FloatArray], FloatArray]:
         """Return a function from factors of deviations to the mean interval score of each output.
 
         In units of the targets: after a power, above all one below 0, deviations that vary as they
-        should may end where hardly a target is. The factors have shape (n_rows, n_outputs).
+        should may end where hardly a target is. The factors have shape (n_chosen, n_outputs), as
+        have `scores`; `chosen`: which rows they are of, all the unseen ones.
         """
-        unseen, mass = [each for part in parts for each in part.unseen], self.rows.mass
+        mass, at = self.rows.mass[chosen], np.full(len(self.rows), -1)
+        at[chosen] = np.arange(len(chosen))
 
         def judge(factors: FloatArray) -> FloatArray:
             steps = conformal(np.abs(scores) / factors, _LEVEL) * factors
             losses = np.empty_like(scores)
             for each in unseen:
-                losses[each.rows] = each.interval_scores(steps[each.rows], _LEVEL)
+                losses[at[each.rows]] = each.interval_scores(steps[at[each.rows]], _LEVEL)
             return np.average(losses, axis=0, weights=mass)
 
         return judge
@@ -222,4 +247,4 @@ def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> Fl
 
 def _width(mixture: Mixture, points: Points) -> FloatArray:
     """Return the deviation of a new observation, standardised, shape (n,)."""
-    return np.sqrt(mixture.variance(points) + mixture.noise)
+    return np.sqrt(mixture.variance(points) + mixture.nugget)

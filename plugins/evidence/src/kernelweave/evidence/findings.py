@@ -20,6 +20,7 @@ from .exact import ExactPredictor
 from .intervals import held_by_the_last
 from .kernel import EvidenceKernel
 from .large.landmarks import LandmarkPredictor
+from .learn import SHARED_METRIC
 from .new_rows import USUAL, Expectation, HeldOutWarning, LeavesOut, expected, kinds_of
 from .path import without_scales
 from .scores import margin_of_error
@@ -117,8 +118,7 @@ def attributes_of(
     predictor, learned, encoder = fitted.predictor, fitted.learned, samples.encoder
     dimensions, away = list(encoder.dimensions_), without_scales(learned.fits)
     attributes, late = held_out_attributes(
-        samples.task, samples.division, fitted.held_out, random_state,
-        many=samples.are_many, missing=learned.missing,
+        samples.task, samples.division, fitted.held_out, random_state, learned.missing
     )  # fmt: skip
     task = attributes["_task"]
     n_iter = max(1, sum(fit.n_evaluations for fit in learned.fits))
@@ -167,18 +167,18 @@ def attributes_of(
 
 def held_out_attributes(
     task: Task, division: Division, held_out: HeldOutRows, random_state: RandomState,
-    *, many: bool, missing: str = "",
+    missing: str = "",
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Return what an estimator keeps of rows held out, and which new rows are not judged.
 
-    `many`: as in `expected`; `missing`: what time was not left for.
+    `missing`: what time was not left for.
     """
     owner, kept = held_out.owner, held_out.owner >= 0
     task, usual = _first_line(task, division, held_out)
     lines, late = [usual], ""
     left_out = held_out.left_out() if usual.n_rows else None
     if left_out is not None:
-        more, late = _other_lines(task, division, held_out.dimensions, left_out, random_state, many)
+        more, late = _other_lines(task, division, held_out.dimensions, left_out, random_state)
         lines += more
     elif usual.n_rows and missing:
         late = "new groups and later rows"
@@ -215,7 +215,7 @@ def _first_line(task: Task, division: Division, held_out: HeldOutRows) -> tuple[
 
 def _other_lines(
     task: Task, division: Division, dimensions: Sequence[Dimension], left_out: LeavesOut,
-    random_state: RandomState, many: bool,
+    random_state: RandomState,
 ) -> tuple[list[Expectation], str]:  # fmt: skip
     """Return what is expected of each kind of new rows that folds did not hold out.
 
@@ -236,6 +236,7 @@ def _other_lines(
         return score_of(task, rows, task.answers_of_new(rows, values, usual), parts)
 
     seed = check_random_state(random_state).randint(2**31 - 1)
+    many = len(rows) > SHARED_METRIC
     lines, late = expected(left_out, rows, kinds, judge, np.random.RandomState(seed), many=many)
     return lines, ", ".join(kind.phrase for kind in late)
 

@@ -30,11 +30,11 @@ from .large.landmark_search import ProgressPrinter
 from .large.learning import learn_large
 from .large.plan import LargePlan
 from .last_step import with_likelihood, with_poisson
-from .learn import learn
-from .new_rows import Closed
+from .learn import METRIC_ROWS, SHARED_METRIC, learn
+from .leave_out import PairsLeaveOut
 from .noise import with_varying_noise
 from .objective import evidence_bytes
-from .outliers import learn_with_outliers
+from .outliers import with_outliers
 from .path import PathPlan
 from .read_table import ReadTable, read_table
 from .rows import Rows, Split
@@ -52,6 +52,8 @@ FEW_ROWS = 150
 # of a wide table: numbers for each cell, of views of all rows and of the folds, also of the fit to
 # the noise, and what trees read; and bytes for each dimension, of its plan and the arrays' heads
 _VIEWS, _HEADS = 40, 4096
+# of all rows: their kernel, its factor and inverse, and copies of these
+_MATRICES = 5
 
 
 def fit_table(
@@ -90,7 +92,7 @@ def fit_table(
 def _by_all_pairs(
     samples: ReadTable, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
 ) -> Fitted:
-    """Fit the path on all pairs of rows, in every fold and on all, and take the last step."""
+    """Fit the path in every fold, predict by all pairs of rows, and take the last step."""
     rows, division = samples.rows, samples.division
     assert isinstance(rows, Rows)
     refuse_what_cannot_fit(rows)
@@ -101,21 +103,23 @@ def _by_all_pairs(
     )
     kept = np.flatnonzero(samples.owner >= 0)
     first = kept[np.unique(samples.owner[kept], return_index=True)[1]]
-    texts = samples.encoder._learn_folds(samples.table, first, [training for training, _ in splits])
-    rows = rows.with_texts_of_folds(texts, len(splits))
-    learning = partial(
-        learn, splits=splits, plan=plan, powers=model.warp, n_jobs=model.n_jobs,
-        random=not division.is_given, known={},
-    )  # fmt: skip
-    twin = deepcopy(state)
+    if len(rows) <= SHARED_METRIC:
+        parts = [training for training, _ in splits]
+        texts = samples.encoder._learn_folds(samples.table, first, parts)
+        rows = rows.with_texts_of_folds(texts, len(splits))
     report = partial(_report_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
-    learned = learning(rows, random_state=state, report=report)
+    learned = learn(
+        rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs, report=report,
+        random=not division.is_given,
+    )  # fmt: skip
     if model.warp and not path.classes and not division.is_given:
-        again = partial(learning, random_state=twin)
-        learned = learn_with_outliers(learned, rows, splits, again)
+        learned = with_outliers(learned)
     predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
-    left_out = partial(Closed.of, learned.mixture, learned.rows, first)
+    mixture = learned.mixture
+    left_out = partial(
+        PairsLeaveOut, mixture.factor, mixture.target, learned.rows, first, mixture.width
+    )
     held_out = HeldOutRows(
         rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,
         left_out,
@@ -127,11 +131,13 @@ def _last_step(
     predictor: ExactPredictor, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
 ) -> tuple[ExactPredictor, str]:
     """Return the final predictor on the learned kernel, and what the time limit left undone."""
+    if len(predictor.rows) > SHARED_METRIC and path.classes:
+        return predictor, ""
     if path.classes:
         return with_likelihood(predictor), ""
-    report = partial(_report_parts, 0, _BEFORE_NOISE, 1.0)
-    predictor, missing = with_varying_noise(predictor, state, model.n_jobs, report)
-    if missing or not model.warp:
+    predictor, missing = with_varying_noise(predictor, state)
+    _report_parts(0, _BEFORE_NOISE, 1.0, 1, 1)
+    if missing or not model.warp or len(predictor.rows) > SHARED_METRIC:
         return predictor, missing
     return with_poisson(predictor, path.loss)
 
@@ -181,9 +187,11 @@ def refuse_what_cannot_fit(rows: Rows) -> None:
     n, n_dimensions = len(rows), rows.n_dimensions
     # of a wide table the other dimensions have views alone
     n_kept = min(n_dimensions, KEPT[-1])
+    metric = evidence_bytes(
+        n_kept, min(n, METRIC_ROWS), len(rows.targets), grouped=rows.group is not None
+    )
     require(
-        evidence_bytes(n_kept, n, len(rows.targets), grouped=rows.group is not None)
-        + (8 * _VIEWS * n + _HEADS) * (n_dimensions - n_kept),
+        metric + 8 * _MATRICES * n * n + (8 * _VIEWS * n + _HEADS) * (n_dimensions - n_kept),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",
         alternative="raise {memory_limit} or give fewer rows or columns",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, inv
 
+from .objective import inverse_of
 from .rows import Standardised, natural_range
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ class UnseenRows:
     target: Standardised
     latent: FloatArray
     width: FloatArray
+
+    def among(self, rows: Index | None) -> UnseenRows:
+        """Return those that are among some rows, all by default."""
+        if rows is None:
+            return self
+        kept = np.isin(self.rows, rows)
+        return replace(self, rows=self.rows[kept], latent=self.latent[kept], width=self.width[kept])
 
     @cached_property
     def truth(self) -> FloatArray:
@@ -91,6 +99,11 @@ class LeftOut:
     @cached_property
     def _inverse(self) -> FloatArray:
         """Rows of S⁻¹, shape (n_left_out, n_rows)."""
+        if 4 * len(self.rows) > len(self.mixture.factor):
+            # all of it takes no longer than solving for many
+            upper = inverse_of(np.array(self.mixture.factor.T, order="F"))
+            whole = np.triu(upper) + np.triu(upper, 1).T
+            return np.asarray(whole[self.rows])
         unit = np.zeros((len(self.mixture.factor), len(self.rows)))
         unit[self.rows, np.arange(len(self.rows))] = 1.0
         return np.asarray(cho_solve((self.mixture.factor, True), unit, check_finite=False).T)
@@ -148,14 +161,14 @@ class LeftOut:
         standard deviation of a new observation.
         """
         points = self.mixture.views.points(numeric, codes)
-        pull = self._inverse @ self.mixture.kernel(points).T
-        latent, variance = self.mixture.latent(points), self.mixture.variance(points)
+        K, latent, variance = self.mixture.posterior(points)
+        pull = self._inverse @ K.T
         mean = latent - pull[:, :, None] * self.residuals[:, None, :]
         gained = pull**2 * self._spreads[:, None]
         for group, spread in self._together:
             mean[group] = latent - pull[group].T @ self.residuals[group]
             gained[group] = np.sum(pull[group] * (spread @ pull[group]), axis=0)
-        return mean, np.sqrt(variance + self.mixture.noise + gained)
+        return mean, np.sqrt(variance + self.mixture.nugget + gained)
 
 
 @dataclass(frozen=True)
@@ -180,7 +193,7 @@ class FoldResiduals:
     ) -> tuple[FloatArray, FloatArray]:
         """Return what all rows say of new ones, as `LeftOut.predict` does, one for all."""
         points = self.mixture.views.points(numeric, codes)
-        width = np.sqrt(self.mixture.variance(points) + self.mixture.noise)
+        width = np.sqrt(self.mixture.variance(points) + self.mixture.nugget)
         return self.mixture.latent(points)[None], width[None]
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from kernelweave.kernels_core import RBF, Kernel, Laplacian, Linear
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 
-from .terms import Scales, mixed_kernel, own_kernel
+from .cross import cross_kernel, gram_of, own_kernel
+from .terms import Scales
 from .views import Points, Views
 
 # Gaussians and Laplacians of the dictionary that was measured on 31 tables: γ = c/n for n columns,
@@ -74,9 +75,9 @@ class EvidenceKernel(Kernel):
 
     def _gram(self, X: Any, Y: Any | None) -> RealArray:
         left = self._points(X)
-        right = left if Y is None else self._points(Y)
-        K = mixed_kernel(left, right, self.scales, self.views.match_weight)
-        return 0.5 * (K + K.T) if Y is None else K
+        if Y is None:
+            return gram_of(left, self.scales, self.views.match_weight)
+        return cross_kernel(left, self._points(Y), self.scales, self.views.match_weight)
 
     def _diag(self, X: Any) -> RealArray:
         points = self._points(X)

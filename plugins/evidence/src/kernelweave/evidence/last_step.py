@@ -15,12 +15,13 @@ from scipy.special import log_softmax, softmax
 from sklearn.metrics import mean_poisson_deviance
 
 from .classes import Calibration, class_codes, per_class
+from .cross import gram_of
 from .exact import ExactPredictor
 from .likelihood import PosteriorMode, fit_poisson, fit_softmax
 from .mixture import Expansion, Mixture, explained_by, path_weights
 from .rows import Rows, Standardised
 from .scores import squared_losses
-from .terms import Stopped, blocks, mixed_kernel
+from .terms import Stopped, blocks
 from .views import Warp
 
 if TYPE_CHECKING:
@@ -334,7 +335,7 @@ def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> Poste
 
 def _gram(mixture: Mixture) -> FloatArray:
     points = mixture.points
-    return mixed_kernel(points, points, mixture.scales, mixture.views.match_weight)
+    return gram_of(points, mixture.scales, mixture.views.match_weight)
 
 
 def _logits(

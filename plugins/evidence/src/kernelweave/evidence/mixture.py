@@ -15,8 +15,9 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
+from .cross import CrossKernel, cross_kernel, gram_of, own_kernel
 from .rows import Rows, Standardised
-from .terms import JITTER, Scales, blocks, mixed_kernel, own_kernel
+from .terms import JITTER, Scales, blocks
 
 if TYPE_CHECKING:
     from .large.levels import GroupLevels
@@ -80,16 +81,25 @@ class Mixture:
         return _factor(self.views, self.points, self.scales, self.diagonal)
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "factor"}
+        return {k: value for k, value in vars(self).items() if k not in ("factor", "_cross")}
+
+    @cached_property
+    def _cross(self) -> CrossKernel:
+        return CrossKernel(self.points, self.scales, self.views.match_weight)
 
     @property
     def noise(self) -> float:
         """σ², in units of the targets' variance."""
         return sum(each.noise for each in self.scales)
 
+    @property
+    def nugget(self) -> float:
+        """What S has on its diagonal for a row of weight 1: rows left out have it too."""
+        return self.noise + JITTER
+
     def kernel(self, left: Points, rows: slice = slice(None)) -> FloatArray:
         """Return the kernel between some rows of other points and the training rows."""
-        return mixed_kernel(left, self.points, self.scales, self.views.match_weight, rows)
+        return np.asarray(self._cross(left, rows), dtype=np.float64)
 
     def predict(self, points: Points) -> FloatArray:
         """Return predictions in the units of the targets, shape (n, n_outputs)."""
@@ -109,6 +119,12 @@ class Mixture:
         for rows in blocks(points.n_points, self.points.n_points):
             out[rows] -= explained_by(self.factor, self.kernel(points, rows))
         return np.maximum(out, 0.0)
+
+    def posterior(self, points: Points) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the kernel with the training rows, `latent` and `variance`."""
+        K = self.kernel(points)
+        prior = sum(own_kernel(points, each, self.views.match_weight) for each in self.scales)
+        return K, K @ self.dual, np.maximum(prior - explained_by(self.factor, K), 0.0)
 
 
 def weighted(scales: Sequence[Scales], weights: FloatArray) -> tuple[Scales, ...]:
@@ -138,7 +154,7 @@ def fit_mixture(
     diagonal = noise * (1.0 / rows.mass) + JITTER + outlier_variance
     factor = _factor(views, points, scales, diagonal)
     dual = cho_solve((factor, True), targets.values.T, check_finite=False)
-    width = _left_out(factor, rows.mass, outlier_variance) if targets.warps else 0.0
+    width = left_out_width(factor, rows.mass, outlier_variance) if targets.warps else 0.0
     mixture = Mixture(views, points, scales, diagonal, outlier_variance, dual, targets, width)
     vars(mixture)["factor"] = factor
     return mixture
@@ -148,12 +164,12 @@ def _factor(
     views: Views, points: Points, scales: tuple[Scales, ...], diagonal: FloatArray
 ) -> FloatArray:
     """Return the lower Cholesky factor of the kernel of all points plus a diagonal."""
-    S = mixed_kernel(points, points, scales, views.match_weight)
+    S = gram_of(points, scales, views.match_weight, whole=False)
     S[np.diag_indices_from(S)] += diagonal
     return np.asarray(cho_factor(S, lower=True, overwrite_a=True, check_finite=False)[0])
 
 
-def _left_out(factor: FloatArray, mass: FloatArray, outlier_variance: FloatArray) -> float:
+def left_out_width(factor: FloatArray, mass: FloatArray, outlier_variance: FloatArray) -> float:
     """Return the root mean of 1/(S⁻¹)ᵢᵢ less `outlier_variance`: of rows given all others."""
     inverse, _ = lapack.dpotri(factor.copy(order="F"), lower=1, overwrite_c=1)
     variances = 1.0 / inverse.diagonal() - outlier_variance
@@ -201,7 +217,7 @@ class Expansion:
     def kernel(self, left: Points, right: Points | None = None) -> FloatArray:
         """Return the kernel between points, by default with those of the expansion."""
         right = self.points if right is None else right
-        return mixed_kernel(left, right, self.scales, self.views.match_weight)
+        return cross_kernel(left, right, self.scales, self.views.match_weight)
 
     def level(self, left: Points) -> FloatArray:
         """Return what groups have beside f, standardised, shape (n, n_outputs)."""

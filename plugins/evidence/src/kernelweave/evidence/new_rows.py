@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -21,12 +21,11 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
-from scipy.linalg import cho_factor, cho_solve, lapack
 
 from .columns import Dimension
 from .copies import alike_groups
-from .mixture import Mixture
-from .rows import Rows, Standardised, block_starts, centred_by_others
+from .leave_out import PairsLeaveOut
+from .rows import Rows, block_starts
 from .scores import margin_of_error
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ _MOST = 3.0
 _WORTH = 0.02
 # of many rows: of so many in all and for a kind of new rows at least and at most
 _SOME, _SOME_EACH = 4000, (250, 1000)
-# the pairs of so many rows are compared after a fit, to find near copies
-_PAIRS = 2000
 # groups of so many rows in all are left out at most, or no line tells of them
 _FEW_GROUPS = 4
 
@@ -190,7 +187,7 @@ def _are_years(column: str, values: FloatArray, first: Index) -> bool:
 
 def _alike(rows: Rows, named: Sequence[Index]) -> list[Kind]:
     """Return `WITHOUT_ALIKE` with the groups of near copies; none where a column names these."""
-    if len(rows) > _PAIRS or rows.recurring:
+    if rows.recurring:
         return []
     alike = alike_groups(rows.numbers, rows.codes)
     counts = np.bincount(alike)
@@ -226,45 +223,7 @@ def _is_sorted(rows: Rows, first: Index) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Closed:
-    """Rows left out in closed form of all pairs.
-
-    `inverse` of shape (n, n): S⁻¹; `targets`, `width`: of the mixture; `rows`: of training;
-    `places` of shape (n,): where each stands first in the user's table; `dual` of shape
-    (n, n_outputs + 1): S⁻¹ times the targets and ones.
-    """
-
-    inverse: FloatArray
-    targets: Standardised
-    rows: Rows
-    places: Index
-    width: FloatArray | float = 0.0
-    dual: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        both = np.vstack([self.targets.values, np.ones(len(self.rows))])
-        object.__setattr__(self, "dual", self.inverse @ both.T)
-
-    @classmethod
-    def of(cls, mixture: Mixture, rows: Rows, places: Index) -> Closed:
-        """Invert S from its factor."""
-        inverse, _ = lapack.dpotri(mixture.factor.copy(order="F"), lower=1, overwrite_c=1)
-        inverse[np.triu_indices_from(inverse, 1)] = inverse.T[np.triu_indices_from(inverse, 1)]
-        return cls(inverse, mixture.target, rows, places, mixture.width)
-
-    def ask(self, rows: Index) -> None:
-        """Do nothing: the inverse serves whatever rows are left out."""
-
-    def residuals(self, rows: Index) -> FloatArray:
-        """Return residuals of rows predicted from all others, shape (n_rows, n_outputs)."""
-        inner = self.inverse[np.ix_(rows, rows)]
-        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
-        residuals = cho_solve(factor, self.dual[rows], check_finite=False)
-        return centred_by_others(residuals, self.targets.values.T, self.rows.precision, rows)
-
-
-LeavesOut: TypeAlias = "Closed | LandmarksLeaveOut"
+LeavesOut: TypeAlias = "PairsLeaveOut | LandmarksLeaveOut"
 
 
 class _Left(NamedTuple):

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from .classes import random_folds
-from .learn import Report, learn
+from .candidates import fit_candidates
+from .intervals import LeftOut
+from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .path import PathPlan
+from .terms import Scales, Stopped
 
 if TYPE_CHECKING:
     from .exact import ExactPredictor
     from .large.landmarks import LandmarkPredictor
-    from .mixture import Mixture
-    from .rows import Rows, Split
+    from .rows import Rows
+    from .views import Points, Views
 
-# one λ, roughly: a third of the time of a path, and held-out errors no larger than by four
-_PLAN = PathPlan((5.0,), tol=1e-4)
+# one λ, roughly, on few rows: the others judge it
+_PLAN = PathPlan((5.0,), tol=1e-3)
+# rows that tell how noise varies at most, and those of them that scales are learned on: no more
+# than a share of all
+_ROWS, _SCALES, _SHARE = 1000, 300, 0.5
+# steps of the ridge, up or down, as long as each gains
+_STEP, _STEPS = float(np.sqrt(10.0)), 4
 # added to squares in units of their median: logarithms of scores that are 0 by chance say little
 _FLOOR = 0.3
 # The slope that needs not be sure. It and the floor were chosen on 15 tables of 300 rows, two draws
@@ -33,8 +40,8 @@ _UNSURE = 0.4
 _SHARES = (1.0, 0.5, 0.25, 0.0)
 # of a word, whose noise may be learned: rows left out in turn tell each other's residuals
 _FEWEST_ROWS = 6
-# of a table of landmarks, rows that tell how noise varies at most, and their folds
-_JUDGING, _FOLDS = 600, 3
+# of groups that are left out together
+_FEWEST_GROUPS = 12
 # where the curve of `_log_variance` is flatter, noise would choose
 _FLAT = 0.25
 
@@ -63,45 +70,50 @@ class VaryingNoise:
 
 def learn_noise(
     rows: Rows,
-    splits: Sequence[Split],
     scores: FloatArray,
     random_state: np.random.RandomState,
-    n_jobs: int | None = None,
     judge: Callable[[FloatArray], FloatArray] | None = None,
-    report: Report | None = None,
 ) -> tuple[VaryingNoise | None, str]:
-    """Return noise that varies with the columns, by `learn` from logarithms of squared scores.
+    """Return noise that varies with the columns, learned from logarithms of squared scores.
 
     The target is log(s² + 0.3), squares in units of their median: a bare logarithm has its variance
-    from scores that are 0 by chance. Intervals follow by the slope of held-out targets on what was
-    predicted of them, b − 2e²/b with the standard error e, so that they stay nearly as they are
-    where noise is even.
+    from scores that are 0 by chance. Scales are learned on some rows. The others choose the ridge,
+    as each is left out of one factorisation with its copies or group, and tell the slope of targets
+    on what is predicted of them. Intervals follow by b − 2e²/b, with the slope b and its standard
+    error e, so that they stay nearly as they are where noise is even.
 
-    - `splits`: training and held-out indices, each row held out once
     - `scores` of shape (n_rows, n_outputs): residuals of rows left out, in their deviations
-    - `report`: as `learn` has it
-    - `judge`: of factors of rows left out, to the loss of each output; the slope is then the share
-      of it, between none and all, that loses least
+    - `judge`: of factors of the rows, to the loss of each output; the slope is then the share of
+      it, between none and all, that loses least
 
     Returns ``None`` where noise does not vary, or not so that held-out rows show it; and what the
     time limit left undone, empty if nothing.
     """
     squares = scores**2
     middle = np.median(squares, axis=0)
-    if not len(splits) or not (middle > 0.0).all():
-        # most rows are predicted exactly
+    keys = rows.kept_together
+    if not (middle > 0.0).all() or len(np.unique(keys)) < _FEWEST_GROUPS:
+        # most rows are predicted exactly, or few tell
         return None, ""
     targets = np.log(squares / middle + _FLOOR)
-    codes = _frequent(rows.codes)
-    noise_rows = replace(
-        rows, codes=codes, targets=np.ascontiguousarray(targets.T), transform_targets=False,
-        group=None, trust=None,
-    )  # fmt: skip
-    learned = learn(noise_rows, splits, _PLAN, random_state, n_jobs=n_jobs, report=report)
-    v, share = learned.held_out, rows.mass[:, None] / rows.mass.sum()
-    if learned.missing:
-        return None, f"noise that varies: {learned.missing}"
-    slope, error = _slope(v, targets, share, rows)
+    rows = replace(
+        rows, codes=_frequent(rows.codes), targets=np.ascontiguousarray(targets.T),
+        transform_targets=False, group=None, trust=None,
+    ).without_folds()  # fmt: skip
+    first, judging = _parts(keys, random_state)
+    try:
+        fits = list(fit_candidates(rows.take(first).views(), rows.take(first), _PLAN))
+    except Stopped:
+        return None, "noise that varies"
+    known = _Known.of(rows, keys, judging)
+    tried = [known.with_best_ridge(fit.scales) for fit in fits]
+    weights = path_weights(np.array([error for error, _ in tried]))
+    mixture = known.mixture(weighted([scales for _, scales in tried], weights))
+    v = mixture.target.values.T - known.residuals(mixture, np.arange(len(rows)))
+    v = mixture.target.predict(v, mixture.width)
+    told = rows.take(judging)
+    share = told.mass[:, None] / told.mass.sum()
+    slope, error = _slope(v[judging], targets[judging], share, keys[judging])
     if not (slope > 0.0).any():
         return None, ""
     least = np.finfo(np.float64).tiny
@@ -114,32 +126,100 @@ def learn_noise(
         if not slope.any():
             return None, ""
     factors = np.exp(0.5 * slope * _log_variance(v))
+    share = rows.mass[:, None] / rows.mass.sum()
     unit = np.sqrt(np.sum(share * squares / factors**2, axis=0))
-    return VaryingNoise(learned.mixture, slope, unit, unit * factors), ""
+    return VaryingNoise(mixture, slope, unit, unit * factors), ""
+
+
+class _Known(NamedTuple):
+    """Rows with the logarithms of their scores, and which of them judge.
+
+    `views`, `points`: of all; `alone`: whether each row is left out by itself.
+    """
+
+    rows: Rows
+    keys: Index
+    judging: Index
+    views: Views
+    points: Points
+    alone: bool
+
+    @classmethod
+    def of(cls, rows: Rows, keys: Index, judging: Index) -> _Known:
+        views = rows.views()
+        alone = len(np.unique(keys)) == len(keys)
+        return cls(rows, keys, judging, views, views.points(rows.numeric, rows.codes), alone)
+
+    def mixture(self, scales: tuple[Scales, ...]) -> Mixture:
+        return fit_mixture(self.views, self.rows, scales, points=self.points)
+
+    def residuals(self, mixture: Mixture, which: Index) -> FloatArray:
+        return LeftOut(mixture, which, None if self.alone else self.keys[which]).residuals
+
+    def with_best_ridge(self, scales: Scales) -> tuple[float, Scales]:
+        """Return the error of rows that judge and the scales, with the noise that serves them."""
+        share = self.rows.mass[self.judging]
+
+        def trial(noise: float) -> tuple[float, Scales]:
+            changed = replace(scales, noise=noise)
+            left = self.residuals(self.mixture((changed,)), self.judging)
+            return float(np.average(np.mean(left**2, axis=1), weights=share)), changed
+
+        first = best = trial(scales.noise)
+        for step in (_STEP, 1.0 / _STEP):
+            for _ in range(_STEPS):
+                other = trial(best[1].noise * step)
+                if not other[0] < best[0] * (1.0 - 1e-3):
+                    break
+                best = other
+            if best is not first:
+                break
+        return best
+
+
+def _parts(keys: Index, random_state: np.random.RandomState) -> tuple[Index, Index]:
+    """Return rows to learn scales on, and the others, none of a group in both."""
+    numbers = np.unique(keys, return_inverse=True)[1].ravel()
+    by = np.argsort(random_state.permutation(numbers.max() + 1)[numbers], kind="stable")
+    size = min(_SCALES, int(_SHARE * len(keys)))
+    last = numbers[by[size - 1]]
+    is_first = np.isin(numbers, numbers[by[:size]])
+    is_first[numbers == last] = size > 1
+    if is_first.all():
+        is_first[numbers == last] = False
+    return np.flatnonzero(is_first), np.flatnonzero(~is_first)
+
+
+def some_rows(keys: Index, random_state: np.random.RandomState) -> Index:
+    """Return rows of whole groups, about as many as tell how noise varies."""
+    if len(keys) <= _ROWS:
+        return np.arange(len(keys))
+    numbers = np.unique(keys, return_inverse=True)[1].ravel()
+    by = np.argsort(random_state.permutation(numbers.max() + 1)[numbers], kind="stable")
+    return np.flatnonzero(np.isin(numbers, numbers[by[:_ROWS]]))
 
 
 def with_varying_noise(
-    predictor: ExactPredictor,
-    random_state: np.random.RandomState,
-    n_jobs: int | None = None,
-    report: Report | None = None,
+    predictor: ExactPredictor, random_state: np.random.RandomState
 ) -> tuple[ExactPredictor, str]:
-    """Return a predictor of all pairs with noise that varies, where each row was held out once.
+    """Return a predictor of all pairs with noise that varies, where rows were held out at random.
 
-    And what the time limit left undone. `report`: as `learn` has it.
+    And what the time limit left undone.
     """
-    held_out, rows = [fold.held_out for fold in predictor.folds], predictor.rows
-    n, seen = len(rows), np.concatenate([[], *held_out]).astype(np.intp)
-    if not np.array_equal(np.sort(seen), np.arange(n)):
+    rows, seen = predictor.rows, np.flatnonzero(predictor.fold >= 0)
+    if not len(seen) or (len(seen) < len(rows) and not predictor.closed):
         return predictor, ""
-    scores, parts = np.empty((n, len(rows.targets))), predictor.left_out(rows.groups)
-    for part in parts:
-        scores[part.rows] = part.scores
-    splits = [(np.setdiff1d(np.arange(n), held), held) for held in held_out]
-    warps = predictor.mixture.target.warps
-    judge = predictor.judge_factors(parts, scores) if warps else None
-    noise, missing = learn_noise(rows, splits, scores, random_state, n_jobs, judge, report)
-    return replace(predictor, varying_noise=noise), missing
+    keys = rows.kept_together
+    chosen = seen[some_rows(keys[seen], random_state)]
+    unseen = [each for part in predictor.left_out(rows.groups, chosen) for each in part.unseen]
+    scores = np.empty((len(rows), len(rows.targets)))
+    for each in unseen:
+        scores[each.rows] = each.scores
+    scores, judge = scores[chosen], None
+    if predictor.mixture.target.warps:
+        judge = predictor.judge_factors(unseen, scores, chosen)
+    noise, missing = learn_noise(rows.take(chosen), scores, random_state, judge)
+    return replace(predictor, varying_noise=_of_all(noise, rows, chosen)), missing
 
 
 def of_landmarks_with_varying_noise(
@@ -147,22 +227,24 @@ def of_landmarks_with_varying_noise(
 ) -> tuple[LandmarkPredictor, str]:
     """Return a predictor of landmarks with noise that varies, told by some of the rows that judge.
 
-    `rows` are those that judge alone. The factors of the others are predicted. And what the time
-    limit left undone.
+    `rows` are those that judge alone. And what the time limit left undone.
     """
     rows = predictor.rows
-    chosen = np.sort(random_state.permutation(len(rows))[:_JUDGING])
-    subset = rows.take(chosen)
-    keys = subset.duplicate_ids if subset.groups is None else subset.groups
-    if len(np.unique(keys)) < _FOLDS:
+    keys = rows.kept_together
+    if not len(rows):
         return predictor, ""
-    splits = random_folds(len(subset), _FOLDS, random_state, groups=keys)
-    noise, missing = learn_noise(subset, splits, predictor.scores[chosen], random_state)
+    chosen = some_rows(keys, random_state)
+    noise, missing = learn_noise(rows.take(chosen), predictor.scores[chosen], random_state)
+    return replace(predictor, varying_noise=_of_all(noise, rows, chosen)), missing
+
+
+def _of_all(noise: VaryingNoise | None, rows: Rows, chosen: Index) -> VaryingNoise | None:
+    """Return noise with the factors of all rows: it has not seen those that were not chosen."""
     if noise is None:
-        return predictor, missing
+        return None
     factors = noise(rows.numeric, rows.codes)
     factors[chosen] = noise.held_out
-    return replace(predictor, varying_noise=replace(noise, held_out=factors)), missing
+    return replace(noise, held_out=factors)
 
 
 def _frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -190,7 +272,7 @@ def _curve() -> tuple[FloatArray, FloatArray]:
 
 
 def _slope(
-    v: FloatArray, targets: FloatArray, share: FloatArray, rows: Rows
+    v: FloatArray, targets: FloatArray, share: FloatArray, keys: Index
 ) -> tuple[FloatArray, FloatArray]:
     """Return the slopes of targets on v, and their standard errors over draws of groups."""
     rest, other = (each - np.sum(share * each, axis=0) for each in (v, targets))
@@ -199,7 +281,6 @@ def _slope(
     slope = np.sum(share * rest * other, axis=0) / size
     influence = share * rest * (other - slope * rest) / size
     # groups of a table in parts are keys, not counted from 0
-    keys = np.arange(len(rows)) if rows.groups is None else rows.groups
     groups = np.unique(keys, return_inverse=True)[1]
     sums = np.array([np.bincount(groups, weights=each) for each in influence.T])
     return slope, np.sqrt(np.sum(sums**2, axis=1))

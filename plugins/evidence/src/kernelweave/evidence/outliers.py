@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from scipy.linalg import cho_solve, cholesky
 from scipy.stats import norm, t
 
 from .candidates import MOST_SCALES
+from .cross import gram_of
 from .intervals import LeftOut
-from .learn import Learned
-from .mixture import Mixture
-from .rows import Rows, Split
+from .learn import Fold, Learned
+from .mixture import Mixture, fit_mixture, left_out_width
+from .path import Fit
+from .rows import Rows, Standardised
 from .scores import mean_with_error
+from .terms import JITTER
 
 # degrees of freedom that are tried: fewer are outliers that no mean would survive
 _DEGREES = (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
@@ -24,10 +28,9 @@ _LEAST_SCALE = 1e-6
 # Gain of the logarithm of the likelihood of rows left out by heavy tails, to try them; and standard
 # errors by which rows held out, as far as they are trusted, must be predicted better.
 _TRIED, _BETTER = 25.0, 2.0
-# Standard errors of the gain with the scales that are known, below which learning again is vain: of
-# 27 tables on which it was kept, none had less. The noise of those scales has the outliers in it,
-# so that a quarter of it is tried too.
-_PROMISING, _NOISE = 1.0, (1.0, 0.25)
+# The noise of the scales has the outliers in it, so that shares of it are tried, each a quarter of
+# the one before, as long as that is better.
+_STEP, _LEAST_SHARE = 0.25, 1e-3
 # Of all rows, those that may be outliers: more are the tail of noise that is skewed, whose mean
 # they belong to. So are fewer, where without them residuals drift by so many standard errors.
 _FEW, _DRIFT = 0.05, 2.0
@@ -79,64 +82,106 @@ class HeavyTails:
         return np.asarray(precision / np.average(precision, weights=mass))
 
 
-def learn_with_outliers(
-    learned: Learned, rows: Rows, splits: Sequence[Split], learn_again: Callable[[Rows], Learned]
-) -> Learned:
+def with_outliers(learned: Learned) -> Learned:
     """Return a fit to which outliers among the targets count less, where that surely pays.
 
     Where rows that are left out in turn have residuals with tails far heavier than those of the
-    normal distribution, all is learned again: the noise of a target has the variance that Student's
-    distribution expects by the residual, as the row is predicted from the others of the training
-    part (an EM step for a scale mixture; Lange, Little and Taylor 1989), and what rows held out
-    choose is chosen with these weights. It is kept where rows held out are predicted better by
-    them, without a drift; and not begun where the weights gain nothing with the scales at hand.
+    normal distribution, the noise of a target gets the variance that Student's distribution expects
+    by the residual, as the row is predicted from the others of the training part (an EM step for a
+    scale mixture; Lange, Little and Taylor 1989). The scales stay, and rows held out choose the
+    noise of the others. It is kept where they are predicted better by them, without a drift.
 
-    `rows`, `splits`: what was learned from; `learn_again`: from rows by the same splits. For one
-    output and at most 100 columns.
+    For one output and at most 100 columns.
     """
+    rows = learned.rows
     if len(rows.targets) > 1 or rows.n_dimensions > MOST_SCALES or learned.missing:
         return learned
-    tails, trust = _trust(learned.rows, learned.mixture)
-    if not tails.gain > _TRIED or len(learned.folds) < len(splits):
+    if not learned.folds:
+        return learned
+    seen = np.flatnonzero(~np.isnan(learned.held_out[:, 0]))
+    mass, truth = rows.mass[seen], rows.targets.T[seen]
+    # rows held out need no inverse, and have the tails that rows left out one by one have
+    if not HeavyTails.of((truth - learned.held_out[seen])[:, 0], mass).gain > _TRIED:
+        return learned
+    tails, trust = _trust(rows, learned.mixture)
+    if not tails.gain > _TRIED:
         return learned
     if rows.mass @ replace(rows, trust=trust[None]).outliers > _FEW * rows.mass.sum():
         return learned
-    trusts = np.vstack([trust, np.ones((len(splits), len(rows)))])
-    for out, (training, _), fold in zip(trusts[1:], splits, learned.folds, strict=True):
-        out[training] = _trust(fold.training, fold.mixture(learned.weights))[1]
-    seen = np.flatnonzero(~np.isnan(learned.held_out[:, 0]))
-    mass, truth = rows.mass[seen], rows.targets.T[seen]
+    known = [_KnownFold.of(fold, rows, learned.weights) for fold in learned.folds]
 
-    def gain_of(after: FloatArray, before: FloatArray) -> tuple[float, float]:
-        squares = [(truth - each[seen])[:, 0] ** 2 for each in (before, after)]
-        return mean_with_error(squares[0] - squares[1], mass * trust[seen])
+    def squares(predicted: FloatArray) -> FloatArray:
+        return (truth - predicted[seen])[:, 0] ** 2
 
-    even = _by_known_scales(learned, np.ones_like(trusts), splits)
-    tried = [_by_known_scales(learned, trusts, splits, noise) for noise in _NOISE]
-    if all(gain <= _PROMISING * error for gain, error in (gain_of(each, even) for each in tried)):
+    def predicted(share: float) -> FloatArray:
+        out = np.full((len(rows), 1), np.nan)
+        for each in known:
+            out[each.fold.held_out] = each.predict(each.trust, share)
+        return out
+
+    even = np.full((len(rows), 1), np.nan)
+    for each in known:
+        even[each.fold.held_out] = each.predict(np.ones_like(each.trust), 1.0)
+    share, best = 1.0, predicted(1.0)
+    while share * _STEP >= _LEAST_SHARE:
+        other = predicted(share * _STEP)
+        if not mass * trust[seen] @ (squares(best) - squares(other)) > 0.0:
+            break
+        share, best = share * _STEP, other
+    gain, error = mean_with_error(squares(even) - squares(best), mass * trust[seen])
+    drift, width = mean_with_error((truth - best[seen])[:, 0], mass)
+    if not (gain > _BETTER * error and abs(drift) < _DRIFT * width):
         return learned
-    robust = learn_again(replace(rows, trust=trusts))
-    if robust.missing:
-        return replace(learned, missing="less weight for outliers")
-    drift, width = mean_with_error((truth - robust.held_out[seen])[:, 0], mass)
-    gain, error = gain_of(robust.held_out, learned.held_out)
-    is_better = gain > _BETTER * error and abs(drift) < _DRIFT * width
-    return robust if is_better else learned
+
+    def shifted(fit: Fit) -> Fit:
+        return replace(fit, theta=np.append(fit.theta[:-1], fit.theta[-1] + np.log(share)))
+
+    rows = replace(rows, trust=trust[None])
+    folds = [
+        replace(
+            each.fold,
+            fits=list(map(shifted, each.fold.fits)),
+            training=replace(each.fold.training, trust=each.trust[None]),
+        )
+        for each in known
+    ]
+    scales = tuple(replace(each, noise=each.noise * share) for each in learned.mixture.scales)
+    mixture = fit_mixture(learned.mixture.views, rows, scales)
+    fits = list(map(shifted, learned.fits))
+    return replace(learned, mixture=mixture, fits=fits, folds=folds, held_out=best, rows=rows)
 
 
-def _by_known_scales(
-    learned: Learned, trusts: FloatArray, splits: Sequence[Split], noise: float = 1.0
-) -> FloatArray:
-    """Return predictions of rows held out, with trust in the others and a share of the noise."""
-    rows = learned.rows
-    out = np.full((len(rows), 1), np.nan)
-    for k, (fold, (training, held_out)) in enumerate(zip(learned.folds, splits, strict=True)):
-        # noise over precision is all that counts
-        trust = trusts[[k + 1]][:, training] / noise
-        with_trust = replace(fold, training=replace(fold.training, trust=trust))
-        points = fold.views.points(rows.numeric[held_out], rows.codes[held_out])
-        out[held_out] = with_trust.mixture(learned.weights).predict(points)
-    return out
+class _KnownFold(NamedTuple):
+    """A fold with its kernels, to be solved with other noise.
+
+    `gram` of shape (n_training, n_training); `cross` of shape (n_held_out, n_training); `noise`: σ²
+    of the kernel; `trust` of shape (n_training,): in the targets.
+    """
+
+    fold: Fold
+    gram: FloatArray
+    cross: FloatArray
+    noise: float
+    trust: FloatArray
+
+    @classmethod
+    def of(cls, fold: Fold, rows: Rows, weights: FloatArray) -> _KnownFold:
+        mixture, held_out = fold.mixture(weights), rows.take(fold.held_out)
+        cross = mixture.kernel(mixture.views.points(held_out.numeric, held_out.codes))
+        gram = gram_of(mixture.points, mixture.scales, mixture.views.match_weight, whole=False)
+        return cls(fold, gram, cross, mixture.noise, _trust(fold.training, mixture)[1])
+
+    def predict(self, trust: FloatArray, share: float) -> FloatArray:
+        """Return predictions of the rows held out, with a share of the noise."""
+        rows = replace(self.fold.training, trust=trust[None])
+        targets, noise = Standardised.of(rows), share * self.noise
+        more = noise * (1.0 / rows.precision - 1.0 / rows.mass)
+        S = self.gram.copy()
+        S[np.diag_indices_from(S)] += noise / rows.mass + more + JITTER
+        factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
+        dual = cho_solve((factor, True), targets.values.T, check_finite=False)
+        width = left_out_width(factor, rows.mass, more) if targets.warps else 0.0
+        return targets.predict(self.cross @ dual, width)
 
 
 def _trust(rows: Rows, mixture: Mixture) -> tuple[HeavyTails, FloatArray]:

@@ -33,9 +33,11 @@ Loss = Callable[[Rows, FloatArray], float]
 # against a tuned machine: 50 alone +3.5 points, 0.5 alone +6.1, all combined +7.2.
 PRECISIONS = (500.0, 50.0, 5.0, 0.5)
 # tolerance of the rough fits that decide on transforms: the scales need not have converged
-ROUGH = 1e-4
+ROUGH = 1e-3
 # rows of the first pass over the path; a second polishes on all of them
 COARSE = 300
+# rows of a fold that the scales are learned on at most
+PART = 600
 
 
 @dataclass
@@ -204,8 +206,11 @@ class PathPlan:
     - `max_iter`: steps a fit at most
     - `coarse`: rows of a first pass over the path, where there are half as many more
     - `coarse_tol`: the share for that pass, which only leaves starts
+    - `part`: rows of the second pass at most: more of them move the scales little
+    - `polish_tol`: the share for that pass
     - `classes`: whether the targets are ±1 of classes
     - `linear`: whether ridge regression is a candidate, as it should be where rows are few
+    - `smooth`: whether the Gaussian of one scale a dimension is a candidate, where it may pay
     - `loss`: what predictions of held-out rows lose, where it is not their mean squared error
     """
 
@@ -214,15 +219,21 @@ class PathPlan:
     max_iter: int = 200
     coarse: int = COARSE
     coarse_tol: float = 1e-4
+    part: int = PART
+    polish_tol: float = 1e-3
     classes: bool = False
     linear: bool = False
+    smooth: bool = True
     loss: Loss | None = None
 
     @property
     def rough(self) -> PathPlan:
         """The plan of fits of a middle λ that only decide on transforms."""
-        middle = self.precisions[(len(self.precisions) - 1) // 2 : len(self.precisions) // 2 + 1]
-        return replace(self, tol=ROUGH, precisions=middle)
+        middle = len(self.precisions) // 2
+        return replace(
+            self, tol=max(self.tol, ROUGH), precisions=self.precisions[middle : middle + 1],
+            smooth=False,
+        )  # fmt: skip
 
 
 def fit_path(

@@ -28,7 +28,7 @@ from .targets import check_weight
 from .tasks import Classification, Task
 
 # more rows than these are learned by landmarks: all pairs would take minutes
-EXACT_ROWS = 2000
+FACTOR_ROWS = 5000
 # of a table in batches, what tells the encoder its categories and medians
 DRAWN_ROWS = 20_000
 # of a table: read, encoded, without the rows of no weight, and those of a part
@@ -56,7 +56,7 @@ class ReadTable:
     @property
     def are_many(self) -> bool:
         """Whether they are learned by landmarks."""
-        return not isinstance(self.rows, Rows) or len(self.rows) > EXACT_ROWS
+        return not isinstance(self.rows, Rows) or len(self.rows) > FACTOR_ROWS
 
     def splits(self, n_folds: int, state: np.random.RandomState) -> list[Split]:
         """Return the folds of rows in memory, as the user says or at random."""
@@ -88,7 +88,7 @@ def read_table(
         with seen.place_errors():
             encoder.fit(seen.batch.X, normalise_weights(seen.batch.weight), estimator=estimator)
         division = division_of(seen.batch.X, seen.batch.y, groups, order, cv)
-        if seen.n_rows > EXACT_ROWS or not seen.complete:
+        if seen.n_rows > FACTOR_ROWS or not seen.complete:
             reader = Reader(encoder, targets, groups or "", order or "")
             rows = table.encoded(reader, n_jobs)
             return ReadTable(rows, np.empty(0, dtype=np.intp), task, encoder, division)
@@ -106,7 +106,7 @@ def read_table(
 
 def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:
     """Return the dimension that names the groups of the rows, ``None`` if none does."""
-    if division.cv is not None and len(rows) > EXACT_ROWS:
+    if division.cv is not None and len(rows) > FACTOR_ROWS:
         # folds of a splitter may part groups, which sums of rows must not
         return None
     columns = [
@@ -148,9 +148,9 @@ def _counted(
         names.add(encoder.dimensions_[group.place].source)
     places = places_of(encoder.dimensions_, *names)
     rows = replace(rows, group=group, names=places)
-    if n_rows > EXACT_ROWS or rows.recurring:
+    if n_rows > FACTOR_ROWS or rows.recurring:
         owner, place = np.full(n_rows, -1), np.arange(len(kept), dtype=np.intp)
-        if n_rows <= EXACT_ROWS and division.cv is None and rows.given_once.max() + 1 < len(rows):
+        if n_rows <= FACTOR_ROWS and division.cv is None and rows.given_once.max() + 1 < len(rows):
             place = rows.given_once
             first = np.unique(place, return_index=True)[1]
             rows = replace(rows.take(first), weight=np.bincount(place, rows.mass).astype(float))

@@ -10,6 +10,8 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.estimators.copies import FEW_VALUES, copy_groups
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from .columns.encoded import Coding, GroupColumn
 from .views import MASS, NODES, Views, Warp
@@ -155,6 +157,20 @@ class Rows:
         seen.
         """
         return self.given_once if self.recurring else copy_groups(self.numbers, self.codes)
+
+    @cached_property
+    def kept_together(self) -> Index:
+        """Number of the rows that are left out with each: its copies and its group, shape (n,)."""
+        if self.groups is None:
+            return self.duplicate_ids
+        groups = np.unique(self.groups, return_inverse=True)[1].ravel()
+        if len(np.unique(self.duplicate_ids)) == len(self):
+            return np.asarray(groups)
+        n = groups.max() + 1
+        pairs = groups, n + self.duplicate_ids
+        size = n + self.duplicate_ids.max() + 1
+        graph = coo_array((np.ones(len(self)), pairs), shape=(size, size))
+        return np.asarray(connected_components(graph, directed=False)[1][groups])
 
     @cached_property
     def given_once(self) -> Index:

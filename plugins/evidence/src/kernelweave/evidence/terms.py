@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from . import _njit_pairs as passes
+from ._njit_exp import exp_of_multiples
 
 if TYPE_CHECKING:
     from .views import Points
@@ -139,9 +140,9 @@ class PairTerms:
         self.values = (gauss, laplace, linear, product, wide, *self._of_groups)
         for part in row_slices(len(d2), _PIECE):
             np.sqrt(d2[part], out=near[part])
-            np.exp(np.negative(near[part], out=laplace[part]), out=laplace[part])
-            np.exp(np.multiply(d2[part], -0.5, out=gauss[part]), out=gauss[part])
-            np.exp(np.multiply(d2[part], -1.0 / FLAT, out=wide[part]), out=wide[part])
+            exp_of_multiples(near[part], -1.0, laplace[part], out[part])
+            exp_of_multiples(d2[part], -0.5, gauss[part], out[part])
+            exp_of_multiples(d2[part], -1.0 / FLAT, wide[part], out[part])
             _weigh(scales.weights, [value[part] for value in self.values], out[part], d2[part])
         return out
 
@@ -210,7 +211,7 @@ class GaussianTerm:
         metric = scales.ell**2
         for first, n_rows, block in _row_blocks(self.points.n_points, len(metric)):
             passes.packed_distances(self.points[:4], first, n_rows, metric, d2[block])
-        np.exp(np.multiply(d2, -0.5, out=gauss), out=gauss)
+        exp_of_multiples(d2, -0.5, gauss, out)
         np.multiply(gauss, scales.weights[0], out=out)
         for weight, same in zip(scales.weights[N_TERMS:], self._of_groups, strict=True):
             out += np.multiply(same, weight, out=d2)
@@ -273,69 +274,6 @@ def _times(packed: FloatArray, vector: FloatArray) -> FloatArray:
     return np.asarray(blas.dspmv(len(vector), 1.0, packed, vector))
 
 
-def cross_kernel(
-    left: Points, right: Points, scales: Scales, match_weight: FloatArray, rows: slice = slice(None)
-) -> NDArray[np.float64]:
-    """Return the kernel between some rows of ``left`` and all of ``right``."""
-    same = left.same_group(right, rows) if len(scales.weights) > N_TERMS else None
-    used = np.flatnonzero((scales.ell > 0.0) | (scales.strength > 0.0))
-    if len(used) < len(match_weight):
-        # what has no scale changes nothing
-        left, right, match_weight = left.among(used), right.among(used), match_weight[used]
-        scales = replace(scales, ell=scales.ell[used], strength=scales.strength[used])
-    first, last, _ = rows.indices(left.n_points)
-    d2, linear, product = np.empty((3, last - first, right.n_points))
-    passes.fill_pairs(
-        left[:4], right[:4], first, last - first, False, scales.ell**2, scales.shape(match_weight),
-        d2.reshape(-1), linear.reshape(-1), product.reshape(-1),
-    )  # fmt: skip
-    w = scales.weights
-    out = np.exp(d2 * -0.5)
-    out *= w[0]
-    linear *= w[2]
-    out += linear
-    product *= w[3]
-    out += product
-    np.multiply(d2, -1.0 / FLAT, out=linear)
-    np.exp(linear, out=linear)
-    linear *= w[4]
-    out += linear
-    np.sqrt(d2, out=d2)
-    np.negative(d2, out=d2)
-    np.exp(d2, out=d2)
-    d2 *= w[1]
-    out += d2
-    if same is not None:
-        out[same] += w[N_TERMS]
-    return out
-
-
-def mixed_kernel(
-    left: Points,
-    right: Points,
-    scales: Sequence[Scales],
-    match_weight: FloatArray,
-    rows: slice = slice(None),
-) -> FloatArray:
-    """Return Σ K(scales) between some rows of ``left`` and all of ``right``."""
-    first, *others = scales
-    out = cross_kernel(left, right, first, match_weight, rows)
-    for each in others:
-        out += cross_kernel(left, right, each, match_weight, rows)
-    return out
-
-
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Cut rows into slices whose kernel values fit a processor's cache and a little more."""
     return row_slices(n_rows, max(1, int(_BLOCK_BYTES / 8 / max(1, width))))
-
-
-def own_kernel(points: Points, scales: Scales, match_weight: FloatArray) -> FloatArray:
-    """Return k(x, x) of every point, shape (n,)."""
-    p, strength = len(points.X), scales.shape(match_weight)
-    kappa = 2.0 * points.H + strength[2][:, None]
-    square = np.vstack([points.X**2, 0.5 * kappa[p:] / np.maximum(match_weight[p:], 1.0)[:, None]])
-    product = np.prod(strength[1][:, None] + strength[0][:, None] * kappa, axis=0)
-    w = scales.weights
-    values: FloatArray = w[0] + w[1] + w[4] + w[2] * (scales.ell**2 @ square) + w[3] * product
-    return np.asarray(values + w[N_TERMS:].sum())

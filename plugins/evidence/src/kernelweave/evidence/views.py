@@ -104,9 +104,9 @@ class Warp:
         low, high = ends.tolist()
         steepest = _STEEPEST * (high - low) / float(z[1] - z[0])
         if 0.0 <= self.power < 1.0 and slope[1] > _BENT * slope[0]:
-            high, steepest = float(self._back(z[1:] + room)[0]), np.inf
+            high = float(self._back(z[1:] + room)[0])
         elif self.power > 1.0 and not self.positive and slope[0] > _BENT * slope[1]:
-            low, steepest = float(self._back(z[:1] - room)[0]), np.inf
+            low = float(self._back(z[:1] - room)[0])
         return replace(self, low=low, high=high, steepest=steepest)
 
     def _slope(self, y: FloatArray) -> FloatArray:
@@ -193,6 +193,11 @@ class Points(NamedTuple):
     def n_points(self) -> int:
         """Number of rows."""
         return int(self.H.shape[1])
+
+    def first(self, size: int) -> Points:
+        """Return the first rows."""
+        X, U, H = (np.ascontiguousarray(each[:, :size]) for each in (self.X, self.U, self.H))
+        return Points(X, U, H, np.ascontiguousarray(self.C[:, :size]), self.G[:, :size])
 
     def among(self, kept: Index) -> Points:
         """Return the rows as some of the dimensions see them, ascending."""

@@ -13,9 +13,10 @@ from kernelweave.kernels_core.checks import integer
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
+from ..cross import cross_kernel
 from ..mixture import Expansion
 from ..rows import Rows
-from ..terms import FLAT, N_TERMS, Scales, blocks, mixed_kernel
+from ..terms import FLAT, N_TERMS, Scales, blocks
 from ..views import Points, Views
 from . import _njit_games as games
 
@@ -259,7 +260,7 @@ def shapley_values(
             variances[:, player] += expansion.level_variance(rows)
     whole = np.empty((n, dual.shape[1]))
     for block in blocks(n, m):
-        K = mixed_kernel(rows, centres, expansion.scales, expansion.views.match_weight, block)
+        K = cross_kernel(rows, centres, expansion.scales, expansion.views.match_weight, block)
         whole[block] = K @ dual - base
     whole += expansion.level(rows)
     # what the sum of Gaussians leaves, in the ninth digit

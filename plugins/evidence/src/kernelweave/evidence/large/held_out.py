@@ -12,7 +12,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.estimators.copies import Line
 from numpy.typing import NDArray
 
-from ..classes import class_codes
+from ..classes import class_codes, stratified
 from ..copies import KnownRows
 from .holdouts import AtRandom, ByGroups, Holdout, InOrder, WithoutCopies, holdout_of
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .source import Source
     from .survey import Survey
 
-# rows of a class that the metric is learned on, at least, where there are so many
-_FEW = 10
 # rows of a group that the metric is learned on, at least, where it has so many
 _OF_GROUP = 8
 
@@ -152,10 +150,10 @@ class RowRoles:
         fold, without = rule(sample, seen.index)
         apart = without.any(axis=0)
         out, rest = np.flatnonzero(apart), np.flatnonzero(~apart)
-        chosen = rest[_stratified(classes[rest], plan.metric_rows)]
+        chosen = rest[stratified(classes[rest], plan.metric_rows)]
         if sample.group is not None and sample.groups is not None:
             of_groups = _of_some_groups(sample.groups[rest], plan.metric_rows)
-            chosen = rest[np.union1d(of_groups, _stratified(classes[rest], 0))]
+            chosen = rest[np.union1d(of_groups, stratified(classes[rest], 0))]
         distinct = _distinct(sample.duplicate_ids, rest)
         late = np.empty(0, dtype=np.intp)
         if not isinstance(rule, AtRandom):
@@ -252,11 +250,3 @@ def _of_some_groups(groups: Index, size: int) -> Index:
     before = np.empty(len(counts), dtype=np.intp)
     before[order] = np.cumsum(np.minimum(counts, most)[order]) - np.minimum(counts, most)[order]
     return np.flatnonzero((nth < most) & (before[numbers.ravel()] < size))
-
-
-def _stratified(classes: Index, size: int) -> Index:
-    """Return rows, of each class its share and at least a few, the first of them."""
-    counts = np.bincount(classes)
-    sizes = np.maximum(np.minimum(counts, _FEW), counts * size // len(classes))
-    chosen = [np.flatnonzero(classes == k)[: sizes[k]] for k in range(len(counts))]
-    return np.sort(np.concatenate(chosen))

@@ -56,7 +56,7 @@ class ByGroups:
         names, first, counts = np.unique(groups, return_index=True, return_counts=True)
         if len(names) < _FEWEST_GROUPS:
             raise ValueError(
-                f"groups must be at least {_FEWEST_GROUPS} of more than 2,000 rows: one chooses, "
+                f"groups must be at least {_FEWEST_GROUPS} of more than 5,000 rows: one chooses, "
                 f"one judges, and the others are learned from; got {len(names)}"
             )
         by = np.argsort(first)
@@ -142,7 +142,7 @@ class BySplits:
         if len(out) < 2:
             raise ValueError(
                 f"cv must leave a quarter of {n_rows} rows, or {n_metric} of them, to learn from "
-                "in two folds: one chooses and one judges above 2,000 rows; 4 folds or more do"
+                "in two folds: one chooses and one judges above 5,000 rows; 4 folds or more do"
             )
         return cls(fold, out)
 

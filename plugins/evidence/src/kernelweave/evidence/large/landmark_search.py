@@ -12,17 +12,16 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, row_slices
 from kernelweave.kernels_core.clock import Stopwatch
 
-from ..mixture import path_weights, weighted
+from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..scores import mean_with_error
-from ..terms import JITTER, N_TERMS, Scales, Stopped
+from ..terms import N_TERMS, Scales
 from .batches import BLOCK
 from .features import Landmarks, level_of
 from .levels import whole_groups
 from .plan import LargePlan
-from .posterior import factor_of, root_of, row_pairs
-from .row_equations import RowEquations, solved
+from .posterior import root_of
 from .solution import LandmarkSolution, RidgeJudge, Trial
 from .source import BlockSource, Source
 from .sums import NormalEquations, Sums, block_sums, total_sums
@@ -110,7 +109,6 @@ class LandmarkSearch:
     def __post_init__(self) -> None:
         self.choosing = self.roles.held_out.choosing
         self._total: tuple[NormalEquations, tuple[FloatArray, FloatArray] | None] | None = None
-        self._of_rows: LandmarkSolution | None = None
         self._n_early = 0
         self._grouped = self.seen.views.group is not None
 
@@ -132,14 +130,12 @@ class LandmarkSearch:
         Few landmarks would hide what the finer scales of a weaker λ are worth. `most`: others.
         """
         rows = self._others(most)
-        points = self.seen.views.points(rows.numeric, rows.codes)
-        right = self.targets.of_rows(rows).values.T
+        views = self.seen.views
+        points, chosen = (views.points(each.numeric, each.codes) for each in (rows, self.choosing))
 
         def error(scales: Scales) -> float:
-            landmarks = Landmarks(self.seen.views, points, (scales,), self.plan.dtype)
-            noise = scales.noise / rows.mass + JITTER
-            dual = solved(factor_of(row_pairs(landmarks, rows), noise), right)
-            latent = landmarks.products(self.choosing.numeric, self.choosing.codes, dual)
+            mixture = fit_mixture(views, rows, (scales,), self.targets, points)
+            latent = mixture.latent(chosen)
             return self._judge(lambda _: latent)(scales.noise).loss
 
         return np.array([error(scales) for scales in path])
@@ -214,55 +210,12 @@ class LandmarkSearch:
         sums = total_sums(source, landmarks, self.targets, len(others), report=report, ratio=ratio)
         return self._trial(landmarks, sums, (ridge,), ratio)
 
-    def take_all(self) -> None:
-        """Try all rows of the sample as landmarks, and so the best λ alone."""
-        # one after the other: their matrices are most of the memory
-        before = self.scales, self.weights
-        member = None if self._member is None else self._all_rows((self._member,))[0]
-        trial, equations = self._all_rows(self.scales)
-        if member is not None and self._is_sharper(member, trial):
-            del equations
-            trial, equations = member, self._equations(self.scales)[1]
-        self._note(trial)
-        if trial.gain_over(self.best, self.choosing.mass)[0] > 0.0:
-            held_out, places = self.roles.held_out, self.roles.held_at
-            judges = [(rows, out, places[out]) for rows, out in held_out.judging_folds()]
-            self._of_rows = LandmarkSolution.of_rows(trial, equations, judges)
-        if self._of_rows is None:
-            self.scales, self.weights = before
-
-    def _all_rows(self, scales: Sequence[Scales]) -> tuple[Trial, RowEquations]:
-        """Return the trial with all rows of the sample as landmarks, and their equations."""
-        landmarks, equations = self._equations(scales)
-        n_others = self.roles.n_others
-        n_choosing = len(self.choosing)
-
-        def latent(ridge: float) -> FloatArray | None:
-            others = equations.predict_others(ridge, n_others)
-            return None if others is None else others[-n_choosing:]
-
-        level = landmarks.level
-        judge = self._judge(latent, (lambda ridge: ridge / level) if self._grouped else None)
-        # with levels in the kernel the ridge is the noise
-        noise = sum(each.noise for each in scales)
-        choice = judge.choose((noise if self._grouped else self.best.choice.ridge,))
-        return Trial(landmarks, choice, None, n_others), equations
-
-    def _equations(self, scales: Sequence[Scales]) -> tuple[Landmarks, RowEquations]:
-        """Return all rows of the sample as landmarks, and their equations."""
-        if clock.expired():
-            raise Stopped
-        rows = self.seen.sample.take(self.roles.order)
-        points = self.seen.views.points(rows.numeric, rows.codes)
-        landmarks = Landmarks(self.seen.views, points, tuple(scales), self.plan.dtype)
-        return landmarks, RowEquations(landmarks, rows, self.targets.of_rows(rows).values)
-
     def sum_all(self) -> None:
         """Sum over all rows, once, where the best has not seen them."""
         n_rows, size = self.seen.n_rows, len(self.best.landmarks)
         whole = len(self.seen.sample) == n_rows
         seen = whole and self.best.n_rows == self.roles.n_others
-        if self._of_rows is not None or (seen and not len(self.roles.late_landmarks)):
+        if seen and not len(self.roles.late_landmarks):
             return
         early, late = self.roles.landmarks[:size], self.roles.late_landmarks
         known_rows = self.roles.held_out.known_rows
@@ -285,16 +238,12 @@ class LandmarkSearch:
     @property
     def landmarks_at(self) -> Index:
         """Which row of the sample each landmark of the best is."""
-        if self._of_rows is not None:
-            return self.roles.order
         n, n_early = len(self.best.landmarks), self._n_early or len(self.best.landmarks)
         late = self.roles.late_landmarks[: n - n_early]
         return np.concatenate([self.roles.landmarks[:n_early], late])
 
     def solution(self) -> LandmarkSolution:
         """Return the coefficients by all rows that were seen, judged by folds without them."""
-        if self._of_rows is not None:
-            return self._of_rows
         held_out, copies = self.roles.held_out, None
         if self._total is not None:
             total, copies = self._total

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..intervals import conformal
 from ..mixture import Expansion
-from .posterior import Posterior, latent_variance
+from .posterior import PosteriorOfSums, latent_variance
 
 if TYPE_CHECKING:
     from ..explaining.importance import FoldPredictor
@@ -58,7 +58,7 @@ class LandmarkPredictor:
     landmarks: Landmarks
     ridge: float
     dual: FloatArray
-    posterior: Posterior
+    posterior: PosteriorOfSums
     targets: Standardised
     width: float
     inflation: FloatArray

@@ -13,7 +13,7 @@ from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
-from ..candidates import coarse_starts
+from ..candidates import fit_candidates
 from ..learn import has_skewed_columns, has_skewed_targets
 from ..mixture import path_weights
 from ..noise import of_landmarks_with_varying_noise
@@ -21,21 +21,17 @@ from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
 from ..rows import Rows, Split, Standardised
 from ..scores import mean_with_error
-from ..terms import Scales, Stopped
+from ..terms import Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
 from .landmark_search import LandmarkSearch, OnProgress, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
 from .levels import GroupLevels, whole_groups
 from .plan import LargePlan
-from .posterior import PosteriorOfRows
 from .solution import LandmarksLeaveOut, LandmarkSolution
 from .source import BlockSource, Source
 from .survey import Survey, survey
 
-# steps that gain less of the evidence end a search on the rows of the metric: more of them moved
-# the errors of λ on the rows that choose by a tenth of their standard error
-_POLISH = 1e-3
 # of the largest weight by rough scales: a stronger λ with less is not fitted to more rows. So many
 # of the other rows predict those that choose.
 _HOPELESS, _ROUGH_ROWS = 0.25, 500
@@ -110,8 +106,7 @@ def learn_large(
     seen = survey(whole, plan.sample_rows, random_state.randint(2**31 - 1))
     roles = RowRoles.of(seen, plan, stratify, whole, splits)
     sizes = plan.sizes(seen.n_rows, len(roles.landmarks))
-    whole_sample = len(seen.sample) == seen.n_rows <= plan.all_rows
-    _refuse(None if whole_sample else sizes[-1], seen, plan)
+    _refuse(sizes[-1], seen, plan)
     summed = whole
     if isinstance(source, Rows) and source.group is not None:
         summed = BlockSource(partial(whole_groups, source), n_jobs)
@@ -123,10 +118,8 @@ def learn_large(
     omissions = [] if seen.complete else ["some rows never read"]
     omissions += [] if finished else ["the search cut short"]
     try:
-        if work.grow_landmarks(sizes[1:]) and whole_sample:
-            work.take_all()
-        else:
-            work.sharpen()
+        work.grow_landmarks(sizes[1:])
+        work.sharpen()
         work.sum_all()
     except Stopped:
         omissions.append("some rows not learned from")
@@ -169,8 +162,6 @@ def _left_out(
     of_duplicates[duplicate_ids[landmarks]] = np.arange(len(landmarks))
     at = np.full(n, -1)
     at[np.arange(n) if whole else seen.index] = of_duplicates[duplicate_ids]
-    if isinstance(solution.posterior, PosteriorOfRows):
-        at[landmarks] = np.arange(len(landmarks))
     return LandmarksLeaveOut(solution, work.targets, rows, places, at, levels)
 
 
@@ -253,17 +244,12 @@ def _among_others(
     return replace(predictor, rows=rows.take(kept), held_out=held_out, fold=fold), kept
 
 
-def _refuse(most: int | None, seen: Survey, plan: LargePlan) -> None:
-    """Raise where the largest model would not fit the memory limit.
-
-    `most`: landmarks, ``None`` for all rows. Of all rows it is their kernel, the factors of the
-    first ridge and of one more, and the two of half as many landmarks.
-    """
-    n_landmarks, matrices = (seen.n_rows, 3.5) if most is None else (most, 7.0)
+def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
+    """Raise where the largest model would not fit the memory limit."""
     n_held = min(plan.held_out, seen.n_rows)
     width = np.dtype(plan.dtype).itemsize
     n_dimensions, n_outputs = seen.views.n_dimensions, len(seen.targets.centre)
-    numbers = matrices * n_landmarks**2
+    numbers = 7.0 * n_landmarks**2
     # of the drawn rows their parts, of landmarks their views and sides
     numbers += (2 * len(seen.sample) + 8 * n_landmarks) * n_dimensions
     grouped = seen.views.group is not None
@@ -287,12 +273,15 @@ def _fit_metric(
     views = rows.views()
     fits: list[Fit] = []
     try:
-        starts = coarse_starts(rows, plan, random_state)
-        if starts:
-            plan = replace(plan, tol=max(plan.tol, _POLISH))
-            path = [Scales.from_vector(each[0]) for each in starts[: len(plan.precisions)]]
-            first = _first_of_use(work.path_errors(path, _ROUGH_ROWS))
-            plan, starts = replace(plan, precisions=plan.precisions[first:]), starts[first:]
+        if len(rows) <= 1.5 * plan.coarse:
+            fits.extend(fit_path(views, rows, plan))
+            return fits, True
+        chosen = np.sort(random_state.permutation(len(rows))[: plan.coarse])
+        part, rough = rows.take(chosen), replace(plan, tol=max(plan.tol, plan.coarse_tol))
+        path = list(fit_candidates(part.views(), part, rough))[: len(plan.precisions)]
+        first = _first_of_use(work.path_errors([each.scales for each in path], _ROUGH_ROWS))
+        plan = replace(plan, tol=max(plan.tol, plan.polish_tol), precisions=plan.precisions[first:])
+        starts = [[each.theta] for each in path[first:]]
         fits.extend(fit_path(views, rows, plan, starts))
     except Stopped:
         theta = start(views.n_dimensions, views.group is not None)

@@ -26,7 +26,6 @@ class LargePlan:
     - `most_itself`: whether `most` comes last where it is no doubling
     - `work`: landmarks are also no more than ``(work / n_rows)`` to the power ½, which sums over a
       million rows pass with 2000
-    - `all_rows`: of no more rows than these, all may be landmarks: they need no sums
     - `dtype`: of the features
     """
 
@@ -42,7 +41,6 @@ class LargePlan:
     most: int = 4000
     most_itself: bool = False
     work: float = 5e12
-    all_rows: int = 8000
     dtype: DTypeLike = np.float32
 
     @classmethod
@@ -51,8 +49,7 @@ class LargePlan:
         if isinstance(n_landmarks, str):
             return cls(path, n_folds=n_folds)
         return cls(
-            path, most=n_landmarks, most_itself=True, work=np.inf, all_rows=n_landmarks,
-            n_folds=n_folds,
+            path, most=n_landmarks, most_itself=True, work=np.inf, n_folds=n_folds,
         )  # fmt: skip
 
     def fold_sizes(self, n_rows: int, n_drawn: int) -> list[int]:
@@ -71,12 +68,9 @@ class LargePlan:
     def sizes(self, n_rows: int, n_candidates: int) -> list[int]:
         """Return the numbers of landmarks to try."""
         limit = int(min(self.most, n_candidates, np.sqrt(self.work / n_rows)))
-        if n_rows <= self.all_rows:
-            # all rows are next, and cost less than sums with more than half of them
-            limit = min(limit, n_candidates // 2)
         sizes = [min(self.first, self.most, n_candidates)]
         while 2 * sizes[-1] <= limit:
             sizes.append(2 * sizes[-1])
-        if self.most_itself and n_rows > self.all_rows and sizes[-1] < limit:
+        if self.most_itself and sizes[-1] < limit:
             sizes.append(limit)
         return sizes

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from ..terms import blocks, own_kernel
+from ..cross import own_kernel
+from ..terms import blocks
 
 if TYPE_CHECKING:
-    from ..rows import Rows
     from .features import Landmarks
 
 # of the mean of the kernel's diagonal: noise that rounding in single precision stays far below
@@ -97,56 +96,6 @@ class PosteriorOfSums:
         return z, np.asarray(lapack.dtfsm(1.0, self.factor.astype(np.float64), z, uplo="L"))
 
 
-class PosteriorOfRows:
-    """The landmarks are the rows: k(x, x) − kᵀ(K + ρW⁻¹)⁻¹k.
-
-    The factor, most of the memory of a model, is worked out when it is asked for, and again after
-    pickling.
-
-    `pairs`: as `row_pairs` returns, and `factor` as `factor_of`, where they are known.
-    """
-
-    def __init__(
-        self,
-        landmarks: Landmarks,
-        rows: Rows,
-        ridge: float,
-        pairs: FloatArray | None = None,
-        factor: RealArray | None = None,
-    ) -> None:
-        self.landmarks, self.rows, self.ridge = landmarks, rows, ridge
-        self._pairs, self._factor = pairs if factor is None else None, factor
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_pairs": None, "_factor": None}
-
-    @property
-    def factor(self) -> RealArray:
-        """Upper Cholesky factor, shape (n, n)."""
-        if self._factor is None:
-            pairs = row_pairs(self.landmarks, self.rows) if self._pairs is None else self._pairs
-            self._factor = factor_of(pairs, self.ridge / self.rows.mass)
-            self._pairs = None
-        return self._factor
-
-    def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
-        """Return the function's variance."""
-        return np.asarray(np.maximum(prior - self.explained(own), 0.0))
-
-    def explained(self, functionals: RealArray) -> FloatArray:
-        """Return what the training rows explain."""
-        return _squares(self.halves(functionals))
-
-    def halves(self, own: RealArray) -> RealArray:
-        """Return the columns h of rows, hᵀh = kᵀ(K + ρW⁻¹)⁻¹k, shape (n_rows, n)."""
-        factor = self.factor
-        trsm = blas.strsm if factor.dtype == np.float32 else blas.dtrsm
-        return np.asarray(trsm(1.0, factor, own.astype(factor.dtype, copy=False).T, trans_a=1))
-
-
-Posterior: TypeAlias = PosteriorOfSums | PosteriorOfRows
-
-
 def _squares(columns: RealArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", columns, columns, dtype=np.float64))
 
@@ -165,45 +114,8 @@ def root_of(gram: FloatArray, jitter: float = _JITTER) -> FloatArray:
     return np.asarray(factor)
 
 
-def row_pairs(landmarks: Landmarks, rows: Rows) -> FloatArray:
-    """Return the kernel of the landmarks, made of these rows, as the upper triangle, Fortran order.
-
-    What is below the diagonal means nothing.
-    """
-    n = len(rows)
-    lower = np.zeros((n, n))
-    bounds = np.linspace(0, n, min(n, _PIECES) + 1).astype(int)
-    for first, last in pairwise(bounds):
-        part = landmarks.first(last, np.float64)
-        piece = slice(first, last)
-        part.features(rows.numeric[piece], rows.codes[piece], out=lower[piece, :last])
-    return lower.T
-
-
-def factor_of(pairs: FloatArray, noise: FloatArray) -> RealArray:
-    """Return the upper Cholesky factor of a kernel and noise.
-
-    It is in single precision where rounding stays far below the noise.
-
-    `pairs` of shape (n, n): the upper triangle is read; `noise` of shape (n,).
-
-    Raises LinAlgError where there is no factor.
-    """
-    n = len(pairs)
-    single = noise.min() >= _SINGLE * pairs.diagonal().mean() and noise.max() <= _LARGEST_SINGLE
-    for dtype, potrf in ((np.float32, lapack.spotrf), (np.float64, lapack.dpotrf)):
-        if dtype is np.float32 and not single:
-            continue
-        shifted: RealArray = np.array(pairs, dtype=dtype, order="F")
-        shifted.reshape(-1, order="F")[:: n + 1] += noise.astype(dtype)
-        factor, info = potrf(shifted, lower=0, clean=1, overwrite_a=1)
-        if not info:
-            return np.asarray(factor)
-    raise np.linalg.LinAlgError(f"the kernel of {n} rows plus {noise.min():.1e} has no factor")
-
-
 def latent_variance(
-    landmarks: Landmarks, posterior: Posterior, numeric: FloatArray, codes: NDArray[np.int64]
+    landmarks: Landmarks, posterior: PosteriorOfSums, numeric: FloatArray, codes: NDArray[np.int64]
 ) -> FloatArray:
     """Return the posterior variance of the function, shape (n,)."""
     out = np.empty(len(numeric))

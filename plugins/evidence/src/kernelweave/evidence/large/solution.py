@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from scipy.linalg import cho_factor, cho_solve, solve
+from scipy.linalg import solve
 
 from ..path import Loss
 from ..rows import Rows, Standardised, centred_by_others
@@ -17,8 +17,7 @@ from ..scores import mean_with_error
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .levels import GroupLevels, group_features
-from .posterior import Posterior, PosteriorOfRows, PosteriorOfSums, latent_variance
-from .row_equations import RowEquations
+from .posterior import PosteriorOfSums, latent_variance
 from .sums import NormalEquations
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def _loss_of_known(rows: Rows, residuals: FloatArray, ratio: float) -> float:
 class Trial:
     """Landmarks with the ridge that serves the rows that choose.
 
-    `equations`: of sums without them, ``None`` where all rows are landmarks; `n_rows`: in the sums;
+    `equations`: of sums without them, ``None`` behind the last sums; `n_rows`: in the sums;
     `ratio`: of the noise to the levels of groups in the sums, ``None`` where these have none.
     """
 
@@ -186,7 +185,7 @@ class LandmarkSolution:
     ridge: float
     width: float
     dual: FloatArray
-    posterior: Posterior
+    posterior: PosteriorOfSums
     left_out: tuple[FoldLeftOut, ...]
     ratio: float | None = None
 
@@ -230,28 +229,6 @@ class LandmarkSolution:
             landmarks, ridge, trial.choice.width, solved[0], posterior, tuple(parts), trial.ratio
         )
 
-    @classmethod
-    def of_rows(
-        cls, trial: Trial, equations: RowEquations, judges: Sequence[tuple[Index, Index, Index]]
-    ) -> LandmarkSolution | None:
-        """Solve the equations of all rows, each of which is a landmark.
-
-        `judges`: of each fold its rows, those left out there and their places among all.
-        """
-        ridge = trial.choice.ridge
-        solved = equations.whole(ridge)
-        if solved is None:
-            return None
-        dual, posterior = solved
-        parts = []
-        for which, without, places in judges:
-            latent, variance, others = equations.left_out(ridge, dual, places)
-            in_fold = np.isin(without, which)
-            parts.append(FoldLeftOut(which, latent[in_fold], variance[in_fold], others))
-        # coefficients as large as those of targets without noise leave single precision no digit
-        landmarks = replace(trial.landmarks, dtype=np.float64)
-        return cls(landmarks, ridge, trial.choice.width, dual, posterior, tuple(parts))
-
     @property
     def judged(self) -> Index:
         """Which of the rows held out judged, in the order of the predictor's."""
@@ -285,9 +262,8 @@ class LandmarkSolution:
 class LandmarksLeaveOut:
     """Rows left out in closed form of a solution by landmarks.
 
-    Where all rows are landmarks, rows g are predicted from the others with the residuals
-    (S⁻¹_gg)⁻¹β_g. Of sums they leave with the landmarks Z among them, as new rows are none: with
-    features φ, A = ΦᵀWΦ + ρKₘₘ, units e of β and residuals r, they are −W⁻¹v of
+    They leave the sums with the landmarks Z among them, as new rows are none: with features φ,
+    A = ΦᵀWΦ + ρKₘₘ, units e of β and residuals r, they are −W⁻¹v of
 
         [ φA⁻¹φᵀ − W⁻¹   φA⁻¹e ] [v]   [   r ]
         [ eᵀA⁻¹φᵀ        eᵀA⁻¹e ] [u] = [−β_Z ]
@@ -315,7 +291,6 @@ class LandmarksLeaveOut:
         self.rows, self.places, self.at = rows, places, at
         self.dual, self.width = solution.dual, solution.width
         self.values = targets.of_rows(rows).values.T
-        self.by_rows = isinstance(solution.posterior, PosteriorOfRows)
         # columns and right sides of rows, and behind them of landmarks, that were ever asked for;
         # and the products of those that were asked for together
         self._column = np.full(len(rows) + len(self.dual), -1, dtype=np.intp)
@@ -327,7 +302,7 @@ class LandmarksLeaveOut:
         """Work out what leaving any of some rows out takes: far faster than a few at a time."""
         units = np.unique(self.at[rows])
         which = len(self.rows) + units[units >= 0]
-        self._multiply(which if self.by_rows else np.concatenate([rows, which]))
+        self._multiply(np.concatenate([rows, which]))
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return residuals of rows predicted from all others, shape (n_rows, n_outputs)."""
@@ -335,10 +310,6 @@ class LandmarksLeaveOut:
 
     def _residuals(self, rows: Index) -> FloatArray:
         """Return residuals of the standardised targets and, last, of targets that are all one."""
-        if self.by_rows:
-            inner, right = self._equations(len(self.rows) + self.at[rows])
-            factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
-            return np.asarray(cho_solve(factor, right, check_finite=False))
         units = np.unique(self.at[rows])
         units = units[units >= 0]
         inner, right = self._equations(np.concatenate([rows, len(self.rows) + units]))
@@ -359,9 +330,6 @@ class LandmarksLeaveOut:
         self.ask(rows)
         residuals = np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
         subset, ridge = self.rows.take(rows), self.solution.ridge
-        if self.by_rows:
-            inner, _ = self._equations(len(self.rows) + self.at[rows])
-            return residuals, np.maximum(1.0 / np.diag(inner) - ridge / subset.mass, 0.0)
         # 1 − h, h what a row weighs in its own prediction
         inner, _ = self._equations(rows)
         open_ = 1.0 - subset.mass * np.diag(inner)
@@ -390,7 +358,7 @@ class LandmarksLeaveOut:
         if len(new):
             features, right, ones = self._asked(new)
             halves = self.solution.posterior.halves(features)
-            ones -= halves.T @ self._half_of_ones * (-1.0 if self.by_rows else 1.0)
+            ones -= halves.T @ self._half_of_ones
             self._column[new] = len(self._right) + np.arange(len(new))
             self._halves = np.hstack([self._halves, halves])
             self._right = np.vstack([self._right, np.column_stack([right, ones])])
@@ -402,13 +370,10 @@ class LandmarksLeaveOut:
     @cached_property
     def _half_of_ones(self) -> FloatArray:
         """What `halves` makes of the right side of targets that are all one."""
-        n, side = len(self.rows), np.ones((1, len(self.dual)))
-        if not self.by_rows:
-            rows = self.rows
-            if self.levels is not None:
-                rows = replace(rows, weight=rows.mass * self.levels.ratio * self._open(rows))
-            everything = np.arange(n)
-            side = group_features(self.solution.landmarks, rows, everything, 0 * everything)
+        rows, everything = self.rows, np.arange(len(self.rows))
+        if self.levels is not None:
+            rows = replace(rows, weight=rows.mass * self.levels.ratio * self._open(rows))
+        side = group_features(self.solution.landmarks, rows, everything, 0 * everything)
         return np.asarray(self.solution.posterior.halves(side)[:, 0])
 
     def _open(self, rows: Rows) -> FloatArray:
@@ -445,5 +410,5 @@ class LandmarksLeaveOut:
             # a row without a name has told its own level
             names = self.levels.column.names(subset.numeric, subset.codes)
             rest -= np.where(np.isnan(names), subset.mass * self._open(subset), 0.0)[:, None] * rest
-        sides = np.vstack([rest, self.dual[units] * (1.0 if self.by_rows else -1.0)])
+        sides = np.vstack([rest, self.dual[units] * -1.0])
         return features, sides, ones

@@ -34,7 +34,7 @@ from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.parameters import fitted, parameter
 from kernelweave.qp_smo import Ridge
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cholesky
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -47,10 +47,9 @@ from ..division import Division, division_of, n_folds_of
 from ..findings import HeldOutRows, held_out_attributes, new_rows_warnings
 from ..fit import Stage
 from ..kernel import default_kernels
+from ..leave_out import PairsLeaveOut
 from ..mixture import explained_by
-from ..new_rows import Closed
 from ..probabilities import CalibratedClasses
-from ..read_table import EXACT_ROWS
 from ..rows import Rows, Standardised, normalise_weights, spread_of
 from ..tasks import Classification, Regression, Task
 from .learn import FLOOR, NoisyFamily, learn_weights
@@ -152,7 +151,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
 
     def _on_all_rows(
         self, samples: Samples, rows: Rows, first: Index
-    ) -> tuple[dict[str, Any], FloatArray, Closed]:
+    ) -> tuple[dict[str, Any], FloatArray, PairsLeaveOut]:
         """Learn the weights on all rows.
 
         Returns what is found, the kernels' matrices, and what leaves rows out.
@@ -180,8 +179,8 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         stored = problem.family.stored
         S = np.array(stored.gram(problem.X, result.parameters[:-1]), dtype=np.float64)
         S[np.diag_indices_from(S)] += attributes["noise_"] / mass
-        inverse = cho_solve((cholesky(S, lower=True), True), np.eye(n), check_finite=False)
-        return attributes, stored.grams, Closed(inverse, target, rows, first)
+        factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
+        return attributes, stored.grams, PairsLeaveOut(factor, target, rows, first)
 
     @property
     def _search(self) -> Any:
@@ -233,8 +232,7 @@ def fit_weights(
     splits = division.folds(apart, samples.owner, task, n_folds_of(model), state)
     values, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
     held_out = HeldOutRows(rows, values, fold, samples.owner, dimensions, lambda: closed)
-    many = len(rows) > EXACT_ROWS
-    judge = partial(held_out_attributes, task, division, held_out, model.random_state, many=many)
+    judge = partial(held_out_attributes, task, division, held_out, model.random_state)
     # an unknown scorer is refused here, before there is work
     attributes, _ = judge()
     with blas_threads(len(rows)):

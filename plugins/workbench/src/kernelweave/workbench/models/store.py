@@ -49,7 +49,7 @@ _PACKAGES = tuple(
     )
 )
 # of the others of these packages that models hold
-_PLAIN = frozenset({"ColumnEncoder", "KernelDictionary", "PosteriorOfRows", "TableReader"})
+_PLAIN = frozenset({"ColumnEncoder", "KernelDictionary", "TableReader"})
 # what estimators hold of others, built from words and arrays and nothing else
 _HARMLESS = frozenset({"numpy.dtype"})
 _KINDS = ("kernels", "families", "learners", "constraints")
