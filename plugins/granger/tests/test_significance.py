@@ -140,6 +140,21 @@ def test_a_draw_that_leaves_all_in_place_is_as_large_as_what_is_observed() -> No
     assert np.nanmin(model.p_values_) > 0.1
 
 
+@pytest.mark.filterwarnings("ignore:20 draws", "ignore:.*21 samples", "ignore:.*20 samples")
+def test_impulses_have_p_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shifted impulses meet those of the target: their functions are dependent then."""
+    X = np.zeros((21, 2))
+    X[0, 0] = X[1, 1] = 1.0
+    model = GrangerGraph(
+        lam=0.1, cv=None, significance="permutation", n_draws=19, level=0.2, random_state=0
+    )
+    found = model.fit(X).p_values_
+    monkeypatch.setattr("kernelweave.granger.draws.reduction", lambda *_: None)
+    whole = model.fit(X).p_values_
+    np.testing.assert_allclose(found, whole, atol=0.1)
+    assert found[1, 0] == pytest.approx(0.05), "the one follows the other, as in no other order"
+
+
 def test_draws_that_come_twice_are_fitted_once() -> None:
     X, _ = random_network(3, 40, random_state=0)
     samples = lagged_samples(X, 1, np.repeat([0, 1], 20))

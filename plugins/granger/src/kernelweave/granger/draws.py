@@ -26,7 +26,6 @@ _TOL, _MAX_ITER = 1e-8, 500
 _FIRST, _AT_ONCE = 4, 32
 
 _WORTH = 0.7  # of the samples: with more coordinates matrices as they are cost no more
-_JITTER = 1e-12  # of squared lengths, in a Cholesky factor of what may be dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +64,9 @@ class Reduction:
         ]
         B = np.stack(columns)
         inside = np.matmul(self.basis.T, B)
-        outside = np.matmul(_t(B), B)
-        place = np.arange(B.shape[2])
-        outside[:, place, place] *= 1.0 + _JITTER
-        outside -= np.matmul(_t(inside), inside)
-        # B = U P + E T, whatever orthonormal E
-        placed = np.concatenate([inside, _t(np.linalg.cholesky(outside))], axis=1)
+        # B = U P + E T, whatever orthonormal E; columns may be dependent, as those of impulses are
+        outside = np.linalg.qr(B - np.matmul(self.basis, inside), mode="r")
+        placed = np.concatenate([inside, outside], axis=1)
         ends = np.cumsum([self.moving.shape[1], *(Z.shape[1] for Z in features[0])])
         moving, *rest = np.split(placed, ends, axis=2)
         kernels = self._kernels(
