@@ -324,8 +324,8 @@ def test_a_refused_refit_leaves_the_old_graph(name: str) -> None:
 def test_a_ctrl_c_anywhere_leaves_the_old_graph(name: str) -> None:
     model, X, before, score = graph_of(name)
     other = 50.0 + 9.0 * random_network(3, 40, random_state=1)[0]
-    whole = Countdown(np.inf)
-    assert not whole.run(lambda: clone(model).fit(other))
+    whole, copy = Countdown(np.inf), clone(model)
+    assert not whole.run(lambda: copy.fit(other))
     for at in np.linspace(1, whole.calls, 10).astype(int):
         assert Countdown(at).run(lambda: model.fit(other))
         assert changed(model, before) == []
