@@ -439,9 +439,9 @@ def compare_mklpy(session: nox.Session) -> None:
 def bench_gate(session: nox.Session) -> None:
     """Compare the counts of this tree with those of its parent, and growth with what is declared.
 
-    Ten fits are counted in instructions as well, where valgrind is installed. A tree with changes
-    is compared with HEAD, a clean one with the commit before it; another commit may be named:
-    ``nox -s bench-gate -- v0.1.0``.
+    Twelve fits are counted in instructions as well, where valgrind is installed. A tree with
+    changes is compared with HEAD, a clean one with the commit before it; another commit may be
+    named: ``nox -s bench-gate -- v0.1.0``.
     """
     install_all(session, "bench")
     one_thread_each(session)

@@ -51,7 +51,7 @@ def count(targets: Iterable[str]) -> dict[str, float]:
 
 
 def all_counts() -> dict[str, dict[str, float]]:
-    """Return the instructions of the ten fits, by names that another commit gives them too."""
+    """Return the instructions of the twelve fits, by names that another commit gives them too."""
     from .fits import FITS
 
     names = {f"gate.fits:{each.__name__}": name for name, each in FITS.items()}

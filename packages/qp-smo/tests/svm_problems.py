@@ -69,9 +69,10 @@ def violation(K, p, epsilon, lower, upper, u, slack=0.0):
 def exact_bound(K, y, lower, upper, solution):
     """The least primal value over b at ``(1 + stretch) u`` of a classifier, in rationals."""
     n, longer = len(y), 1 + Fraction(solution.stretch)
+    K = K.tolist() if isinstance(K, np.ndarray) else K
     u = [longer * x for x in exact(solution.dual_coef)]
     p, lower, upper = exact(y), exact(lower), exact(upper)
-    f = [sum(Fraction(float(K[i, j])) * u[j] for j in range(n) if u[j]) for i in range(n)]
+    f = [sum(Fraction(K[i][j]) * u[j] for j in range(n) if u[j]) for i in range(n)]
     losses = [
         sum(
             upper[i] * max(p[i] - f[i] - b, 0) - lower[i] * max(f[i] + b - p[i], 0)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernelweave.kernels_core.grams.psd import negative_part
-from kernelweave.qp_smo import SVC, SVR, solve_svc, solve_svr
+from kernelweave.qp_smo import SVC, SVR, solve_svc, solve_svr, svm
 from kernelweave.qp_smo.bounds import best_intercept
 from kernelweave.qp_smo.point import starting_point, to_grid
 from kernelweave.qp_smo.problem import classification, regression
@@ -306,3 +306,72 @@ def test_multi_task_sums_are_rounded_outwards():
     assert Fraction(together.lower_bound) <= sum(exact([p.lower_bound for p in parts]))
     assert Fraction(together.upper_bound) >= sum(exact([p.upper_bound for p in parts]))
     assert together.upper_bound == pytest.approx(sum(p.upper_bound for p in parts), rel=1e-12)
+
+
+def rounded_apart(K, ulps, seed):
+    """A matrix whose two halves are set apart by rounding, as ``rbf_kernel`` leaves them."""
+    units = np.random.default_rng(seed).integers(-ulps, ulps + 1, size=K.shape)
+    return K * (1.0 + np.triu(units, 1) * 2.0**-53)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+@pytest.mark.parametrize("ulps", [2, 100])
+def test_ends_hold_for_the_symmetric_part_of_what_rounding_set_apart(ulps, tol, C):
+    X, y = two_classes(n=24, seed=4)
+    K = rounded_apart(rbf(X, 0.7), ulps, seed=1)
+    assert not np.array_equal(K, K.T)
+    s = solve_svc(K, y, C=C, tol=tol)
+    lower, upper = np.minimum(C * y, 0.0), np.maximum(C * y, 0.0)
+    value = exact_dual(K, y, 0, s.dual_coef)
+    whole = [[Fraction(float(v)) for v in row] for row in K]
+    symmetric = [[(whole[i][j] + whole[j][i]) / 2 for j in range(24)] for i in range(24)]
+    assert Fraction(s.lower_bound) <= value
+    assert value <= exact_bound(symmetric, y, lower, upper, s)
+    assert exact_bound(symmetric, y, lower, upper, s) <= Fraction(s.upper_bound)
+    assert s.status == "converged"
+
+
+def test_no_factor_is_made_where_its_room_is_nothing_beside_the_tolerance(monkeypatch):
+    made = []
+
+    def counted(K):
+        made.append(len(K))
+        return negative_part(K)
+
+    monkeypatch.setattr(svm, "negative_part", counted)
+    X, y = two_classes(n=200, seed=2)
+    K = rbf(X, 0.5)
+    for C in (1.0, 1e4):
+        s = solve_svc(K, y, C=C)
+        assert s.status == "converged"
+        assert s.negative_part is None
+    assert made == []
+    # 2n²uC is above a hundredth of the tolerance
+    s = solve_svc(K, y, C=1e7, tol=1e-3)
+    assert made == [200]
+    assert s.negative_part is not None
+
+
+def test_what_is_charged_for_rounding_is_proved_where_it_alone_leaves_the_gap_open(monkeypatch):
+    X, y = two_classes(n=150, seed=2)
+    K = rbf(X, 5.0)
+    monkeypatch.setattr(svm, "_NOTHING", np.inf)
+    loose, tight = (solve_svc(K, y, C=1e5, tol=tol) for tol in (1e-7, 1e-10))
+    assert loose.negative_part is None
+    assert tight.negative_part == 0.0
+    assert tight.gap <= 1e-10 < 1e-9 < loose.gap
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_charge_covers_matrices_that_rounding_made_indefinite(seed, monkeypatch):
+    monkeypatch.setattr(svm, "_SMALL", 10)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 3))
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=30))
+    K = X @ X.T
+    assert np.linalg.eigvalsh(K)[0] < 0.0
+    loose, tight = (solve_svc(K, y, C=1.0, tol=tol) for tol in (1e-3, 1e-7))
+    assert loose.negative_part is None
+    best = max(exact_dual(K, y, 0, s.dual_coef) for s in (loose, tight))
+    assert best <= Fraction(loose.upper_bound)

@@ -7,6 +7,7 @@ import pytest
 from kernelweave.kernels_core import NotPSDError
 from kernelweave.kernels_core.grams import _njit_grams, as_gram, check_gram
 from kernelweave.kernels_core.grams._fill import asymmetry
+from sklearn.metrics.pairwise import rbf_kernel
 
 
 def test_a_contiguous_gram_is_not_copied():
@@ -57,10 +58,31 @@ def test_the_quick_answer_is_that_of_numpy(n, dtype):
             both = other.copy()
             both[j, i] = wrong
             cases.append(both)
-    answers = []
+    near, answers = 2.0**-16, []
+    for share in (0.9, 1.1):
+        other = sound.copy()
+        other[n // 2, 0] += dtype(share * near * reach[0] ** 2)
+        cases.append(other)
     for K in cases:
-        answers.append(_njit_grams.is_sound(K, reach))
-        within = (np.abs(K) <= np.outer(reach, reach)).all()
-        assert answers[-1] == (np.array_equal(K, K.T) and np.isfinite(K).all() and within)
+        with np.errstate(invalid="ignore"):
+            is_sound, is_symmetric = _njit_grams.soundness(K, reach, near)
+            close = np.abs(K - K.T) <= near * np.outer(reach, reach)
+            within = np.abs(K) <= np.outer(reach, reach)
+        answers.append(is_sound)
+        assert is_sound == (close & within).all()
+        assert is_symmetric == (is_sound and np.array_equal(K, K.T))
     assert answers[0]
     assert not all(answers)
+
+
+def test_a_difference_within_rounding_is_bounded_without_being_measured():
+    X = np.random.default_rng(0).normal(size=(150, 5))
+    K = rbf_kernel(X)
+    skew = np.abs(K - K.T).max()
+    assert 0.0 < skew <= check_gram(as_gram(K)) <= 2e-14
+    scale = np.geomspace(1e-6, 1e6, 150)
+    wide = scale[:, None] * K * scale
+    assert np.abs(wide - wide.T).max() <= check_gram(as_gram(wide)) <= 2e-14 * wide.max()
+    more = K.copy()
+    more[7, 120] += 1e-12
+    assert check_gram(as_gram(more)) == np.abs(more - more.T).max()

@@ -142,7 +142,8 @@ class DualSolution:
         at ``α = 0``).
     upper_bound : float
         The primal value at ``(1 + stretch) f`` and its best intercept plus a rigorous margin, and
-        what ``negative_part`` can add; where that is None it needs K positive semidefinite.
+        what ``negative_part`` can add; where that is None it needs K positive semidefinite, up to
+        rounding of its entries by ``2u √(Kᵢᵢ Kⱼⱼ)`` where it was checked (u = 2⁻⁵³).
     objective : float
         The dual value at ``alpha``, the one that is maximised, in plain floating point.
     kkt_violation : float
@@ -168,7 +169,8 @@ class DualSolution:
     negative_part : float or None
         No eigenvalue of K lies below minus this, proved by a Cholesky factor. None where K was
         taken to be positive semidefinite, as it must be then: with ``check=False``, with more than
-        4,000 rows, and where C is so small that rounding of K cannot matter in seven digits.
+        4,000 rows, and where C is so small that rounding of K cannot matter in seven digits or in a
+        hundredth of ``tol``.
     """
 
     alpha: FloatArray

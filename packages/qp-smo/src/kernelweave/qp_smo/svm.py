@@ -32,7 +32,8 @@ from .problem import (
 DEFAULT_MAX_ITER = 10_000_000
 # Samples up to which a factorisation costs nothing beside the solve, and is affordable at all.
 _SMALL, _MOST_PROVED = 128, 4000
-# What the rounding of K may add to an upper bound, relative to κ, before it is looked at.
+# What the rounding of K may add to an upper bound, relative to κ, before it is looked at, or a
+# hundredth of the tolerance where that is more.
 _NOTHING = 1e-7
 # The smallest violation that is tried for a gap: below it rounding decides.
 _FINEST = 1e-12
@@ -62,19 +63,33 @@ def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> Dua
     )
 
 
-def _known(problem: BoxProblem) -> BoxProblem:
-    """Return the problem with what K lacks to a positive semidefinite matrix, where that matters.
+def _proved(problem: BoxProblem) -> BoxProblem:
+    """Return the problem with what K lacks to a positive semidefinite matrix, by a factor of K.
 
-    Rounding of its entries leaves K ⪰ −δ diag(K), and an upper bound is off by ``½δC`` at most,
-    relative to κ: not worth a factorisation where that is nothing in seven digits.
+    With more samples than are affordable, K is taken to lack nothing.
+    """
+    n = problem.n_samples
+    if n > _MOST_PROVED:
+        return replace(problem, negative=None)
+    more = 0.51 * n * problem.asymmetry
+    return replace(problem, negative=negative_part(problem.K) + more)
+
+
+def _known(problem: BoxProblem, tol: float) -> tuple[BoxProblem, bool]:
+    """Return the problem with what K lacks to a positive semidefinite matrix, and whether proved.
+
+    Rounding of its entries leaves K ⪰ −δ diag(K), and a factor proves an upper bound to be off by
+    ``½δC`` at most, relative to κ: not worth a factorisation where that is a hundredth of the gap.
+    There, what rounding of each entry to ``2u √(Kᵢᵢ Kⱼⱼ)`` can leave is charged without proof.
     """
     n = problem.n_samples
     caps = np.maximum(problem.upper, -problem.lower)
-    room = 2.0 * n * n * UNIT * float(np.max(problem.diagonal * caps))
-    if n > _MOST_PROVED or (n > _SMALL and room <= _NOTHING):
-        return problem
-    more = 0.51 * n * problem.asymmetry
-    return replace(problem, negative=negative_part(problem.K) + more)
+    reach = float(np.max(problem.diagonal * caps))
+    room = 2.0 * n * n * UNIT * reach + 0.51 * n * problem.asymmetry * float(np.max(caps))
+    if n <= _SMALL or (room > max(_NOTHING, 0.01 * tol) and n <= _MOST_PROVED):
+        return _proved(problem), True
+    rounding = 2.02 * n * UNIT * np.maximum(problem.diagonal, 0.0) + 0.51 * n * problem.asymmetry
+    return replace(problem, negative=rounding), False
 
 
 def _solve_to_gap(
@@ -85,13 +100,28 @@ def _solve_to_gap(
     backend: Backend,
     *,
     signed: bool,
+    check: bool,
 ) -> DualSolution:
     """Return the solution once its relative gap is within tol, or nothing more can be done.
 
     A violation of tol comes first, and where it leaves more of a gap, smaller ones from there on.
+    ``check``: whether the bounds are to hold for K as it is, and not as a semidefinite one.
     """
+    problem, is_proved = _known(problem, tol) if check else (problem, True)
+
+    def certified(outcome: Outcome) -> DualSolution:
+        nonlocal problem, is_proved
+        solution = solution_from(problem, outcome, signed=signed)
+        if not is_proved and solution.gap > tol:
+            uncharged = replace(problem, negative=None)
+            if solution_from(uncharged, outcome, signed=signed).gap <= tol:
+                # what was charged for rounding is all that is left of the gap
+                problem, is_proved = _proved(problem), True
+                solution = solution_from(problem, outcome, signed=signed)
+        return solution
+
     outcome = solve_box(problem, start, Budget(tol, max_iter), backend)
-    solution = solution_from(problem, outcome, signed=signed)
+    solution = certified(outcome)
     finer = tol
     while solution.gap > tol and outcome.status is SolveStatus.CONVERGED and finer > _FINEST:
         left = max_iter - solution.n_iter
@@ -99,7 +129,7 @@ def _solve_to_gap(
             break
         finer = max(_FINEST, finer * min(0.1, max(1e-3, 0.1 * tol / solution.gap)))
         outcome = solve_box(problem, solution.dual_coef, Budget(finer, left), backend)
-        again = solution_from(problem, outcome, signed=signed)
+        again = certified(outcome)
         better = again if again.gap < solution.gap else solution
         solution = replace(
             better,
@@ -107,7 +137,8 @@ def _solve_to_gap(
             n_kernel_rows=solution.n_kernel_rows + again.n_kernel_rows,
             log=(*solution.log, *again.log),
         )
-    return replace(solution, status=_status(solution, outcome, tol))
+    negative = solution.negative_part if is_proved else None
+    return replace(solution, status=_status(solution, outcome, tol), negative_part=negative)
 
 
 def _status(solution: DualSolution, outcome: Outcome, tol: float) -> SolveStatus:
@@ -196,8 +227,7 @@ def solve_svc(
     start = None if alpha0 is None else labels * check_vector("alpha0", alpha0, labels.size)
     problem = classification(kernel, labels, bound, check_gram(kernel) if check else 0.0)
     with time_limit(max_time):
-        bounded = _known(problem) if check else problem
-        solution = _solve_to_gap(bounded, start, tol, max_iter, backend, signed=False)
+        solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=False, check=check)
     warn_unless_converged(solution, tol=tol)
     return solution
 
@@ -266,7 +296,6 @@ def solve_svr(
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
     problem = regression(kernel, targets, bound, width, check_gram(kernel) if check else 0.0)
     with time_limit(max_time):
-        bounded = _known(problem) if check else problem
-        solution = _solve_to_gap(bounded, start, tol, max_iter, backend, signed=True)
+        solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=True, check=check)
     warn_unless_converged(solution, tol=tol)
     return solution

@@ -24,6 +24,8 @@ KernelArray = NDArray[np.float64] | NDArray[np.float32]
 # Relative to the largest entry: what rounding leaves of a symmetric matrix, in float32 too. More is
 # a matrix that nobody meant.
 _ASYMMETRY_LIMIT = 1e-6
+# Relative to √(Kᵢᵢ Kⱼⱼ): what another order of the same sums leaves between Kᵢⱼ and Kⱼᵢ.
+_NEARLY_SYMMETRIC = 2.0**-46
 # two of these have a finite product
 _LARGEST_REACH = 1e150
 
@@ -192,23 +194,28 @@ def as_gram(K: ArrayLike) -> KernelArray:
 
 
 def check_gram(K: KernelArray) -> float:
-    """Return ``max |Kᵢⱼ − Kⱼᵢ|`` after checking that K is finite and symmetric: n² loads.
+    """Return a bound of ``|Kᵢⱼ − Kⱼᵢ|`` after checking that K is finite and symmetric: n² loads.
 
-    Of the signs of the eigenvalues only what two rows show is checked: ``Kᵢⱼ² ≤ KᵢᵢKⱼⱼ``, up to
-    rounding.
+    It is 0 where K is symmetric to the last bit. Where rounding alone sets both halves apart, up to
+    2⁻⁴⁶ of ``√(Kᵢᵢ Kⱼⱼ)``, as in ``rbf_kernel`` of scikit-learn, it is that share of the largest
+    Kᵢᵢ; where more does, the largest difference, for which numpy passes over K again. Of the signs
+    of the eigenvalues only what two rows show is checked: ``Kᵢⱼ² ≤ KᵢᵢKⱼⱼ``, up to rounding.
 
     Raises ValueError if an entry is NaN or infinite (the message gives its place), or if the
     asymmetry is more than 1e-6 times the largest entry; NotPSDError if two rows and columns show a
     negative eigenvalue.
     """
-    from ._njit_grams import is_sound
+    from ._njit_grams import soundness
 
     diagonal = np.diagonal(K).astype(np.float64)
     with np.errstate(invalid="ignore"):
         slack = rounding_tolerance(len(K), float(np.abs(diagonal).max()), K.dtype)
         reach = np.sqrt(np.maximum(diagonal + slack, 0.0))
-    if reach.max() < _LARGEST_REACH and is_sound(K, reach):
-        return 0.0
+    top = float(reach.max())
+    if top < _LARGEST_REACH:
+        is_sound, is_symmetric = soundness(K, reach, _NEARLY_SYMMETRIC)
+        if is_sound:
+            return 0.0 if is_symmetric else _NEARLY_SYMMETRIC * top * top * (1.0 + 4.0 * UNIT)
     size = largest(K)
     if not np.isfinite(size):
         row, column = np.argwhere(~np.isfinite(K))[0]
