@@ -133,7 +133,14 @@ def _(case: Case) -> None:
     case.y = scipy.sparse.csr_matrix(case.y[:, None])
 
 
-@add("kinds", error("datetime|DType|could not|convert|numeric|dtype", "ValueError", "TypeError"))
+@add(
+    "kinds",
+    error(
+        "datetime|DType|could not|convert|numeric|dtype|turn dates into numbers",
+        "ValueError",
+        "TypeError",
+    ),
+)
 def _(case: Case) -> None:
     """a column of dates in X."""
     import pandas as pd

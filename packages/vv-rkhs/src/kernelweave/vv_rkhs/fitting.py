@@ -430,7 +430,7 @@ def _judged(
     scorer = scorer_of(estimator, estimator.scoring, y, weight)
     # what a scorer asks of a model, whose rows are the values already
     model = alone(estimator, kernels="precomputed")
-    model.__dict__.update(weights_=None, _predictor=lambda values: values)
+    model.__dict__.update(weights_=None, _values=lambda values: values)
     model.__dict__.update(classes_=getattr(estimator, "classes_", None), _columns=None)
     model._single = y.ndim == 1
 

@@ -4,37 +4,12 @@
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import config, types
-from numba.extending import intrinsic
 
 from ..compiled import njit
 
 # Sums may be taken in any order, so that they are vectorised; callers bound the rounding error for
 # every order. Entries must be finite, which callers make sure of.
 _FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
-
-
-def _prefetch(address):
-    """Call the 64 bytes at an address into the caches; nothing waits for them."""
-
-
-if not config.DISABLE_JIT:
-
-    @intrinsic
-    def _prefetch(typingctx, address):
-        """Call the 64 bytes at an address into the caches; nothing waits for them."""
-
-        def codegen(context, builder, signature, args):
-            number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-            shape = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-            function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), shape)
-            # to read, into every level, data
-            settings = [number(0), number(3), number(1)]
-            builder.call(function, [builder.inttoptr(args[0], byte), *settings])
-            return context.get_dummy_value()
-
-        return types.none(types.intp), codegen
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -96,24 +71,17 @@ def soundness(K, reach, near):
     # entries of float32 is exact in it
     tile = 48
     mirrored = np.empty((tile, tile))
-    start, row, line = K.ctypes.data, n * K.itemsize, 64 // K.itemsize
     unequal = 0
     for i0 in range(0, n, tile):
         rows = min(tile, n - i0)
         for j0 in range(i0, n, tile):
             columns = min(tile, n - j0)
-            following = min(tile, n - j0 - columns)
             for j in range(columns):
-                if j < following:
-                    for i in range(0, rows, line):
-                        _prefetch(start + (j0 + columns + j) * row + (i0 + i) * K.itemsize)
                 for i in range(rows):
                     # unsigned: numba would test a signed index for being negative
                     mirrored[i, j] = K[j0 + j, np.uint64(i0 + i)]
             wrong = 0
             for i in range(rows):
-                for j in range(0, following, line):
-                    _prefetch(start + (i0 + i) * row + (j0 + columns + j) * K.itemsize)
                 own = reach[i0 + i]
                 for j in range(columns):
                     at = np.uint64(j0 + j)
