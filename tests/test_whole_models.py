@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from collections.abc import Callable
@@ -137,6 +138,8 @@ class Countdown:
 
     def run(self, fit: Callable[[], Any]) -> bool:
         """Return whether the fit was interrupted."""
+        # a collection closes what earlier interrupted fits left, and those calls are not the fit's
+        gc.disable()
         sys.setprofile(self)
         try:
             quietly(fit)
@@ -144,6 +147,7 @@ class Countdown:
             return True
         finally:
             sys.setprofile(None)
+            gc.enable()
         return False
 
 
