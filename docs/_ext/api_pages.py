@@ -44,7 +44,7 @@ VALUES = {
     "7 Laplacian, in a `KernelDictionary`.",
     "READERS": "The functions that are asked in turn how a column of words is read, a list that "
     "you may insert one of your own into. Each takes the cells and what a comma in 1,234 is, and "
-    "returns how they are read, or raises skrub's ``RejectColumn``.",
+    "returns how they are read, or ``None``.",
     "STRENGTH": "For what multiplies or divides an objective, such as C or λ.",
     "UNIT": "2⁻⁵³, the largest relative error of one rounding in float64.",
     "hookimpl": "Marks a function of a plugin as the implementation of a hook.",

@@ -58,16 +58,47 @@ def test_version(run: Callable) -> None:
     "tokens", [["--help"], ["list"], ["list", "--json"], ["fit", "--help"], ["plugins"]]
 )
 def test_looking_around_loads_nothing_heavy(tokens: list[str]) -> None:
-    code = (
+    assert loaded_by(tokens, code=0) & HEAVY == set()
+
+
+@pytest.mark.parametrize("tokens", [["towns.csv"], ["town.csv", "--target", "prize"]])
+def test_what_cannot_be_fitted_is_refused_before_learners_load(
+    tokens: list[str], tmp_path: Path
+) -> None:
+    write_towns(tmp_path)
+    loaded = loaded_by(["fit", *tokens], code=2, folder=tmp_path)
+    assert loaded & {"numba", "sklearn", "scipy", "skrub"} == set()
+
+
+def test_a_fit_of_words_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    write_towns(tmp_path)
+    tokens = ["fit", "town.csv", "--target", "price", "--no-compare", "--max-iter", "1"]
+    loaded = loaded_by(tokens, code=0, folder=tmp_path)
+    assert "numba" in loaded
+    assert loaded & {"skrub", "polars", "matplotlib", "requests"} == set()
+
+
+def write_towns(folder: Path) -> None:
+    """Write a table with words."""
+    towns = ("Oslo", "Bergen", "Hamar")
+    rows = [f"{towns[k % 3]},{k % 7},{100 * (k % 3) + k}" for k in range(40)]
+    (folder / "town.csv").write_text("\n".join(["town,rooms,price", *rows]))
+
+
+def loaded_by(tokens: list[str], *, code: int, folder: Path | None = None) -> set[str]:
+    """Run a command in a fresh interpreter, and return the packages that it has loaded."""
+    program = (
         "import sys\nfrom kernelweave.workbench.app import run\n"
-        f"assert run({tokens!r}) == 0\n"
+        f"assert run({tokens!r}) == {code}\n"
         "print('LOADED', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.rpartition("LOADED")[2].split())
     assert "cyclopts" in loaded
-    assert loaded & HEAVY == set()
+    return loaded
 
 
 @pytest.mark.parametrize(

@@ -98,26 +98,25 @@ class ColumnPlan(NamedTuple):
 
 
 # Takes the training cells, and what a comma in 1,234 is ("decimal", "thousands" or empty: nobody
-# knows). Returns how they are read and what to say, or raises skrub's RejectColumn: "not mine".
-Reader: TypeAlias = Callable[[Words, str], tuple["WrittenNumbers | DateParts", str]]
+# knows). Returns how they are read and what to say, or None: "not mine".
+Reader: TypeAlias = Callable[[Words, str], "tuple[WrittenNumbers | DateParts, str] | None"]
 
 
-def read_as_numbers(words: Words, comma: str) -> tuple[WrittenNumbers, str]:
-    """Return how a column of words is read as numbers; raise RejectColumn where it is none.
+def read_as_numbers(words: Words, comma: str) -> tuple[WrittenNumbers, str] | None:
+    """Return how a column of words is read as numbers; ``None`` where it is none.
 
     Codes such as 01067 are no numbers.
     """
-    reading = None
-    if words.labels and not are_codes(words.labels):
-        reading = WrittenNumbers.fit(words.labels, words.counts.tolist(), comma=comma)
-    return reading if reading is not None else _reject("numbers")
+    if not words.labels or are_codes(words.labels):
+        return None
+    return WrittenNumbers.fit(words.labels, words.counts.tolist(), comma=comma)
 
 
-def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str]:
-    """Return how a column of words is read as dates; raise RejectColumn where it is none."""
+def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str] | None:
+    """Return how a column of words is read as dates; ``None`` where it is none."""
     del comma
     parts = read_dates(words)
-    return (parts, _doubt_of_days(parts, words)) if parts is not None else _reject("dates")
+    return None if parts is None else (parts, _doubt_of_days(parts, words))
 
 
 def _doubt_of_days(parts: DateParts, words: Words) -> str:
@@ -137,7 +136,7 @@ def _doubt_of_days(parts: DateParts, words: Words) -> str:
     )
 
 
-# Asked in this order; a column that all reject is one of categories. Insert one of your own.
+# Asked in this order; a column that none takes is one of categories. Insert one of your own.
 READERS: list[Reader] = [read_as_numbers, read_as_dates]
 
 
@@ -146,19 +145,16 @@ def first_reading(
 ) -> tuple[WrittenNumbers | DateParts, str] | None:
     """Return what the first reader says that takes a column, of a kind where one is asked for.
 
-    ``None`` where all reject it.
+    ``None`` where none does.
     """
-    from skrub.core import RejectColumn
-
     if kind == "number" and words.seen == "booleans":
         return WrittenNumbers(), ""
     for reader in READERS:
-        try:
-            reading, remark = reader(words, comma)
-        except RejectColumn:
-            continue
-        if kind is None or (kind == "date") == isinstance(reading, DateParts):
-            return reading, remark
+        taken = reader(words, comma)
+        if taken is not None and (
+            kind is None or (kind == "date") == isinstance(taken[0], DateParts)
+        ):
+            return taken
     if kind == "date" and (parts := read_dates(words, any_words=True)) is not None:
         return parts, _doubt_of_days(parts, words)
     if kind == "number":
@@ -468,12 +464,6 @@ def _remark_on_dates(words: Words) -> str:
         f"Values such as {shown!r} look like dates, but in no known format that fits all. To "
         "use them as dates, write them all like 2024-05-31."
     )
-
-
-def _reject(what: str) -> NoReturn:
-    from skrub.core import RejectColumn
-
-    raise RejectColumn(f"not a column of {what}")
 
 
 def _not_as_in_training(name: str, then: str, now: str) -> NoReturn:

@@ -131,21 +131,23 @@ def fit_command(
     for path, others in ((out, []), (predictions, [out])):
         if path is not None:
             check_output(path, data, test, views, force=force, written=others)
-    from kernelweave.tables import read_table
-
-    from ..fitting import Choices
+    from kernelweave.tables import choose_target, read_table
 
     settings = {
         "algorithm": algorithm, "tol": tol, "max_iter": max_iter, "max_time": max_time,
         "class_weight": class_weight, **_settings(set or []),
     }  # fmt: skip
-    choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
     table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
+    column = choose_target(table, target)
+    # learners load slowly, and what cannot be fitted is refused before
+    from ..fitting import Choices
+
+    choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     with config_context(memory_limit=memory_limit):
         facts = _fit(
-            table, other, target, task, choices, drop or [], weights, compare, out, predictions,
+            table, other, column, task, choices, drop or [], weights, compare, out, predictions,
             force,
         )  # fmt: skip
     emit_json(facts) if json else _show(facts)
@@ -172,7 +174,7 @@ def _settings(pairs: Sequence[str]) -> dict[str, Any]:
 def _fit(
     table: Table,
     other: Table | None,
-    column: str | None,
+    column: str,
     task: str,
     choices: Choices,
     drop: list[str],
@@ -183,14 +185,13 @@ def _fit(
     force: bool,
 ) -> dict[str, Any]:
     """Fit, save where asked, and return the summary."""
-    from kernelweave.tables import choose_target, read_target, split_by_target
+    from kernelweave.tables import read_target, split_by_target
     from kernelweave.tables.data_checks import shared_rows
 
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
     from ..summaries import closing_sentences, summary
 
-    column = choose_target(table, column)
     console.name_target(column)
     table, unknown = split_by_target(table, column)
     if unknown is not None:
