@@ -41,7 +41,7 @@ LIMIT = {
     "packages/spectahedron/src/kernelweave/spectahedron/saddle.py",
     "plugins/granger/src/kernelweave/granger/shared_grams.py",
     "plugins/granger/src/kernelweave/granger/together.py",
-    "plugins/tables/src/kernelweave/tables/sources.py",
+    "plugins/tables/src/kernelweave/tables/sizes.py",
     "plugins/workbench/src/kernelweave/workbench/commands/doctor.py",
 }
 FREE_MEMORY = ("MemAvailable", "MemFree", "virtual_memory", "SC_AVPHYS_PAGES", "/proc/meminfo")

@@ -36,7 +36,10 @@ def test_letters_of_other_countries_are_found(tmp_path: Path, encoding: str) -> 
     pd.testing.assert_frame_equal(table.frame, known, check_dtype=False)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig"],
+)
 def test_unicode_needs_no_mark_and_no_warning(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "t.csv").write_bytes("größe;y\n1,5;2\n2,5;3\n".encode(encoding))
     table = read_table(tmp_path / "t.csv")
@@ -177,7 +180,7 @@ def test_archives_are_unpacked_within_the_memory_limit(tmp_path: Path) -> None:
     for name in ("t.csv.gz", "bomb.zip"):
         with (
             config_context(memory_limit=2**24),
-            pytest.raises(TableError, match=f"{re.escape(name)} unpacks to more than 2 MiB"),
+            pytest.raises(TableError, match=f"{re.escape(name)} unpacks to more than 512 KiB"),
         ):
             read_table(tmp_path / name)
 
@@ -268,6 +271,30 @@ def test_dates_of_sas_transport_files_are_dates(tmp_path: Path) -> None:
     # what is no moment of the calendar stays a number, and its column with it
     for name in ("CLOCK", "SIZE", "MONTH", "FAR", "NINES"):
         np.testing.assert_array_equal(frame[name], columns[name][1])
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 11])
+def test_a_sas_transport_file_cut_short_is_refused(tmp_path: Path, n_columns: int) -> None:
+    rows = [float(i + 1) for i in range(30)]
+    whole = transport_file({f"X{j}": ("BEST", rows) for j in range(n_columns)})
+    path = tmp_path / "t.xpt"
+    path.write_bytes(whole)
+    assert read_table(path).frame["X0"].tolist() == rows
+    start = whole.index(b"HEADER RECORD*******OBS") + 80
+    for end in range(start + 4, len(whole), 4):
+        path.write_bytes(whole[:end])
+        n_rows, rest = divmod(end - start, 8 * n_columns)
+        # all rows are there, without the blanks behind them, or the cut is between records and rows
+        if (end - start) % 80 == 0 and (not rest or not whole[end - rest : end].strip()):
+            assert read_table(path).frame["X0"].tolist() == rows[:n_rows]
+            continue
+        with pytest.raises(
+            TableError, match=r"t\.xpt ends in the middle of a row, after \d+ whole"
+        ):
+            read_table(path)
+    path.write_bytes(whole + whole[whole.index(b"HEADER RECORD*******MEMBER") :])
+    with pytest.raises(TableError, match=r"t\.xpt holds several tables"):
+        read_table(path)
 
 
 def test_a_sas_transport_file_of_version_8_is_called_by_its_name(tmp_path: Path) -> None:

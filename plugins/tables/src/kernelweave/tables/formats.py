@@ -1,12 +1,10 @@
-"""Parquet, Excel, JSON and the files of statistics programs by pandas, LIBSVM by scikit-learn."""
+"""Parquet and the files of statistics programs by pandas, LIBSVM by scikit-learn."""
 
 from __future__ import annotations
 
 import io
-import json
 import re
 import warnings
-import zipfile
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -14,22 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from kernelweave.kernels_core import memory
-from kernelweave.kernels_core.exceptions import Message, warn
 
-from .errors import TableError, did_you_mean, one_line
+from .errors import TableError, one_line
 from .frames import check_names
-from .table import (
-    Table,
-    name_columns,
-    read_cells,
-    warn_of_note,
-    warn_of_title,
-    without_row_numbers,
-    without_total,
-)
+from .sizes import require_room
+from .table import Table, read_cells
 
 STATISTICS = (".dta", ".sas7bdat", ".xpt", ".sav", ".zsav")
 TARGET = "target"
@@ -44,99 +32,118 @@ _EPOCH = datetime(1960, 1, 1)
 _CALENDAR = tuple(
     (end - _EPOCH).total_seconds() for end in (datetime.min, datetime.max.replace(microsecond=0))
 )
-PARQUET, ZIP, OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+PARQUET = b"PAR1"
 
 
 def read_parquet(content: bytes, source: str) -> Table:
     """Read a Parquet file, whose rows are counted from 1 in messages.
 
-    Raises TableError if it is damaged, empty or has a name twice.
+    Raises TableError if it is damaged, empty, has a name twice, or is too large for the memory
+    limit.
     """
-    from pyarrow import parquet
+    from pyarrow import ArrowException, parquet
 
     try:
-        check_names(parquet.read_schema(io.BytesIO(content)).names, source)
+        file = parquet.ParquetFile(io.BytesIO(content))
+        check_names(file.schema_arrow.names, source)
+        _require_room_for_parquet(file, content, source)
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
-    except (ValueError, OSError) as error:
+    except TableError:
+        raise
+    except (ValueError, OSError, ArrowException) as error:
         raise TableError(f"{source} is not a sound Parquet file: {one_line(error)}") from error
     return read_cells(frame, source)
 
 
-def read_excel(
-    content: bytes, source: str, *, header: bool = True, wanted: str | None = None
-) -> Table:
-    """Read a sheet of an Excel file, the first that has a table where none is asked for.
+def _require_room_for_parquet(file: Any, content: bytes, source: str) -> None:
+    """Raise TableError where a file has more cells, or longer texts, than there is room for."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import parquet
 
-    Without a header columns are 0, 1, …; messages name the rows by the numbers that Excel shows.
-    Raises TableError if it is an old ``.xls`` file, damaged or empty, or a column has no name or
-    that of another.
-    """
-    if content.startswith(OLD_EXCEL):
-        raise TableError(f"{source} is an old Excel file: save it as .xlsx or as CSV")
-    try:
-        sheets = pd.read_excel(
-            io.BytesIO(content), sheet_name=None, header=None, dtype=object, na_values=[""],
-            keep_default_na=False,
-        )  # fmt: skip
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise TableError(f"{source} is not a sound Excel file: {one_line(error)}") from error
-    full = {name: sheet.dropna(how="all") for name, sheet in sheets.items()}
-    full = {name: sheet.dropna(how="all", axis=1) for name, sheet in full.items() if len(sheet)}
-    if not full:
-        raise TableError(f"{source} has no rows in any sheet")
-    if wanted is not None and wanted not in full:
-        raise TableError(
-            f"{source} has no sheet {wanted!r} with rows; "
-            f"{did_you_mean(wanted, full, what='sheets')}"
-        )
-    # a cover sheet has a title, or a few lines, and no table
-    tables = (each for each, sheet in full.items() if min(sheet.shape) > 1)
-    name = wanted or next(tables, next(iter(full)))
-    sheet = full[name]
-    if len(full) > 1 and wanted is None:
-        warn(
-            Message(
-                "{source} has {n} sheets with rows; {name!r} is read: choose another by {sheet}",
-                source=source,
-                n=len(full),
-                name=name,
-            )
-        )
-    return _sheet_table(sheet, source, header)
+    meta = file.metadata
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    n_cells = sum(each.column(j).num_values for each in groups for j in range(each.num_columns))
+    n_cells = max(n_cells, meta.num_rows * meta.num_columns)
+    n_bytes, n_columns = sum(each.total_byte_size for each in groups), meta.num_columns
+    shape = f"has {meta.num_rows:,} rows of {n_columns:,} columns"
+    require_room(n_cells + n_bytes, source, shape, columns=n_columns)
+    # a text that recurs is written once, and has to be read as often as it stands there
+    leaves = [file.schema.column(j) for j in range(n_columns)]
+    of_bytes = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
+    texts = [
+        each.name
+        for each in file.schema_arrow
+        if each.name in of_bytes
+        and not (pa.types.is_dictionary(each.type) or pa.types.is_decimal(each.type))
+    ]
+    short = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+    n_characters = 0
+    for part in short.iter_batches(columns=texts) if texts else ():
+        for column in part.columns:
+            if pa.types.is_dictionary(column.type):
+                lengths = pc.binary_length(column.dictionary).take(column.indices)
+                n_characters += pc.sum(lengths).as_py() or 0
+        require_room(n_cells + n_characters, source, f"{shape} with long texts", columns=n_columns)
 
 
 def read_statistics(path: Path, source: str) -> Table:
     """Read a file of Stata, SAS or SPSS; labelled values become their labels.
 
-    Raises TableError if it is damaged, or a file of SPSS and pyreadstat is missing.
+    Raises TableError if it is damaged or too large for the memory limit, or a file of SPSS and
+    pyreadstat is missing.
     """
     ending = path.suffix.lower()
     read: Any = {
         ".dta": pd.read_stata, ".sav": pd.read_spss, ".zsav": pd.read_spss, ".xpt": _read_transport,
     }.get(ending, partial(pd.read_sas, encoding="infer"))  # fmt: skip
     try:
+        require_room(_text_of(path, ending), source, "has more cells than there is room for")
         frame = read(path)
-    except TableError:
+    except (TableError, MemoryError):
         raise
-    except ImportError as error:
-        raise TableError(
-            f"reading {source} needs pyreadstat: pip install pyreadstat, or save it as CSV"
-        ) from error
     except Exception as error:
         raise TableError(f"{source} is not a sound {ending} file: {one_line(error)}") from error
     return read_cells(frame, source)
 
 
+def _text_of(path: Path, ending: str) -> int:
+    """Return the bytes of a file of statistics when it is not compressed."""
+    n_bytes = path.stat().st_size
+    if ending == ".sas7bdat":
+        file_of_pandas: Any = pd.read_sas(path, format="sas7bdat", iterator=True)
+        with file_of_pandas as reader:
+            return max(n_bytes, int(reader.row_count * reader.row_length))
+    if ending in (".sav", ".zsav"):
+        try:
+            import pyreadstat
+        except ImportError as error:
+            raise TableError(
+                f"reading {path} needs pyreadstat: pip install pyreadstat, or save it as CSV"
+            ) from error
+        _, meta = pyreadstat.read_sav(path, metadataonly=True)
+        # a file of SPSS need not say how many rows it has; at most each byte is a number
+        n_rows, widths = meta.number_rows, sum(meta.variable_storage_width.values())
+        return max(n_bytes, n_rows * widths) if n_rows is not None else 8 * n_bytes
+    return n_bytes
+
+
 def _read_transport(path: Path) -> pd.DataFrame:
     """Return a SAS transport file of version 5; days and moments, counted from 1960, are dates."""
-    with path.open("rb") as file:
-        if b"LIBV8" in file.read(80):
-            raise TableError(
-                f"{path.name} is a SAS transport file of version 8, and only version 5 can be "
-                "read: save it as .sas7bdat or CSV, or in SAS by the libname engine XPORT"
-            )
-    file_of_pandas: Any = pd.read_sas(path, format="xport", encoding="ISO-8859-1", iterator=True)
+    content = path.read_bytes()
+    if b"LIBV8" in content[:80]:
+        raise TableError(
+            f"{path.name} is a SAS transport file of version 8, and only version 5 can be "
+            "read: save it as .sas7bdat or CSV, or in SAS by the libname engine XPORT"
+        )
+    ways: Any = {"format": "xport", "encoding": "ISO-8859-1", "iterator": True}
+    with warnings.catch_warnings():
+        # of a length that is none of whole records: refused below
+        warnings.simplefilter("ignore")
+        file_of_pandas: Any = pd.read_sas(io.BytesIO(content), **ways)
     with file_of_pandas as reader:
+        rows = content[reader.record_start :]
+        reader.nobs = _n_rows_of_transport(rows, reader.record_length, path.name)
         frame: pd.DataFrame = reader.read()
         shown = {each["name"].decode(): each["nform"].decode().strip() for each in reader.fields}
     # what pandas makes of a zero
@@ -151,77 +158,22 @@ def _read_transport(path: Path) -> pd.DataFrame:
     return frame
 
 
-def read_json(content: bytes, source: str) -> Table:
-    """Read JSON lines, an object each, or one list of objects.
+def _n_rows_of_transport(rows: bytes, width: int, name: str) -> int:
+    """Return how many rows of a width there are; blanks fill the last record of 80 bytes.
 
-    What an object lacks is missing; of objects inside a column, each entry is a column, such as
-    ``user.age``.
+    Raises TableError where a row is cut short, or another table follows.
     """
-    text = content.decode("utf-8-sig", errors="replace")
-    lines = {i: line for i, line in enumerate(text.splitlines(), 1) if line.strip()}
-    is_list = text.lstrip().startswith("[")
-    rows = _loaded(text, source, 1) if is_list else [_loaded(lines[i], source, i) for i in lines]
-    places = range(1, len(rows) + 1) if is_list else list(lines)
-    for place, row in zip(places, rows, strict=True):
-        if not isinstance(row, dict):
-            where = f"{'row' if is_list else 'line'} {place}"
-            raise TableError(f"{source}, {where}: {row!r:.40} is not an object with columns")
-    of_rows = None if is_list else lambda: places
-    return read_cells(_unnested(pd.DataFrame(rows)), source, lines=of_rows)
-
-
-def _unnested(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame in which a column of objects is one of each of their entries, ``user.age``."""
-    parts: list[pd.DataFrame | pd.Series] = []
-    for name, column in frame.items():
-        present = column.notna()
-        if not present.any() or not all(isinstance(cell, dict) for cell in column[present]):
-            parts.append(column)
-            continue
-        inside = pd.DataFrame(column[present].tolist(), index=column.index[present])
-        parts.append(_unnested(inside.reindex(column.index)).add_prefix(f"{name}."))
-    return pd.concat(parts, axis=1) if parts else frame
-
-
-def _loaded(text: str, source: str, line: int) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TableError(f"{source}, line {line}: not JSON ({one_line(error)})") from error
-
-
-def _sheet_table(sheet: pd.DataFrame, source: str, header: bool) -> Table:
-    """Return a table without a title above and notes below, which are warned of."""
-    filled = sheet.notna().sum(axis=1).to_numpy()
-    places = [int(str(place)) + 1 for place in sheet.index]
-
-    def cells_of(row: int) -> list[str]:
-        return ["" if pd.isna(cell) else str(cell).strip() for cell in sheet.iloc[row]]
-
-    start = int(np.argmax(filled > 1)) if header and sheet.shape[1] > 2 else 0
-    if start:
-        above = [(places[row], cells_of(row)) for row in range(start + 1)]
-        warn_of_title(source, "row", above)
-    end = _end_of_rows(sheet, filled)
-    for row in range(end, len(sheet)):
-        warn_of_note(source, "row", places[row], next(filter(None, cells_of(row))))
-    first = names = [str(j) for j in range(sheet.shape[1])]
-    if header:
-        first = cells_of(start)
-        names, start = name_columns(first, source), start + 1
-    lines = places[start:end]
-    frame = sheet.iloc[start:end].set_axis(names, axis=1).infer_objects()
-    table = without_total(read_cells(frame, source, lines=lambda: lines))
-    return table if first[0] else without_row_numbers(table)
-
-
-def _end_of_rows(sheet: pd.DataFrame, filled: npt.NDArray[np.intp]) -> int:
-    """Return where a table ends: before texts of a single cell that stand below an empty row."""
-    n_rows = len(sheet)
-    while sheet.shape[1] > 2 and n_rows > 2 and filled[n_rows - 1] == 1:
-        n_rows -= 1
-    apart = np.flatnonzero(np.diff(sheet.index.to_numpy()) > 1) + 1
-    return next((int(at) for at in apart if at >= n_rows), len(sheet))
+    if b"HEADER RECORD*******MEMBER" in rows:
+        raise TableError(f"{name} holds several tables: save one of them as a file of its own")
+    # no file says how many rows it has: the last of them may be blank, but not a whole record
+    filled = len(rows.rstrip(b" "))
+    n_rows = max(-(-filled // width), -(-(len(rows) - 79) // width), 0)
+    if len(rows) % 80 or n_rows * width > len(rows):
+        raise TableError(
+            f"{name} ends in the middle of a row, after {filled // width} whole rows: the file is "
+            "cut short; copy it again"
+        )
+    return n_rows
 
 
 def read_libsvm(content: bytes, source: str) -> Table:
@@ -240,11 +192,8 @@ def read_libsvm(content: bytes, source: str) -> Table:
         raise TableError(f"{source}, {_libsvm_fault(content)}: {one_line(error)}") from error
     # a feature that is never mentioned is zero, and a single large index would cost what it counts
     used, columns = np.unique(X.indices, return_inverse=True)
-    memory.require(
-        8 * X.shape[0] * len(used),
-        f"{X.shape[0]} dense rows of {len(used)} features",
-        alternative="select fewer features, since kernels are computed on dense rows",
-    )
+    shape = f"has {X.shape[0]:,} rows of {len(used):,} features, and kernels need all of them"
+    require_room(X.shape[0] * len(used), source, shape, columns=len(used))
     dense = csr_matrix((X.data, columns, X.indptr), (X.shape[0], len(used))).toarray()
     frame = pd.DataFrame(dense, columns=pd.Index([str(j) for j in used]))
     frame[TARGET] = y.astype(np.int64) if np.array_equal(y, np.round(y)) else y

@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,20 +21,13 @@ from kernelweave.kernels_core import DatasetSpec, datasets, memory
 
 from .data_folder import folder_files, folder_remark
 from .errors import TableError, did_you_mean, one_line
-from .formats import (
-    OLD_EXCEL,
-    PARQUET,
-    STATISTICS,
-    ZIP,
-    read_excel,
-    read_json,
-    read_libsvm,
-    read_parquet,
-    read_statistics,
-)
+from .formats import PARQUET, STATISTICS, read_libsvm, read_parquet, read_statistics
 from .frames import as_pandas
+from .objects import read_json
+from .sizes import read_all, require_room
+from .spreadsheets import OLD_EXCEL, ZIP, read_excel
 from .table import Table, read_cells
-from .text import read_csv, utf_16_of
+from .text import read_csv, wide_encoding_of
 
 _TARGET = "target"
 _OPENML = "openml:"
@@ -42,9 +35,10 @@ _OPENML_NAME = re.compile(r"(?P<id>\d+)|(?P<name>[^@\s]+)@(?P<version>\d+)")
 _LIBSVM_LINE = re.compile(rb"^\s*[-+\d.eE]+(\s+qid:\d+)?(\s+\d+:[-+\d.eEinfaN]+)+\s*(#.*)?$")
 _JSON = re.compile(rb"^(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\{\]])")
 _MARKUP = re.compile(rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml)\b")
+_GZIP = b"\x1f\x8b"
+# What no text has; of a NUL alone its line is told.
+_CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _COMMENT = re.compile(rb"^\s*(#.*)?$")
-# Of the memory limit, what a compressed file may unpack to: its cells take a multiple of its text.
-_SHARE_OF_TEXT = 8
 
 
 def read_table(
@@ -113,7 +107,8 @@ def read_table(
 def _read_named_source(source: str, ways: dict[str, Any]) -> Table:
     # the command line spells a lone dash out
     if source in ("-", "stdin:"):
-        return _read_content(sys.stdin.buffer.read(), "standard input", ways)
+        content = read_all(sys.stdin.buffer, "standard input", "has")
+        return _read_content(content, "standard input", ways)
     if source.startswith(_OPENML):
         return read_openml(source)
     path = Path(source).expanduser()
@@ -129,7 +124,11 @@ def _read_named_source(source: str, ways: dict[str, Any]) -> Table:
     if path.suffix.lower() in STATISTICS:
         return read_statistics(path, source)
     try:
-        content = path.read_bytes()
+        n_bytes = path.stat().st_size
+        require_room(n_bytes, source, f"has {memory.size_text(n_bytes)}")
+        with path.open("rb") as file:
+            # a pipe or a device has no size, and may have no end
+            content = read_all(file, source, "has")
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror or error}") from error
     return _read_content(content, source, ways)
@@ -154,7 +153,9 @@ def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
         raise TableError(f"{source} is no Excel file and has no sheet {ways['sheet']!r}")
     if content.startswith(PARQUET):
         return read_parquet(content, source)
-    if b"\0" in content[:4096] and ways["encoding"] is None and not utf_16_of(content):
+    head = content[:4096]
+    is_binary = b"\0" in head and _CONTROLS.search(head)
+    if is_binary and ways["encoding"] is None and not wide_encoding_of(content):
         raise TableError(
             f"{source} is not text: CSV, Excel, Parquet, JSON and LIBSVM files are read"
         )
@@ -172,9 +173,9 @@ def _read_content(content: bytes, source: str, ways: dict[str, Any]) -> Table:
 def _unpacked(content: bytes, source: str) -> bytes:
     """Return what a gzip file, or a zip file of one member, holds; other files as they are."""
     try:
-        if content.startswith(b"\x1f\x8b"):
+        if content.startswith(_GZIP):
             with gzip.open(io.BytesIO(content)) as stream:
-                return _bounded(stream, source)
+                return read_all(stream, source, "unpacks to")
         if content.startswith(ZIP):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 members = [each for each in archive.namelist() if not each.startswith("__MACOSX/")]
@@ -184,25 +185,14 @@ def _unpacked(content: bytes, source: str) -> bytes:
                     few = ", ".join(members[:4])
                     raise TableError(f"{source} holds {len(members)} files ({few}): unpack one")
                 with archive.open(members[0]) as member:
-                    return _bounded(member, source)
+                    return read_all(member, source, "unpacks to")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TableError(f"{source} is a damaged gzip file ({error}): copy it again") from error
+        kind = "gzip" if content.startswith(_GZIP) else "zip"
+        raise TableError(f"{source} is a damaged {kind} file ({error}): copy it again") from error
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         raise TableError(
             f"{source} is not a sound Excel file, nor a zip file that can be read: {error}"
         ) from error
-    return content
-
-
-def _bounded(stream: IO[bytes] | gzip.GzipFile, source: str) -> bytes:
-    """Return all of a stream, unless it is more text than the memory limit has room for."""
-    most = memory.limit_bytes() // _SHARE_OF_TEXT
-    content = stream.read(most + 1)
-    if len(content) > most:
-        raise TableError(
-            f"{source} unpacks to more than {memory.size_text(most)}, which is what the memory "
-            f"limit allows: unpack it and learn from a part, or raise the limit"
-        )
     return content
 
 

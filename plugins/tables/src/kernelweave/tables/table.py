@@ -17,6 +17,7 @@ from .columns import Words, are_codes, comma_of, is_missing
 from .errors import CellError, TableError, did_you_mean
 from .frames import check_names, read_series
 from .plans import check_unit, first_reading
+from .sizes import require_words
 from .written import WrittenNumbers
 
 _TOTAL = re.compile(
@@ -156,6 +157,7 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
     check_names(cells.columns, source)
     if cells.empty:
         raise TableError(f"{source} has no rows or no columns")
+    require_words((column for _, column in cells.items() if _may_hold_texts(column)), source)
     table, words, refused = Table(source, cells, cells, comma=comma, **more), {}, {}
     with CellError.calling_rows(table.where):
         for name, column in cells.items():

@@ -170,6 +170,8 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     """
     if task not in TASKS:
         raise TableError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
+    if column in table.refused:
+        raise TableError(f"{table.source}: {table.refused[column]}")
     series = table.frame[column]
     numbers, codes = as_numbers(series), hold_codes(series)
     text = codes or series.dtype.kind == "b" or bool(np.isnan(numbers).any())

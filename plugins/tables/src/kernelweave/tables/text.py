@@ -18,6 +18,7 @@ import pandas as pd
 from kernelweave.kernels_core.exceptions import Message, warn
 
 from .errors import TableError
+from .sizes import require_room
 from .table import (
     Table,
     hold_codes,
@@ -35,6 +36,7 @@ _NO_LETTERS = re.compile("[\\0-\\x08\ufffd]")
 # at the beginning of a cell
 _LED_BY_ZERO = r"(^|[\s\"{}])0[0-9]"
 _BLANK_CELLS = r"^[ \t\r{0}]*[{0}][ \t\r{0}]*$"
+_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
 _SEPARATOR_LINE = re.compile(r"sep=([;,|\t])\r?\n")
 _TRAILING_BLANKS = re.compile(r" +(?=[\r\n]|\Z)")
 _NOT_DECIMAL = re.compile(r"(?<!\d),|,(?!\d)")
@@ -90,6 +92,7 @@ def read_csv(
             )
             raise TableError(message)
         names = name_columns(first, source)
+    require_room(len(text), source, f"has {len(names):,} columns", columns=len(names))
     text = _without_footer(text, source, separator, len(names))
     cells = _parse(text, source, separator, names, header)
     lines = functools.cache(lambda: _lines(text, source, separator, len(names), header))
@@ -105,21 +108,22 @@ def read_csv(
 
 
 def decode(content: bytes, source: str, encoding: str | None = None) -> tuple[str, str]:
-    """Return a text and its encoding: UTF-8, UTF-16, or what charset-normalizer finds, warned of.
+    """Return a text and its encoding: UTF-8, -16, -32, or what charset-normalizer finds, warned of.
 
     `content`: the file; `source`: what messages call it; `encoding`: its name where it is known.
     Raises TableError if it is none of these.
     """
-    codec = encoding or utf_16_of(content) or _UTF_8
+    codec = encoding or wide_encoding_of(content) or _UTF_8
     try:
-        return content.decode(codec).removeprefix("\ufeff"), codec
+        return _without_nul(content.decode(codec).removeprefix("\ufeff"), source), codec
     except LookupError as error:
         raise TableError(
             f"there is no encoding {encoding!r}: utf-8, cp1252 and shift_jis are some"
         ) from error
     except UnicodeDecodeError as error:
         if encoding is None and codec != _UTF_8:
-            raise TableError(f"{source} is damaged UTF-16 text: save it as UTF-8") from error
+            name = codec[:6].upper()
+            raise TableError(f"{source} is damaged {name} text: save it as UTF-8") from error
         likeliest = None if encoding else _likeliest_encoding(content)
         line = error.object.count(b"\n", 0, error.start) + 1
         if likeliest is None:
@@ -133,7 +137,19 @@ def decode(content: bytes, source: str, encoding: str | None = None) -> tuple[st
     )
     name = {"cp1252": "Windows-1252", "cp932": "Shift_JIS"}.get(likeliest, likeliest)
     warn(Message(message, source=source, line=line, name=name))
-    return content.decode(likeliest), likeliest
+    return _without_nul(content.decode(likeliest), source), likeliest
+
+
+def _without_nul(text: str, source: str) -> str:
+    """Return a text; raise TableError where it has a NUL, which no cell can hold."""
+    at = text.find("\0")
+    if at < 0:
+        return text
+    line = text.count("\n", 0, at) + 1
+    raise TableError(
+        f"{source}, line {line}: there is a NUL byte, which no text has: the file is damaged or "
+        "is not text; copy it again, or remove the byte"
+    )
 
 
 class Dialect(NamedTuple):
@@ -202,9 +218,15 @@ def _likeliest_encoding(content: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
     # of a table of numbers with an accent somewhere, only that line tells
-    telling = b"\n".join(line for line in content.splitlines() if not line.isascii())[:_SAMPLE]
-    few = sum(byte > 127 for byte in telling) < _FEWEST_LETTERS
-    matches = list(from_bytes(telling, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
+    telling, n_bytes = list[bytes](), 0
+    for line in _BEYOND_ASCII.finditer(content):
+        telling.append(line[0])
+        n_bytes += len(line[0])
+        if n_bytes > _SAMPLE:
+            break
+    sample = b"\n".join(telling)[:_SAMPLE]
+    few = sum(byte > 127 for byte in sample) < _FEWEST_LETTERS
+    matches = list(from_bytes(sample, cp_isolation=["cp1252"] if few else list(_ENCODINGS)))
     names = [each.encoding for each in matches]
     equals = [each for each in matches if each.chaos == matches[0].chaos]
     if any("cp1252" in each.could_be_from_charset for each in equals):
@@ -216,21 +238,25 @@ def _likeliest_encoding(content: bytes) -> str | None:
     return None
 
 
-def utf_16_of(content: bytes) -> str | None:
-    """Return the encoding of a text in UTF-16, with a mark or without; ``None`` of others.
+def wide_encoding_of(content: bytes) -> str | None:
+    """Return the encoding of a text in UTF-16 or UTF-32, with a mark or not; ``None`` of others.
 
-    `content`: the file. Separators, digits and line breaks have a zero in every second byte.
+    `content`: the file. Separators, digits and line breaks have zeros in all bytes but one.
     """
+    if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    even, odd = content[:4096:2], content[1:4096:2]
-    zeros = even.count(0), odd.count(0)
-    if max(zeros) <= 0.2 * len(odd) or min(zeros) > 0:
-        return None
-    codec = "utf-16-le" if zeros[1] else "utf-16-be"
-    # a pair may be cut in two at the end
-    letters = content[:4096].decode(codec, errors="replace")[:-1]
-    return None if _NO_LETTERS.search(letters) else codec
+    head = content[:4096]
+    for codec, width in (("utf-32", 4), ("utf-16", 2)):
+        zeros = [head[k::width].count(0) for k in range(width)]
+        for ending, (most, *rest) in (("le", zeros), ("be", zeros[::-1])):
+            # most letters have the byte that tells them first, or last
+            if most == 0 and min(rest) > 0.2 * len(head) / width:
+                # a letter may be cut in two at the end
+                letters = head.decode(f"{codec}-{ending}", errors="replace")[:-1]
+                return None if _NO_LETTERS.search(letters) else f"{codec}-{ending}"
+    return None
 
 
 def separator_of(text: str) -> str:
