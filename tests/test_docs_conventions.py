@@ -7,23 +7,43 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.baselines import SimpleMKLClassifier
-from kernelweave.kernels_core import RBF, Linear, Polynomial
+from kernelweave import baselines, evidence, mkl_sparse, ridge_mkl, vv_rkhs
+from kernelweave.baselines import (
+    AverageMKLClassifier,
+    CKAClassifier,
+    EasyMKLClassifier,
+    PWMKClassifier,
+    SimpleMKLClassifier,
+    SimpleMKLRegressor,
+)
+from kernelweave.evidence import EvidenceMKLClassifier, EvidenceMKLRegressor
+from kernelweave.kernels_core import RBF, KernelDictionary, Linear, Polynomial
 from kernelweave.kernels_core.testing import make_classification, make_regression
-from kernelweave.mkl_sparse import SparseMKLClassifier
+from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
 from kernelweave.qp_smo import (
     DualSolution,
+    Ridge,
     SquaredHingeSVC,
     solve_svc,
     solve_svr,
 )
 from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
-from kernelweave.ridge_mkl import GeneralizedMKLClassifier, RidgeMKLClassifier
+from kernelweave.ridge_mkl import (
+    GeneralizedMKLClassifier,
+    RidgeMKLClassifier,
+    RidgeMKLRegressor,
+)
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
-from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
+from kernelweave.vv_rkhs import (
+    MatrixValuedKernelClassifier,
+    MatrixValuedKernelRegressor,
+    VectorLeastSquares,
+)
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, LinearSVC
 
 C, EPSILON, TOL = 3.0, 0.1, 1e-9
@@ -107,6 +127,18 @@ def test_svr_is_scikit_learns_with_the_same_c(numbers: tuple[Array, Array]) -> N
     assert_strong_duality(ours, K, y, tube, dual, dense(theirs, len(y)))
 
 
+def test_svr_of_the_paper_without_the_half(numbers: tuple[Array, Array]) -> None:
+    # min ‖f‖² + C′ Σ ℓ has twice the value of ours at C′ / 2, at the same f
+    K, y = numbers[0][:20, :20], numbers[1][:20]
+    other = 5.0
+    ours = solve_svr(K, y, C=other / 2.0, epsilon=EPSILON, tol=TOL)
+    f = K @ ours.dual_coef
+    value = ours.dual_coef @ f + other * tube(y, f + ours.intercept).sum()
+    assert value == pytest.approx(2.0 * ours.objective, rel=1e-7)
+    theirs = SVR(kernel="precomputed", C=other / 2.0, epsilon=EPSILON, tol=TOL).fit(K, y)
+    assert ours.dual_coef == pytest.approx(dense(theirs, len(y)), abs=1e-4)
+
+
 def test_squared_hinge_is_a_hard_margin_with_a_ridge(classes: tuple[Array, Array]) -> None:
     K, y = classes
     found = SquaredHingeSVC(C=C).solve(K, y)
@@ -148,6 +180,39 @@ def test_squared_hinge_conversions(classes: tuple[Array, Array]) -> None:
     free = a > 1e-9
     # the optimality conditions of the other form: equal gradients where α > 0
     assert np.ptp(gradient[free]) < 1e-6
+
+
+def test_ridge_is_kernel_ridge_with_the_inverse_of_its_alpha(numbers: tuple[Array, Array]) -> None:
+    K, y = numbers
+    weight = np.linspace(0.5, 2.0, len(y))
+    found = Ridge(C=C).solve(K, y, sample_weight=weight)
+    u = KernelRidge(alpha=1.0 / C, kernel="precomputed").fit(K, y, weight).dual_coef_
+    assert found.dual_coef[0] == pytest.approx(u, rel=1e-8, abs=1e-10)
+    norm, residual = float(u @ K @ u), y - K @ u
+    value = 0.5 * norm + 0.5 * C * np.sum(weight * residual**2)
+    assert found.details.objective == pytest.approx(value, rel=1e-9)
+    dual = u @ y - 0.5 * norm - 0.5 * np.sum(u**2 / (C * weight))
+    assert found.details.objective == pytest.approx(dual, rel=1e-9)
+
+
+def test_ridge_conversions(numbers: tuple[Array, Array]) -> None:
+    K, y = numbers
+    lam, n = 0.02, len(y)
+    weight = np.linspace(0.5, 2.0, n)
+    inverse = y @ np.linalg.solve(K + lam * np.eye(n), y)
+    assert 2.0 * Ridge(C=1.0 / lam).solve(K, y).details.objective == pytest.approx(inverse)
+    # (1 / Σw) Σ w ‖y − f‖² + λ ‖f‖², of several outputs
+    Y = np.stack([y, y[::-1] ** 2])
+    ours = VectorLeastSquares(lam).solve(K, Y, sample_weight=weight)
+    total = 0.0
+    for target, u in zip(Y, ours.dual_coef, strict=True):
+        alone = KernelRidge(alpha=lam * weight.sum(), kernel="precomputed").fit(K, target, weight)
+        assert u == pytest.approx(alone.dual_coef_, rel=1e-8, abs=1e-10)
+        f = K @ alone.dual_coef_
+        total += weight @ (target - f) ** 2 / weight.sum() + lam * alone.dual_coef_ @ f
+    assert 2.0 * lam * ours.upper_bound == pytest.approx(total, rel=1e-8)
+    same = [Ridge(C=1.0 / (lam * weight.sum())).solve(K, each, sample_weight=weight) for each in Y]
+    assert sum(each.upper_bound for each in same) == pytest.approx(ours.upper_bound, rel=1e-8)
 
 
 def test_linear_svc_has_its_bias_in_the_norm() -> None:
@@ -261,6 +326,19 @@ def test_c_and_epsilon_of_a_fit_are_those_of_the_formulas(units: str) -> None:
     assert ours.predict(X) == pytest.approx(theirs.predict(X), abs=2e-3 * y.std())
 
 
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("degree", [0, 1])
+def test_c_counts_in_units_of_the_mean_diagonal_at_p_of_one(degree: int, delta: float) -> None:
+    X, y = make_classification(40)
+    ours = TessellatedKernelClassifier(C=2.0, degree=degree, delta=delta, tol=1e-2).fit(X, y)
+    # k(x, x) at P = I is the integral of |Z(z, x)|² over z in the box [−δ, 1 + δ]ⁿ, where Z is 1 in
+    # degree 0 and has the entries of z and x too in degree 1, of features scaled to [0, 1]
+    n, side = X.shape[1], 1.0 + 2.0 * delta
+    x = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    squares = 1.0 + n * (0.25 + side**2 / 12.0) + (x**2).sum(axis=1) if degree else np.ones(len(x))
+    assert pytest.approx(2.0 / (side**n * squares).mean(), rel=1e-9) == ours.C_
+
+
 def test_generalized_mkl_has_twice_the_c_of_the_squared_hinge() -> None:
     X, y = make_classification(40)
     other = 3.0
@@ -273,28 +351,70 @@ def test_generalized_mkl_has_twice_the_c_of_the_squared_hinge() -> None:
     assert value == pytest.approx(2.0 * ours.result_.value, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", [SimpleMKLClassifier, SparseMKLClassifier, RidgeMKLClassifier])
-def test_normalisation_of_a_list_is_the_one_that_is_named(kind: Any) -> None:
-    X, y = make_classification(40)
-    X, kernels = 3.0 * X, [Linear(), Polynomial(2)]
-    default = None if kind is SparseMKLClassifier else "trace"
-    assert kind().normalize == default
-    for normalize in ("trace", None):
-        ours = kind(kernels, normalize=normalize, tol=1e-6).fit(X, y)
-        grams = np.stack([k(X) for k in kernels])
-        if normalize == "trace":
-            grams /= grams.trace(axis1=1, axis2=2)[:, None, None] / len(X)
-        theirs = kind("precomputed", tol=1e-6).fit(grams, y)
-        assert ours.result_.value == pytest.approx(theirs.result_.value, rel=1e-4)
+OF_LISTS = (
+    AverageMKLClassifier,
+    CKAClassifier,
+    PWMKClassifier,
+    EasyMKLClassifier,
+    SimpleMKLClassifier,
+    SimpleMKLRegressor,
+    EvidenceMKLClassifier,
+    EvidenceMKLRegressor,
+    SparseMKLClassifier,
+    SparseMKLRegressor,
+    GeneralizedMKLClassifier,
+    RidgeMKLClassifier,
+    RidgeMKLRegressor,
+    MatrixValuedKernelClassifier,
+    MatrixValuedKernelRegressor,
+)
+# of the optimum, so that predictions of two solves agree
+ACCURACY: dict[Any, dict[str, Any]] = {
+    AverageMKLClassifier: {},
+    CKAClassifier: {},
+    PWMKClassifier: {},
+    EasyMKLClassifier: {},
+    EvidenceMKLClassifier: {},
+    EvidenceMKLRegressor: {},
+    MatrixValuedKernelClassifier: {"tol": 1e-8, "learn_output": False},
+}
 
 
-def test_matrix_valued_estimators_take_a_list_as_it_is() -> None:
-    X, y = make_regression(40)
-    kernels = [RBF(1.0), Linear()]
-    ours = MatrixValuedKernelRegressor(kernels, lam=0.01).fit(3.0 * X, y)
-    theirs = MatrixValuedKernelRegressor("precomputed", lam=0.01)
-    theirs.fit(np.stack([k(3.0 * X) for k in kernels]), y)
-    assert ours.result_.value == pytest.approx(theirs.result_.value, rel=1e-4)
+def test_every_estimator_of_a_list_is_here() -> None:
+    named = {
+        getattr(package, name)
+        for package in (baselines, evidence, mkl_sparse, ridge_mkl, vv_rkhs)
+        for name in dir(package)
+        if name.endswith(("Classifier", "Regressor", "ClassifierCV", "RegressorCV"))
+    }
+    known = {kind for kind in named if "kernels" in kind().get_params(deep=False)}
+    assert all(kind().normalize == "trace" for kind in known)
+    assert {kind for kind in known if not kind.__name__.endswith("CV")} == set(OF_LISTS)
+
+
+@pytest.mark.parametrize("normalize", ["trace", None])
+@pytest.mark.parametrize("kind", OF_LISTS)
+def test_a_list_is_normalised_alike_everywhere(kind: Any, normalize: str | None) -> None:
+    X, y = (make_classification if is_classifier(kind()) else make_regression)(40)
+    # equal rows are merged, which sorts them, and folds go by their order
+    order = np.lexsort(X.T[::-1])
+    X, y, kernels = 3.0 * X[order], y[order], [Linear(), Polynomial(2)]
+    accuracy = ACCURACY.get(kind, {"tol": 1e-8})
+    grams = np.stack([k(X) for k in kernels])
+    if normalize == "trace":
+        grams /= grams.trace(axis1=1, axis2=2)[:, None, None] / len(X)
+    ours = kind(kernels, normalize=normalize, **accuracy).fit(X, y)
+    theirs = kind("precomputed", **accuracy).fit(grams, y)
+    by_dictionary = kind(KernelDictionary(kernels, normalize=normalize), **accuracy).fit(X, y)
+    name = "decision_function" if is_classifier(ours) else "predict"
+    values = getattr(ours, name)(X)
+    for other, points in (theirs, grams), (by_dictionary, X):
+        assert other.weights_ == pytest.approx(ours.weights_, rel=1e-3, abs=1e-3)
+        assert getattr(other, name)(points) == pytest.approx(values, rel=1e-3, abs=1e-3 * np.ptp(y))
+
+
+def test_a_dictionary_is_taken_as_it_is() -> None:
+    assert KernelDictionary([Linear()]).normalize is None
 
 
 def test_several_classes_minimise_the_sum() -> None:

@@ -113,9 +113,8 @@ def test_kernels_in_a_list_are_searched_by_position(kind: type[Any]) -> None:
         {"kernels__kernels__0__gamma": [0.01, 1.0, 100.0]},
         cv=2,
     )
-    if kind in WEIGHTED:
-        # a dictionary has a normalisation of its own
-        other.estimator.set_params(kernels__normalize=model.normalize)
+    # a dictionary has a normalisation of its own
+    other.estimator.set_params(kernels__normalize=model.normalize)
     other.fit(TABLE, y)
     scores = found.cv_results_["mean_test_score"]
     assert scores == pytest.approx(other.cv_results_["mean_test_score"], abs=1e-12)

@@ -104,7 +104,9 @@ def test_precomputed_equals_the_kernels_themselves():
     X, y = data()
     order = np.lexsort(X.T[::-1])  # the order in which equal samples are merged
     X, y = X[order], y[order]
-    grams = KernelDictionary(KERNELS).fit_grams(X).grams
+    grams = np.stack([k(X) for k in KERNELS])
+    # a list is normalised to a mean diagonal of 1
+    grams *= len(X) / grams.trace(axis1=1, axis2=2)[:, None, None]
     a = SparseMKLClassifier(KERNELS, k0=2).fit(X, y)
     b = SparseMKLClassifier("precomputed", k0=2).fit(grams, y)
     np.testing.assert_allclose(a.weights_, b.weights_, rtol=1e-12)
@@ -118,7 +120,7 @@ def test_precomputed_is_sliced_by_cross_validation():
     grams = KernelDictionary(KERNELS).fit_grams(X).grams
     stack = PrecomputedGrams(grams)
     scores = cross_val_score(SparseMKLClassifier("precomputed", k0=1), stack, y, cv=4)
-    plain = cross_val_score(SparseMKLClassifier(KERNELS, k0=1), X, y, cv=4)
+    plain = cross_val_score(SparseMKLClassifier(KERNELS, k0=1, normalize=None), X, y, cv=4)
     np.testing.assert_array_equal(scores, plain)
     search = GridSearchCV(SparseMKLClassifier("precomputed"), {"k0": [1, 2]}, cv=3).fit(stack, y)
     assert search.predict(stack).shape == y.shape
@@ -157,14 +159,15 @@ def test_classes_share_the_weights():
 @pytest.mark.parametrize(("scheme", "n_parts"), [("ovr", 3), ("ovo", 3)])
 def test_classes_with_weights_of_their_own(scheme, n_parts):
     X, y = three_classes()
-    model = SparseMKLClassifier(KERNELS, k0=1, C=5.0, multiclass=scheme).fit(X, y)
+    settings = {"k0": 1, "C": 5.0, "multiclass": scheme}
+    model = SparseMKLClassifier(KERNELS, normalize=None, **settings).fit(X, y)
     assert len(model.estimators_) == len(model.weights_) == len(model.kernel_) == n_parts
     assert all(len(support) == 1 for support in model.kernel_support_)
     assert all(proof.lower_bound <= proof.upper_bound for proof in model.certificate_)
     assert model.decision_function(X).shape == (60, 3)
     assert model.score(X, y) > 0.9
     grams = KernelDictionary(KERNELS).fit_grams(X).grams
-    same = SparseMKLClassifier("precomputed", k0=1, C=5.0, multiclass=scheme).fit(grams, y)
+    same = SparseMKLClassifier("precomputed", **settings).fit(grams, y)
     np.testing.assert_array_equal(same.predict(grams), model.predict(X))
     cross = KernelDictionary(KERNELS).fit_grams(X).cross(X[:7])
     np.testing.assert_array_equal(same.predict(cross), model.predict(X[:7]))

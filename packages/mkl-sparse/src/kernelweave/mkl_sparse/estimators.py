@@ -60,7 +60,6 @@ from .settings import (
 
 if TYPE_CHECKING:
     from kernelweave.kernels_core.arrays import Rows
-    from kernelweave.kernels_core.kernels.dictionary import Normalize
     from sklearn.utils import Tags
 
 _OF_ALGORITHM_1 = ("init", "n_init", "warm", "patience", "cap")
@@ -124,7 +123,6 @@ class _SparseWeights(CrossValidatedEstimator, ApproximatedKernels):
     init: str | ArrayLike = parameter_of(BestResponse, "init")
     n_init: int = parameter_of(BestResponse, "n_init")
     warm: str = parameter_of(BestResponse, "warm")
-    normalize: Normalize | None = None
     scale: bool | None = parameter(
         "Whether to standardise the features first; None does so if ``kernels`` is None.",
         default=None,

@@ -31,7 +31,7 @@ from kernelweave.kernels_core.estimators.folds import (
     scorer_of,
 )
 from kernelweave.kernels_core.estimators.kernel import Data, SolvingEstimator
-from kernelweave.kernels_core.estimators.weights import KERNELS, is_precomputed
+from kernelweave.kernels_core.estimators.weights import KERNELS, WeightedKernels, is_precomputed
 from kernelweave.kernels_core.exceptions import convergence_warning
 from kernelweave.kernels_core.fit import (
     FitResult,
@@ -41,7 +41,7 @@ from kernelweave.kernels_core.fit import (
     solved,
 )
 from kernelweave.kernels_core.grams import PrecomputedGrams, PrecomputedKernel
-from kernelweave.kernels_core.parameters import fitted, parameter
+from kernelweave.kernels_core.parameters import fitted, parameter, parameter_of
 from kernelweave.kernels_core.settings import Settings, known_settings, name_of
 from sklearn.base import is_classifier
 from sklearn.model_selection import LeaveOneGroupOut
@@ -56,6 +56,7 @@ from .selection import FoldLosses, KernelChoice, choose_kernel
 from .training import Kernels, Training, from_grams, from_points
 
 if TYPE_CHECKING:
+    from kernelweave.kernels_core.kernels.dictionary import Normalize
     from sklearn.utils import Tags
 
 
@@ -84,9 +85,9 @@ class SeparableKernelEstimator(SolvingEstimator):
     """Parameters of the regressor and the classifier."""
 
     kernels: Kernels = parameter(
-        "The dictionary; ``None`` is a linear kernel, five Gaussians and two Laplacians, whose "
-        "widths follow the spread of the points, each scaled to mean diagonal 1. "
-        "Scales matter: a kernel of large trace is cheap to select. Of a "
+        "The kernels; ``None`` is a linear kernel, five Gaussians and two Laplacians, whose "
+        "widths follow the spread of the points. Scales matter, since a kernel of large trace is "
+        "cheap to select: see ``normalize``. Of a "
         '`GaussianGrid` no matrix but the sum is stored. With ``"precomputed"`` X is a '
         "`PrecomputedGrams` or an array of shape (n_kernels, n_samples, n_train).",
         kind='None, KernelDictionary, GaussianGrid, list of Kernel, dict or "precomputed"',
@@ -94,6 +95,7 @@ class SeparableKernelEstimator(SolvingEstimator):
         rule=KERNELS,
         kw_only=False,
     )
+    normalize: Normalize | None = parameter_of(WeightedKernels, "normalize")
     p: float | None = parameter(
         "Exponent of the squared ℓp norm over kernels, in [1, 2]; 1 selects few, and is the "
         'default. With ``lam="loo"`` 1 and 2 are tried without it.',
@@ -224,7 +226,7 @@ class SeparableKernelEstimator(SolvingEstimator):
                 parts = None if folds is None else _parts(folds, len(weight))
                 points = np.asarray(given.X)
                 arguments = self.kernels, points, given.targets, weight
-                data = from_points(*arguments, self.dtype, parts)
+                data = from_points(*arguments, self.dtype, parts, self.normalize)
             targets, chooses = data.targets, isinstance(self.lam, str)
             offset, unit = np.zeros(len(targets)), np.ones(len(targets))
             if self.center or chooses:

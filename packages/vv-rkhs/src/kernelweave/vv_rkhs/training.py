@@ -31,6 +31,8 @@ from .gaussian_grid import FittedGrid, GaussianGrid
 from .objective import work_bytes
 
 if TYPE_CHECKING:
+    from kernelweave.kernels_core.kernels.dictionary import Normalize
+
     from .estimators import MatrixValuedKernelRegressor
 
 # as an estimator's parameter says it
@@ -106,8 +108,8 @@ class Training:
         return out
 
 
-def default_dictionary(X: FloatArray) -> KernelDictionary:
-    """Return a linear kernel, five Gaussians and two Laplacians, each scaled to mean diagonal 1.
+def default_kernels(X: FloatArray) -> list[Kernel]:
+    """Return a linear kernel, five Gaussians and two Laplacians.
 
     Widths follow the spread of the points. Polynomials are left out: far from the training points,
     where a column that is nearly constant among them puts a new one, they grow with a power of the
@@ -116,7 +118,7 @@ def default_dictionary(X: FloatArray) -> KernelDictionary:
     square, plain = float(X.var(axis=0).sum()) or 1.0, float(X.std(axis=0).sum()) or 1.0
     gaussians = [RBF(gamma=width / square) for width in (0.03, 0.1, 0.3, 1.0, 3.0)]
     laplacians = [Laplacian(gamma=width / plain) for width in (0.1, 0.5)]
-    return KernelDictionary([Linear(), *gaussians, *laplacians], normalize="trace")
+    return [Linear(), *gaussians, *laplacians]
 
 
 def from_points(
@@ -126,9 +128,11 @@ def from_points(
     weight: FloatArray,
     dtype: str,
     parts: FloatArray | None = None,
+    normalize: Normalize | None = None,
 ) -> Training:
     """Return merged samples and the Gram matrices of a dictionary on them.
 
+    ``normalize`` is for kernels that are no dictionary, which has its own.
     ``weight`` is (n_samples,), or (n_samples, n_outputs) of cells. Equal rows with equal targets
     are merged unless their numbers in ``parts`` differ, zero weights dropped, rows sorted; with
     weights per cell rows without any value are dropped and no more. Raises MemoryBudgetError before
@@ -144,9 +148,9 @@ def from_points(
         samples = replace(samples, targets=samples.targets[:-1])
     points = np.asarray(samples.X)
     if kernels is None:
-        kernels = default_dictionary(points)
+        kernels = default_kernels(points)
     if not isinstance(kernels, KernelDictionary | GaussianGrid):
-        kernels = KernelDictionary(kernels)
+        kernels = KernelDictionary(kernels, normalize=normalize)
     if not isinstance(kernels, GaussianGrid):
         _require_memory(len(kernels), len(points), len(samples.targets), np.dtype(dtype))
     fitted = kernels.fit_grams(points, dtype=np.dtype(dtype))

@@ -186,7 +186,8 @@ def trace_scale(trace: float, values: RealArray, size: float, label: str) -> flo
     """
     if trace <= 10.0 * len(values) * np.finfo(values.dtype).eps * size or size == 0.0:
         raise ValueError(
-            f"{label} has trace {trace:.3g} on these samples, so it cannot be scaled to trace n: "
+            f"{label} has trace {trace:.3g} on {len(values)} "
+            f"sample{'' if len(values) == 1 else 's'}, so it cannot be scaled to trace n: "
             "leave this kernel out, or use normalize=None"
         )
     return len(values) / trace

@@ -77,7 +77,8 @@ def measure(
     from kernelweave.mkl_sparse import SparseMKLClassifier
 
     parts = read(path, columns, limit)
-    model = SparseMKLClassifier(scale=False, random_state=0, C=C, lam=lam, k0=k0)
+    # the paper takes its kernels as they are
+    model = SparseMKLClassifier(normalize=None, scale=False, random_state=0, C=C, lam=lam, k0=k0)
     if variant in _INITS:
         model.set_params(algorithm="smkl-best-response", init=_INITS[variant])
     else:
