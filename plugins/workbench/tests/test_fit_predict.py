@@ -251,6 +251,9 @@ def test_another_file_is_scored(run: Callable, csv: Path, tmp_path: Path) -> Non
     ]
     level, _ = found["test"]["coverage"]
     assert (level["level"], level["share"]) == (0.9, np.mean(held))
+    rows = found["test"]["by_class"]["classes"]
+    assert [each["n_rows"] for each in rows] == [25, 25, 25]
+    assert sum(each["held"] for each in rows) == sum(held)
     words = f"{np.mean(held):.1%} of the targets are in their 90 % sets of classes"
     assert words in " ".join(said.split())
 

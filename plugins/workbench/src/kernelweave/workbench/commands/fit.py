@@ -324,9 +324,12 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         notes.append(f"--test {table.source} is not scored: {reason}")
         console.print_message("note", notes[-1])
         return None
-    return {"data": table.source, "rows": len(evaluation.y), **scores} | (
-        {"coverage": [asdict(each) for each in evaluation.coverage]} if evaluation.coverage else {}
-    )
+    found: dict[str, object] = {"data": table.source, "rows": len(evaluation.y), **scores}
+    if evaluation.coverage:
+        found["coverage"] = [asdict(each) for each in evaluation.coverage]
+    if evaluation.by_class is not None:
+        found["by_class"] = asdict(evaluation.by_class)
+    return found
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -389,6 +392,7 @@ def _show_scores(screen: Console, facts: dict[str, Any]) -> None:
 
     from ..model_catalog import model_title
     from ..score_table import print_scores, shown
+    from ..scoring.class_sets import SetsByClass
     from ..scoring.scores import Coverage, Score
 
     scored = facts["held_out"]
@@ -419,4 +423,7 @@ def _show_scores(screen: Console, facts: dict[str, Any]) -> None:
             sets = "intervals" if facts["task"] == "regression" else "sets of classes"
             line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % {sets}"
             line |= {"lowest": held.lowest} if held.lowest else {}
+        if "by_class" in tested:
+            worst = SetsByClass.from_json(tested["by_class"]).lowest()
+            line["lowest class"] = f"{worst.label}: {worst.held} of {worst.n_rows} rows"
         console.print_section(screen, f"Test {facts['measure']}", line.items())

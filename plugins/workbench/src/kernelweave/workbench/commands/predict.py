@@ -31,6 +31,7 @@ def predict_command(
     interval: float | None = None,
     quantiles: str | None = None,
     sets: Annotated[float | None, Parameter(name="--set")] = None,
+    by_class: Annotated[bool, Parameter(negative=())] = False,
     proba: bool = False,
     explain: int | None = None,
     encoding: Encoding = None,
@@ -60,7 +61,10 @@ def predict_command(
         Regression: add a column `quantile_Q` for each of these levels, such as .1,.5,.9.
     sets : float
         Classification: add the column `set`, the classes, separated by |, that a row may have:
-        the true class is among them with this probability, such as 0.9.
+        the true class is among them with this probability, such as 0.9, over all rows together.
+    by_class : bool
+        With --set: hold the true class with this probability in the rows of each class, rare ones
+        too; the sets are larger.
     proba : bool
         Classification: add the probability of each class as a column `proba_CLASS`.
     explain : int
@@ -72,11 +76,7 @@ def predict_command(
     """
     if out is not None:
         check_output(out, model, data, force=force)
-    if explain is not None and explain < 1:
-        raise CommandError(f"--explain must be at least 1, got {explain}")
-    for option, share in (("--interval", interval), ("--set", sets)):
-        if share is not None and not 0.0 < share < 1.0:
-            raise CommandError(f"{option} must be between 0 and 1, such as 0.9, got {share:g}")
+    _check(explain, interval, sets, by_class)
     shares = [] if quantiles is None else _shares(quantiles)
     import numpy as np
     from kernelweave.kernels_core.exceptions import ExtrapolationWarning
@@ -105,7 +105,9 @@ def predict_command(
         predicted |= {f"proba_{label}": share for label, share in zip(labels, each, strict=True)}
     columns = {name: values.tolist() for name, values in predicted.items()}
     if sets is not None:
-        chosen = loaded.predict_set(table, sets)
+        chosen = loaded.predict_set(table, sets, by_class=by_class)
+        if not by_class:
+            _note_rare(loaded, sets)
         columns["set"] = chosen if json and out is None else ["|".join(map(str, s)) for s in chosen]
     if explain is not None:
         columns |= _reasons(loaded, table, explain)
@@ -122,6 +124,17 @@ def predict_command(
     else:
         text = to_csv(columns)
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+def _check(explain: int | None, interval: float | None, sets: float | None, by_class: bool) -> None:
+    """Raise CommandError for values of options that are out of range."""
+    if explain is not None and explain < 1:
+        raise CommandError(f"--explain must be at least 1, got {explain}")
+    for option, share in (("--interval", interval), ("--set", sets)):
+        if share is not None and not 0.0 < share < 1.0:
+            raise CommandError(f"{option} must be between 0 and 1, such as 0.9, got {share:g}")
+    if by_class and sets is None:
+        raise CommandError("--by-class is for sets of classes: add --set 0.9")
 
 
 def _reasons(model: Model, table: Table, n: int) -> dict[str, list[str]]:
@@ -146,6 +159,21 @@ def _shares(given: str) -> list[float]:
             f"--quantiles must be numbers between 0 and 1, as in .1,.5,.9, got {given}"
         )
     return shares
+
+
+def _note_rare(model: Model, confidence: float) -> None:
+    """Say which class the sets hold least, where the rows held out show it."""
+    from ..scoring.class_sets import sets_by_class
+
+    found = None if model.held_out is None else sets_by_class(model.held_out, confidence)
+    below = None if found is None else found.below()
+    if below is not None:
+        console.print_message(
+            "note",
+            f"of the rows of class {below.label} held out of the fit, these sets hold "
+            f"{below.held} of {below.n_rows}: --by-class makes sets that hold "
+            f"{100.0 * confidence:g} % of the rows of each class",
+        )
 
 
 def _note_extrapolation(n_outside: int, columns: list[str], n_rows: int) -> None:

@@ -150,13 +150,16 @@ class Model:
         self._require("predict_quantiles", "quantiles", _REGRESSION, held_out=True)
         return np.asarray(self._ask("predict_quantiles", table, quantiles))
 
-    def predict_set(self, table: object, confidence: float = 0.9) -> list[list[object]]:
+    def predict_set(
+        self, table: object, confidence: float = 0.9, *, by_class: bool = False
+    ) -> list[list[object]]:
         """Return the classes that each row may have, the most probable always among them.
 
-        `confidence`: share of new rows whose class the sets should hold.
+        `confidence`: share of new rows whose class the sets should hold, of all rows together;
+        `by_class`: of the rows of each class.
         """
         self._require("predict_set", "sets", _CLASSIFICATION, held_out=True)
-        sets = self._ask("predict_set", table, confidence)
+        sets = self._ask("predict_set", table, confidence, by_class)
         labels = self.header.classes or ()
         return [[labels[k] for k in np.flatnonzero(row)] for row in sets]
 

@@ -64,7 +64,8 @@ def _chapters(
     held_out = model.held_out
     if held_out is not None:
         title = "Cross-validation"
-        parts.append((title, of_held_out(held_out)))
+        has_sets = hasattr(model.estimator, "predict_set")
+        parts.append((title, of_held_out(held_out, has_sets=has_sets)))
     if tested is not None and not same:
         parts.append((f"Test scores on {tested.rows}", tested))
     return [
@@ -73,6 +74,7 @@ def _chapters(
             "rows": each.rows,
             "scores": list(each.scores().items()),
             "coverage": each.coverage,
+            "by_class": each.by_class,
             "pictures": prediction_pictures(each),
             "worst": worst_rows(model, each),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import CommandError
 from ..models import Model
 from ..models.model import for_predicted_class
+from ..scoring.class_sets import LEVEL, SetsByClass, membership, sets_by_class, too_few
 from ..scoring.held_out import HeldOut, decision_of_classes
 from ..scoring.metrics import also_scored
 from ..scoring.scores import Coverage, measure_name
@@ -36,12 +38,14 @@ class HeldOutEvaluation:
     - `rows`: which rows these are, for people
     - `X`: the rows as the model takes them, where they are at hand
     - `coverage`: what share of the targets lies in the intervals, or sets, for a confidence
+    - `by_class`: what share of each class lies in the sets; ``None`` where there are none
     """
 
     held_out: HeldOut
     rows: str
     X: Any = None
     coverage: tuple[Coverage, ...] = ()
+    by_class: SetsByClass | None = None
 
     @property
     def y(self) -> Labels:
@@ -66,10 +70,11 @@ class HeldOutEvaluation:
         return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
 
-def of_held_out(held_out: HeldOut) -> HeldOutEvaluation:
+def of_held_out(held_out: HeldOut, *, has_sets: bool) -> HeldOutEvaluation:
     """Return the evaluation of a fit's own held-out predictions, without the rows themselves."""
     same = replace(held_out, weight=np.ones(len(held_out.truth)), groups=None)
-    return HeldOutEvaluation(same, str(held_out))
+    by_class = sets_by_class(same) if has_sets else None
+    return HeldOutEvaluation(same, str(held_out), by_class=by_class)
 
 
 def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluation:
@@ -96,6 +101,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     predicted, rows, estimator = model.predict(table), model.inputs(table), model.estimator
     proba = decision = None
     inside: dict[float, NDArray[np.bool_]] = {}
+    by_class: SetsByClass | None = None
     # nothing measures intervals or sets where time was up before the first fold
     measured = model.held_out is not None
     if classes is None and measured and hasattr(estimator, "predict_interval"):
@@ -104,10 +110,11 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
             inside[level] = (low <= y) & (y <= high)
     elif classes is not None and hasattr(estimator, "predict_proba"):
         proba = model.predict_proba(table)
-        if measured and hasattr(estimator, "predict_set"):
+        if model.held_out is not None and hasattr(estimator, "predict_set"):
             for level in SET_LEVELS:
                 pairs = zip(y.tolist(), model.predict_set(table, level), strict=True)
                 inside[level] = np.array([label in held for label, held in pairs])
+            by_class = _by_class(model, model.held_out, table, y)
     elif classes is not None and hasattr(estimator, "decision_function"):
         decision = decision_of_classes(estimator, rows)
     n = len(y)
@@ -116,7 +123,21 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
         proba, decision, None if classes is None else np.array(classes),
     )  # fmt: skip
     coverage = tuple(Coverage.of(at, each, predicted, rows) for at, each in inside.items())
-    return HeldOutEvaluation(held_out, f"the {n} rows of {Path(table.source).name}", rows, coverage)
+    told = f"the {n} rows of {Path(table.source).name}"
+    return HeldOutEvaluation(held_out, told, rows, coverage, by_class)
+
+
+def _by_class(model: Model, own: HeldOut, table: Table, y: Labels) -> SetsByClass:
+    """Return the coverage of each class of a table; `own`: the rows held out of the fit."""
+    labels = np.array(model.header.classes)
+    with warnings.catch_warnings():
+        # the page says of which classes the rows are too few
+        warnings.filterwarnings("ignore", "every set holds the classes")
+        sets, own_sets = (
+            membership(model.predict_set(table, LEVEL, by_class=each), labels)
+            for each in (False, True)
+        )
+    return SetsByClass.of(LEVEL, y, labels, sets, own_sets, too_few(own, LEVEL))
 
 
 def learned_from(model: Model, tested: HeldOutEvaluation) -> bool:
