@@ -235,6 +235,7 @@ def _facts(model: GrangerGraph) -> _Said:
     gaps, adjusted = [result.gap for result in model.results_], model.adjusted_p_values_
     return {
         "n_nodes": len(model.group_names_),
+        "constant": model.constant_,
         "lags": list(model.lags_),
         "lam": float(model.lam_[0]),
         "lam_end": "" if model.selection_ is None else model.selection_.end,

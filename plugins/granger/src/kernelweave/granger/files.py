@@ -36,8 +36,7 @@ def read_series(
     `drop`: columns that are no nodes; `allow_missing`: whether missing cells are NaN, and no
     error. The first column of dates is the time, by which rows are sorted, with a warning, where
     they are not. Raises ValueError if the file cannot be read, if a column asked for is missing,
-    or, naming it, for the first cell that is not a finite number and the first column that is
-    constant.
+    or for the first cell that is not a finite number, naming it, or if fewer than two columns vary.
     """
     table = read_table(path)
     labels = None
@@ -55,10 +54,11 @@ def read_series(
     frame = pd.DataFrame(
         {name: _numbers(table, name, allow_missing=allow_missing) for name in names}
     )
-    flat = frame.columns[frame.nunique() < 2]
-    if len(frame) > 1 and len(flat):
-        name = flat[0]
-        raise TableError(f"column {name} of {path} is constant: leave it out with --drop {name!r}")
+    if len(frame) > 1 and (varying := int((frame.nunique() > 1).sum())) < 2:
+        raise TableError(
+            f"{path} needs at least two series that vary, it has {varying}: a constant column is "
+            "left out"
+        )
     if times is None:
         _warn_of_a_time(frame, labels)
     else:

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .edges import as_networkx, edge_table
 from .forecasts import Forecast, Forecaster
-from .frames import as_frame, extend_index, is_frame, stack_replicates
+from .frames import as_frame, check_cells, extend_index, is_frame, stack_replicates
 from .roles import Names
 from .selection import Selection
 from .series import LAGS, Lags, replicate_codes
@@ -237,7 +237,7 @@ class FittedGraph(Estimator):
     )
     lags_: tuple[int, ...] = fitted("tuple of int", "The lags of a history.")
     targets_: list[str] = fitted(
-        "list of str", "The groups that have a model: all but ``never_targets``."
+        "list of str", "The groups that have a model: all but ``never_targets`` and constant ones."
     )
     output_kernels_: list[Matrix] = fitted("list of ndarray", "L of each of ``targets_``.")
     weights_: Matrix = fitted(
@@ -262,6 +262,11 @@ class FittedGraph(Estimator):
     lam_: npt.NDArray[np.float64] = fitted("ndarray of shape (n_targets,)", "λ of each target.")
     selection_: Selection | None = fitted("Selection or None", "Held-out errors for each λ.")
     group_names_: list[str] = fitted("list of str", "Names of the rows of ``graph_``.")
+    constant_: list[str] = fitted(
+        "list of str",
+        "Series that are constant and left out: no history, model or edge has them, a group "
+        "consists of its other series, and forecasts repeat their value.",
+    )
     results_: list[Result] = fitted("list of Result", "Bounds and status of each target.")
 
     if TYPE_CHECKING:
@@ -372,6 +377,7 @@ class FittedGraph(Estimator):
         """
         from sklearn.metrics import r2_score
 
+        check_cells(X, allow_missing=self.missing == "skip")
         table, labels = stack_replicates(X, None)
         rows = self._read_scaled(table)
         code, far = replicate_codes(labels, len(rows)), max(self.lags_)
@@ -403,6 +409,7 @@ class FittedGraph(Estimator):
     def _read_scaled(self, X: object) -> Matrix:
         """Return a checked table in standardised units."""
         check_is_fitted(self, "graph_")
+        check_cells(X, allow_missing=self.missing == "skip")
         return self._forecaster.standardised(self._read(X, max(self.lags_)))
 
     def _read(self, X: object, least: int, *, reset: bool = False) -> Matrix:

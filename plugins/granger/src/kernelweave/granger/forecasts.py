@@ -51,6 +51,7 @@ class Forecaster:
     - `mean`, `scale` of shape (n_columns,): of each column
     - `models`: columns of each target, and its model
     - `errors` of shape (n_samples, n_columns): at samples left out, standardised
+    - `constant`: columns that were constant, and are predicted so
     """
 
     names: list[str]
@@ -60,6 +61,7 @@ class Forecaster:
     dictionary: FittedDictionary
     models: list[tuple[Index, TargetFit]]
     errors: Matrix
+    constant: Index
 
     @property
     def columns(self) -> Index:
@@ -67,8 +69,9 @@ class Forecaster:
         return np.concatenate([columns for columns, _ in self.models])
 
     def standardised(self, rows: Matrix) -> Matrix:
-        """Return rows in standardised units."""
+        """Return rows in standardised units; constant columns are 0."""
         scaled: Matrix = (rows - self.mean) / self.scale
+        scaled[:, self.constant] = 0.0
         return scaled
 
     def in_units(self, scaled: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -84,6 +87,7 @@ class Forecaster:
         history = past.reshape(len(past), -1)
         whole = ~np.isnan(history).any(axis=1)
         values = np.full((len(history), scaled.shape[1]), np.nan)
+        values[:, self.constant] = 0.0
         if whole.any():
             cross = self.dictionary.cross(history[whole])
             for columns, fit in self.models:
@@ -92,9 +96,12 @@ class Forecaster:
 
     def coming(self, future: object, steps: int) -> Matrix:
         """Return the coming rows in standardised units; NaN where a model says what comes."""
-        given = np.setdiff1d(np.arange(len(self.mean)), self.columns)
+        modelled = np.union1d(self.columns, self.constant)
+        given = np.setdiff1d(np.arange(len(self.mean)), modelled)
         if len(given) == 0:
-            return np.full((steps, len(self.mean)), np.nan)
+            rows = np.full((steps, len(self.mean)), np.nan)
+            rows[:, self.constant] = 0.0
+            return rows
         if future is None:
             raise ValueError(
                 f"future must hold the coming rows of {', '.join(self.names[j] for j in given)}, "

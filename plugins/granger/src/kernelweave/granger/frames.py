@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -48,6 +50,92 @@ def stack_replicates(X: Any, replicates: object) -> tuple[Any, object]:
     if len(widths) > 1:
         raise ValueError(f"the tables of X must have as many columns each, got {widths}")
     return np.vstack(arrays), labels
+
+
+def check_cells(X: Any, *, allow_missing: bool, where: str = "") -> None:
+    """Raise where a cell of a series is no finite number, or of one of a list of tables.
+
+    What is no table is left to others. `allow_missing`: whether NaN and None may be; `where`: what
+    messages say before the row. Raises ValueError with the series, the row counted from 0, the
+    value and the remedy, TypeError where it is no number, word or time.
+    """
+    from kernelweave.tables.frames import as_pandas
+
+    frame = as_pandas(X)
+    if frame is None and isinstance(X, list | tuple) and all(np.ndim(each) == 2 for each in X):
+        for k, table in enumerate(X):
+            check_cells(table, allow_missing=allow_missing, where=f"table {k}, ")
+        return
+    columns: Iterable[tuple[object, Any]]
+    if frame is None:
+        array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+        if array.ndim != 2:
+            return
+        columns = enumerate(array.T)
+    else:
+        columns = ((frame.columns[j], frame.iloc[:, j]) for j in range(frame.shape[1]))
+    for name, column in columns:
+        if column.dtype.kind != "c":
+            _check_series(f"series {str(name)!r}, {where}row", column, allow_missing)
+
+
+def _check_series(place: str, column: Any, allow_missing: bool) -> None:
+    """Raise where a cell of a series is no finite number; `place`: which, up to the row."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
+        values = column.astype(np.float64)
+    else:
+        values = _as_numbers(place, column)
+    gaps = np.isnan(values)
+    if gaps.any() and not allow_missing:
+        raise ValueError(
+            Message(
+                "{place} {row}: the value is missing (NaN): fill it in, or set {missing}='skip' to "
+                "leave out rows with a missing value or history",
+                place=place,
+                row=int(gaps.argmax()),
+            )
+        )
+    if np.isinf(values).any():
+        row = int(np.isinf(values).argmax())
+        raise ValueError(f"{place} {row}: the value is {values[row]}, not finite: correct it")
+
+
+def _as_numbers(place: str, column: Any) -> Vector:
+    """Return the cells of a series as numbers, NaN where one is missing."""
+    import pandas as pd
+
+    cells = pd.Series(column)
+    if cells.dtype.kind in "iufb":
+        numbers: Vector = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    values = np.full(len(cells), np.nan)
+    for i in np.flatnonzero(cells.notna()):
+        cell = cells.iloc[i]
+        try:
+            values[i] = float(cell)
+        except (TypeError, ValueError) as error:
+            wrong: type[Exception] = ValueError
+            shown = f"{place} {i}: {cell!s:.60}"
+            if isinstance(cell, date | timedelta | pd.Period):
+                what = "is a time, not a number: make the times the index of a DataFrame"
+            elif isinstance(error, TypeError):
+                # the words that scikit-learn's checks look for
+                what, wrong = "is no cell: the argument must be a string or a number", TypeError
+            else:
+                shown, what = f"{place} {i}: {cell!r:.60}", "is not a number: give numbers"
+            raise wrong(f"{shown} {what}, or leave the series out") from error
+    return values
+
+
+def warn_of_constants(names: list[str], values: Vector) -> None:
+    """Warn that constant series are left out."""
+    listed = [f"{name} ({value:g})" for name, value in zip(names, values, strict=True)]
+    some = ", ".join(listed[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    one = len(names) == 1
+    warn(
+        f"series {some} {'is' if one else 'are'} constant and left out: "
+        f"{'it has' if one else 'they have'} no model and no edges"
+    )
 
 
 def warn_of_times(X: object, replicate: Index) -> None:
@@ -111,6 +199,8 @@ def future_rows(future: Any, names: list[str], given: Index, steps: int) -> Matr
     the shape is another.
     """
     needed = [names[j] for j in given]
+    # what is missing where a model says what comes is not read
+    check_cells(future, allow_missing=True, where="future, ")
     if hasattr(future, "columns"):
         missing = [name for name in needed if name not in future.columns]
         if missing:

@@ -15,7 +15,7 @@ from kernelweave.vv_rkhs.penalties import as_penalty
 from .fitted_graph import FittedGraph
 from .fitting import Candidates, choose_lam, fit_targets, left_out_errors
 from .forecasts import Forecaster
-from .frames import stack_replicates, warn_of_times
+from .frames import check_cells, stack_replicates, warn_of_constants, warn_of_times
 from .histories import Histories, describe
 from .roles import Roles, make_roles, takes_all
 from .selection import warn_of_ends
@@ -40,7 +40,9 @@ class GrangerGraph(FittedGraph):
     f_{j,s} in the space of a kernel on the history of group j times the output kernel L ⪰ 0,
     tr L ≤ number of nodes (Sindhwani, Minh and Lozano 2013, section 4.1, whose text exchanges i and
     j). The weight of the edge j → i is Σ_s η_{j,s}. Nodes and kernels are standardised on the whole
-    series; targets that are held out in cross-validation are never fitted.
+    series; targets that are held out in cross-validation are never fitted. A constant series is
+    left out with a warning: it stays in the graph without a model and without edges, and forecasts
+    repeat it.
 
     Examples
     --------
@@ -76,16 +78,23 @@ class GrangerGraph(FittedGraph):
 
     def _learn(self, X: Rows) -> FitResult:
         """Return what a fit finds."""
+        check_cells(X, allow_missing=self.missing == "skip")
         table, labels = stack_replicates(X, self.replicates)
         replicate = replicate_codes(labels, len(table))
         warn_of_times(table, replicate)
         longest = 1 if self._tries else max(lag_list(self.lags))
         rows = self._read(table, 2 + longest, reset=True)
         names = [str(each) for each in getattr(self, "feature_names_in_", range(rows.shape[1]))]
-        roles = make_roles(names, self.groups, self.exogenous, self.never_targets, self.forbidden)
+        mean, scale, constant = _units(rows, names)
+        roles = make_roles(
+            *(names, self.groups, self.exogenous, self.never_targets, self.forbidden), constant
+        )
+        if len(constant):
+            warn_of_constants([names[j] for j in constant], mean[constant])
         with config_context(memory_limit=self.memory_limit), blas_threads(len(rows)):
-            mean, scale = _units(rows, names)
             scaled = (rows - mean) / scale
+            # a gap in a series that is left out costs no row
+            scaled[:, constant] = 0.0
             lags = self._choose_lags(scaled, roles, replicate)
             histories = self._histories(scaled, lags, roles, replicate)
             task, n_jobs = self._task, self.n_jobs
@@ -135,11 +144,12 @@ class GrangerGraph(FittedGraph):
             "lam_": lam,
             "selection_": selection,
             "group_names_": roles.nodes.names,
+            "constant_": [names[j] for j in constant],
             "results_": results,
             "_slots": slots,
             "_slot_p_values": (tested.slots, tested.adjusted_slots),
             "_forecaster": Forecaster(
-                names, mean, scale, lags, histories.dictionary, models, errors
+                names, mean, scale, lags, histories.dictionary, models, errors, constant
             ),
         }
         return FitResult(attributes)
@@ -220,10 +230,17 @@ class GrangerGraph(FittedGraph):
         return lag_list(lengths[int(np.argmin(losses))])
 
 
-def _units(X: Matrix, names: list[str]) -> tuple[Vector, Vector]:
-    """Return mean and standard deviation of each column; a constant one is an error."""
+def _units(X: Matrix, names: list[str]) -> tuple[Vector, Vector, Index]:
+    """Return mean and standard deviation of each column, 1 for constant ones, and which these are.
+
+    Raises ValueError if a column has no value.
+    """
+    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"series {names[empty[0]]!r} has no value, all are missing: leave it out of X"
+        )
     mean, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    flat = np.flatnonzero(~(scale > 1e-12 * np.maximum(1.0, np.abs(mean))))
-    if len(flat):
-        raise ValueError(f"node {names[flat[0]]} is constant over the series: leave it out")
-    return mean, scale
+    constant = np.flatnonzero(scale <= 1e-12 * np.nanmax(np.abs(X), axis=0))
+    scale[constant] = 1.0
+    return mean, scale, constant

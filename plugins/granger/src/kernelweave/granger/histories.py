@@ -56,14 +56,21 @@ def history_dictionary(
     views = groups.columns(n_lags)
     if per_lag:
         views = [view[k::n_lags] for view in views for k in range(n_lags)]
-    nested = [default_kernels(len(view)) if kernels is None else list(kernels) for view in views]
+    # a group without columns has no kernels
+    nested = [
+        [] if not view else default_kernels(len(view)) if kernels is None else list(kernels)
+        for view in views
+    ]
     for a, b in pairs:
         both, first = views[a] + views[b], len(views[a])
         apart = np.arange(first).tolist(), np.arange(first, len(both)).tolist()
         views.append(both)
         nested.append([Linear().on(apart[0]) * Linear().on(apart[1])])
-    dictionary = KernelDictionary(nested, columns=views, normalize="center-trace")
     unit = np.repeat(np.arange(len(views)), [len(each) for each in nested])
+    full = np.unique(unit).tolist()
+    dictionary = KernelDictionary(
+        [nested[k] for k in full], columns=[views[k] for k in full], normalize="center-trace"
+    )
     return dictionary.fit_grams(history), unit
 
 

@@ -65,7 +65,7 @@ def choose_pairs(history: Matrix, targets: Matrix, nodes: Groups, n_lags: int) -
 def _varies(first: Matrix, second: Matrix) -> bool:
     """Tell whether any product of two columns is more than a constant."""
     Z = first[:, :, None] * second[:, None, :]
-    return bool(Z.std(axis=0).max() > _CONSTANT * np.abs(Z).max())
+    return bool(Z.size and Z.std(axis=0).max() > _CONSTANT * np.abs(Z).max())
 
 
 def pair_features(first: Matrix, second: Matrix) -> Matrix:
@@ -92,7 +92,8 @@ def shares(unit: Index, n_units: int, pairs: list[Pair]) -> RealArray:
 class Roles:
     """Nodes of the graph, exogenous series beside them, and the links that may be.
 
-    - `nodes`: groups of columns that the graph is about
+    - `nodes`: groups of columns that the graph is about; constant columns are in none, so that a
+      node may have no columns, and then no model and no edges
     - `exogenous`: columns whose histories every model sees, that have no model, and no edges
     - `driven`: the nodes that have a model
     - `allowed` of shape (n_nodes, n_nodes): ``allowed[i, j]``: whether j may drive i
@@ -143,23 +144,32 @@ def make_roles(
     exogenous: Names,
     never_targets: Names,
     forbidden: Iterable[object] | None,
+    constant: Index,
 ) -> Roles:
     """Return the roles of the columns of a series, by their names; `groups`: a label per node.
 
-    Raises ValueError if a name is not there, if no node is left, or none that is driven.
+    `constant`: columns that are left out. Raises ValueError if a name is not there, if no node is
+    left, or none that is driven.
     """
     extra = _places("exogenous", exogenous, names)
     kept = np.setdiff1d(np.arange(len(names)), extra)
     if len(kept) == 0:
         raise ValueError("exogenous names every series: at least one must be a node")
     local = make_groups(groups, [names[j] for j in kept])
-    nodes = Groups(local.names, [kept[members] for members in local.members])
-    others = Groups([names[j] for j in extra], [np.array([j]) for j in extra])
+    members = [np.setdiff1d(kept[each], constant) for each in local.members]
+    nodes = Groups(local.names, members)
+    others = Groups([names[j] for j in extra], [np.setdiff1d(j, constant) for j in extra])
+    full = np.array([len(each) > 0 for each in members])
+    if not full.any():
+        raise ValueError(
+            f"every node is constant ({', '.join(names[j] for j in kept[:5])}): a graph needs "
+            "series that vary"
+        )
     never = _places("never_targets", never_targets, nodes.names)
-    driven = np.setdiff1d(np.arange(len(nodes)), never)
+    driven = np.setdiff1d(np.flatnonzero(full), never)
     if len(driven) == 0:
-        raise ValueError("never_targets names every node: at least one must be driven")
-    allowed = np.ones((len(nodes), len(nodes)), dtype=bool)
+        raise ValueError("never_targets names every node that varies: at least one must be driven")
+    allowed = np.outer(full, full)
     for pair in [] if forbidden is None else forbidden:
         if isinstance(pair, str) or not isinstance(pair, Iterable) or len(list(pair)) != 2:
             raise ValueError(f"forbidden must hold pairs (source, target), got {pair!r}")

@@ -104,9 +104,9 @@ def warn_of_test(
     filled = np.nan_to_num(scaled)
     nodes = np.concatenate(roles.nodes.members)
     rest = filled[:, nodes]
-    if len(roles.exogenous):
+    given = filled[:, [j for members in roles.exogenous.members for j in members]]
+    if given.size:
         # what exogenous columns explain, a season or a trend, stays in place in every draw
-        given = filled[:, np.concatenate(roles.exogenous.members)]
         rest = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
     doubted = warn_of_series(rest, [names[j] for j in nodes], replicate)
     tested = roles.tested()
