@@ -32,6 +32,8 @@ from .views import Views, Warp, is_skewed
 _MIN_POWER_CHANGE = 0.15
 # smallest weight of the one-scale Gaussian among fits to classes: ±1 tells little of the scales
 _PLAIN = 0.25
+# standard deviations beyond the targets of its training rows at which a prediction is judged
+_ROOM = 0.3
 # share of the best candidate's weight below which rough scales are not learned on more rows
 _HOPELESS = 0.02
 # training rows that predict those held out by rough scales, and by those that are weighed, at most
@@ -232,13 +234,14 @@ def fit_fold(
 class CrossValidatedFits(NamedTuple):
     """Cross-validated fits of rows, with or without transforms of columns and targets.
 
-    `held_out`, `errors`: as in `Learned`, for each fit; `alive`: places of the fits that were not
-    given up.
+    `held_out`, `errors`: as in `Learned`, for each fit; `judged`: those held out, none far beyond
+    the targets of its training rows; `alive`: places of the fits that were not given up.
     """
 
     rows: Rows
     folds: list[Fold]
     held_out: FloatArray
+    judged: FloatArray
     errors: FloatArray
     alive: Sequence[int]
 
@@ -247,8 +250,10 @@ class CrossValidatedFits(NamedTuple):
         """The least error among the fits."""
         return float(np.nan_to_num(self.errors, nan=np.inf).min())
 
-    def is_significantly_better_than(self, other: CrossValidatedFits) -> bool:
-        """Return whether the squared error is lower by more than two standard errors.
+    def is_significantly_better_than(
+        self, other: CrossValidatedFits, n_errors: float = 2.0
+    ) -> bool:
+        """Return whether the squared error is lower by more than so many standard errors.
 
         Of rows in an order by more than chance has over their blocks: one that goes its own way is
         one case, however many rows it has.
@@ -259,7 +264,7 @@ class CrossValidatedFits(NamedTuple):
         mass = self.rows.precision * np.isfinite(gains)
         gain, error = mean_with_error(np.nan_to_num(gains), mass)
         if self.rows.times is None:
-            return gain > 2.0 * error
+            return gain > n_errors * error
         share, rest = mass / mass.sum(), np.nan_to_num(gains) - gain
         blocks = np.zeros(len(self.rows), dtype=np.intp)
         for k, fold in enumerate(self.folds):
@@ -267,8 +272,37 @@ class CrossValidatedFits(NamedTuple):
         error = error_over_groups(share * rest, blocks)
         return gain > margin_of_error((error, len(self.folds)))
 
+    def is_likelier_than(self, other: CrossValidatedFits) -> bool:
+        """Return whether held-out targets are, significantly, and squared errors little worse.
+
+        Few large targets decide squared errors, however many rows there are.
+        """
+        if not self.folds or len(self.folds) < len(other.folds):
+            return False
+        if other.is_significantly_better_than(self, 1.0):
+            return False
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = self._log_densities() - other._log_densities()
+        mass = self.rows.precision * np.isfinite(gains)
+        gain, error = mean_with_error(np.nan_to_num(gains, posinf=0.0, neginf=0.0), mass)
+        return gain > 2.0 * error
+
+    def _log_densities(self) -> FloatArray:
+        """Return those of each row's targets, by Laplace's around what rows held out are predicted.
+
+        With transformed targets the distribution is of these. Few rows do not decide its width.
+        """
+        predictions, mass = self.judged[int(np.nanargmin(self.errors))], self.rows.mass
+        found = np.zeros(len(mass))
+        for y, told in zip(self.rows.targets, predictions.T, strict=True):
+            warp = Warp.of(y, mass) if self.rows.transform_targets else Warp(1.0, 0.0, 1.0, False)
+            rest = warp.forward(y) - warp.forward(told)
+            size = np.nansum(mass * np.abs(rest)) / mass[np.isfinite(rest)].sum()
+            found -= np.log(warp.slope(y)) + np.log(size) + np.abs(rest) / size
+        return found
+
     def _squares(self) -> FloatArray:
-        rest = self.held_out[int(np.nanargmin(self.errors))] - self.rows.targets.T
+        rest = self.judged[int(np.nanargmin(self.errors))] - self.rows.targets.T
         return np.asarray(np.mean((rest / target_spread(self.rows)) ** 2, axis=1))
 
 
@@ -320,7 +354,7 @@ def cross_validate(
         ]
         if any(metric.is_rough for metric in found):
             rough = [fold_of(*each, _ROUGH_ROWS) for each in known]
-            alive = _alive(_judged(rows, plan, rough, alive)[1])
+            alive = _alive(_judged(rows, plan, rough, alive)[2])
         seconds = clock.seconds_left()
         polished = Parallel(n_jobs=n_jobs)(
             delayed(CandidateFits.polished)(metric, plan, alive, seconds / (k // workers + 1))
@@ -344,15 +378,19 @@ def _alive(errors: FloatArray) -> list[int]:
 
 def _judged(
     rows: Rows, plan: PathPlan, folds: Sequence[Fold], alive: Sequence[int]
-) -> tuple[FloatArray, FloatArray]:
-    """Return predictions of rows held out, and the error of each candidate, NaN where not alive."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return predictions of rows held out, those that are judged, and each candidate's error.
+
+    The error is NaN where a candidate is not alive.
+    """
     n_fits = len(candidate_precisions(plan, rows))
     held_out = np.full((n_fits, len(rows), len(rows.targets)), np.nan)
-    errors = np.full(n_fits, np.nan)
+    judged, errors = held_out.copy(), np.full(n_fits, np.nan)
     if not folds:
-        return held_out, errors
+        return held_out, judged, errors
     for fold in folds:
         held_out[:, fold.held_out] = fold.predictions
+        judged[:, fold.held_out] = _near(fold.predictions, fold.training)
     seen = np.concatenate([fold.held_out for fold in folds])
     share, spread = rows.precision[seen] / rows.precision[seen].sum(), target_spread(rows)
     subset, loss = rows.take(seen), plan.loss
@@ -360,9 +398,21 @@ def _judged(
         if loss is not None:
             errors[k] = loss(subset, held_out[k, seen])
         else:
-            residual = (held_out[k, seen] - rows.targets.T[seen]) / spread
+            residual = (judged[k, seen] - rows.targets.T[seen]) / spread
             errors[k] = np.einsum("i,it->", share, residual**2) / len(spread)
-    return held_out, errors
+    return held_out, judged, errors
+
+
+def _near(predictions: FloatArray, rows: Rows) -> FloatArray:
+    """Return predictions, none far beyond the targets of the rows that predict.
+
+    One row that lies far outside would decide between fits, and not by what either has learned. In
+    an order rows lie there by intention.
+    """
+    if rows.times is not None:
+        return predictions
+    room = _ROOM * target_spread(rows)
+    return np.clip(predictions, rows.targets.min(axis=1) - room, rows.targets.max(axis=1) + room)
 
 
 def target_spread(rows: Rows) -> FloatArray:
@@ -375,26 +425,30 @@ def try_powers(
     cross_validate: Callable[[Rows, PathPlan], CrossValidatedFits],
     plan: PathPlan,
 ) -> CrossValidatedFits:
-    """Choose by cross-validation whether to transform skewed columns and targets.
+    """Choose by cross-validation whether to transform skewed targets and columns.
 
     `best`: the fits without, which are returned where no transform is better.
 
     Columns only if that is significantly better: on real tables, smaller gains were as often losses
     on other rows.
     """
-    rows = best.rows
-    if has_skewed_columns(rows):
-        other = cross_validate(replace(rows, transform_columns=True), plan)
+    skewed = has_skewed_columns(best.rows)
+    if skewed:
+        other = cross_validate(replace(best.rows, transform_columns=True), plan)
         if other.is_significantly_better_than(best):
             best = other
-    if has_skewed_targets(rows, plan):
+    if has_skewed_targets(best.rows, plan):
         other = cross_validate(replace(best.rows, transform_targets=True), plan)
+        is_better = other.loss < best.loss or other.is_likelier_than(best)
         # what bends the targets bends a trend too, beyond the rows that chose it
-        is_better = other.loss < best.loss
-        if rows.times is not None:
+        if best.rows.times is not None:
             is_better = other.is_significantly_better_than(best)
         # a power whose folds were cut short says nothing
         if len(other.folds) == len(best.folds) and is_better:
+            best = other
+    if skewed and best.rows.transform_targets and not best.rows.transform_columns:
+        other = cross_validate(replace(best.rows, transform_columns=True), plan)
+        if other.is_significantly_better_than(best) or other.is_likelier_than(best):
             best = other
     return best
 
@@ -489,8 +543,8 @@ class Learned:
     - `mixture`: the predictor from all rows
     - `fits`: the path on all rows or many of them, and after it the Gaussian kernels
     - `weights`: how they are combined, (n_fits,)
-    - `errors`: held-out mean squared error of each fit, in units of the targets' variance; NaN
-      where no fold was finished
+    - `errors`: held-out mean squared error of each fit, in units of the targets' variance, where no
+      prediction is far beyond the targets of its training rows; NaN where no fold was finished
     - `folds`: those that were finished
     - `held_out`: predictions of rows by the fold that did not see them, (n_rows, n_outputs); NaN
       where it was not finished

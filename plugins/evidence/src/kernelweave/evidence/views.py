@@ -100,7 +100,7 @@ class Warp:
         z = self._power_of(ends)
         if not z[0] < z[1]:
             return self
-        room, slope = _QUARTER * (z[1] - z[0]), self._slope(ends)
+        room, slope = _QUARTER * (z[1] - z[0]), self.slope(ends)
         low, high = ends.tolist()
         steepest = _STEEPEST * (high - low) / float(z[1] - z[0])
         if 0.0 <= self.power < 1.0 and slope[1] > _BENT * slope[0]:
@@ -109,8 +109,8 @@ class Warp:
             low = float(self._back(z[:1] - room)[0])
         return replace(self, low=low, high=high, steepest=steepest)
 
-    def _slope(self, y: FloatArray) -> FloatArray:
-        """Return dy/dz."""
+    def slope(self, y: FloatArray) -> FloatArray:
+        """Return dy/dz of the power."""
         t = (y - self.origin) / self.unit
         size = t if self.positive else 1.0 + np.abs(t)
         sign = 1.0 if self.positive else np.where(t < 0.0, -1.0, 1.0)
@@ -123,7 +123,7 @@ class Warp:
         y = np.array([self.low, self.high])
         if not np.isfinite(y).all():
             return y, y, np.ones(2)
-        return y, self._power_of(y), np.minimum(self._slope(y), self.steepest)
+        return y, self._power_of(y), np.minimum(self.slope(y), self.steepest)
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Return transformed values."""
