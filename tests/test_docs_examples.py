@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from kernelweave.kernels_core import registry
 from kernelweave.workbench.app import run
+from matplotlib import pyplot
 from workspace import ROOT, members
 
 DOCS = ROOT / "docs"
@@ -152,6 +153,7 @@ def test_commands_run(
 def test_gallery_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
     runpy.run_path(str(path))
+    pyplot.close("all")
 
 
 def test_every_page_is_a_plain_file_that_the_tests_see() -> None:
