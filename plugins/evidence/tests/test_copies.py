@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 from typing import Any
 
@@ -13,8 +14,9 @@ from kernelweave.evidence import (
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
     EvidenceMKLRegressor,
+    copies,
 )
-from kernelweave.evidence.copies import KnownRows
+from kernelweave.evidence.copies import KnownRows, alike_groups
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.estimators.copies import Line, copy_groups
 from large_tables import QUICK, small  # noqa: F401
@@ -261,3 +263,45 @@ def test_copies_by_rounding_are_one_sample_of_given_kernels(how: str) -> None:
     assert model.held_out_score_ < 2.0 * model.held_out_error_
     pairs = model.held_out_prediction_[np.lexsort(np.round(X, 4).T)].reshape(60, 2)
     np.testing.assert_array_equal(pairs[:, 0], pairs[:, 1])
+
+
+@pytest.mark.parametrize("kind", ["copies", "few columns", "half", "codes", "alone", "lattice"])
+def test_some_rows_tell_of_near_copies_what_all_pairs_do(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = np.random.RandomState(0)
+    samples = np.repeat(state.normal(size=(400, 2 if kind == "few columns" else 4)), 3, axis=0)
+    numeric = samples + 0.01 * state.normal(size=samples.shape)
+    codes = np.zeros((len(numeric), 0), dtype=np.int64)
+    if kind == "half":
+        numeric = np.vstack([numeric, state.normal(size=(800, 4))])
+        codes = np.zeros((2000, 0), dtype=np.int64)
+    if kind == "codes":
+        codes = np.repeat(state.randint(0, 4, (400, 2)), 3, axis=0)
+    if kind == "alone":
+        numeric = state.normal(size=(1200, 4))
+    if kind == "lattice":
+        numeric = state.randint(0, 8, (1200, 3)).astype(np.float64)
+    by_pairs = alike_groups(numeric, codes)
+    monkeypatch.setattr(copies, "_PAIRS", 500)
+    of_some = alike_groups(numeric, codes)
+    counts = np.bincount(of_some)
+    found = np.flatnonzero(counts[of_some] > 1)
+    assert (len(found) > 0) == (np.bincount(by_pairs).max() > 1)
+    same = [
+        np.array_equal(members, np.flatnonzero(by_pairs == by_pairs[members[0]]))
+        for members in (np.flatnonzero(of_some == group) for group in np.unique(of_some[found]))
+    ]
+    # the distance of the cut is that of some rows
+    assert not same or np.mean(same) > 0.95
+
+
+def test_near_copies_among_many_rows_take_no_matrix_of_them() -> None:
+    samples = np.repeat(np.random.RandomState(0).normal(size=(20_000, 3)), 3, axis=0)
+    numeric = samples + 0.001 * np.random.RandomState(1).normal(size=samples.shape)
+    tracemalloc.start()
+    counts = np.bincount(alike_groups(numeric, np.zeros((60_000, 0), dtype=np.int64)))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4e8
+    assert (counts == 3).sum() > 200
