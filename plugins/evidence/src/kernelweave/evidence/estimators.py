@@ -224,10 +224,12 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
 
         By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
         without it, and intervals are wide where noise is strong. Above 2000 rows, by conformal
-        prediction on the rows held out. An interval reaches to the prediction where it would leave
-        it outside, far from the training rows. It ends at 0 where no target is negative and the
-        least is within a standard deviation of it, at 1 where all are from 0 to 1 and the largest
-        is, and at whole numbers where all are whole.
+        prediction on the rows held out. Where the fit got ``order``, by forecasts of the later
+        training rows from many moments, and of new ones by how far they lie ahead of the last. An
+        interval reaches to the prediction where it would leave it outside, far from the training
+        rows. It ends at 0 where no target is negative and the least is within a standard deviation
+        of it, at 1 where all are from 0 to 1 and the largest is, and at whole numbers where all are
+        whole.
 
         Parameters
         ----------

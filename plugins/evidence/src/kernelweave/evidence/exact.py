@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
+from .forecasts import Forecasts
 from .intervals import (
     FoldResiduals,
     LeftOut,
@@ -19,6 +20,7 @@ from .intervals import (
     jackknife_endpoints,
     jackknife_plus,
 )
+from .leave_out import PairsLeaveOut
 from .mixture import Expansion, Mixture, explained_by
 from .terms import blocks
 
@@ -42,7 +44,8 @@ class ExactPredictor:
 
     `weights` of shape (n_fits,): of the path; `rows`: the training rows; `held_out` of shape
     (n_rows, n_outputs): predictions by the fold that did not see the row; `varying_noise`: where
-    noise varies; `closed`: where all folds have one metric, what is left out of its factorisation.
+    noise varies; `closed`: where all folds have one metric, what is left out of its factorisation;
+    `forecasts`: what these met, where later rows were held out.
     """
 
     mixture: Mixture
@@ -52,6 +55,7 @@ class ExactPredictor:
     held_out: FloatArray
     varying_noise: VaryingNoise | None = field(default=None, kw_only=True)
     closed: tuple[UnseenRows, ...] = field(default=(), kw_only=True)
+    forecasts: Forecasts | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, learned: Learned) -> ExactPredictor:
@@ -94,6 +98,8 @@ class ExactPredictor:
         mixture, width = self.mixture, _width(self.mixture, points)
         if self.varying_noise is not None:
             width = width[:, None] * self.varying_noise(numeric, codes)
+        if self.forecasts is not None:
+            width = width[:, None] * self.forecasts(numeric)
         return mixture.target.moments(mixture.latent(points), width)[1]
 
     def fold_predictors(self) -> list[FoldPredictor]:
@@ -129,7 +135,7 @@ class ExactPredictor:
         did not see it. Residuals are in units of their own standard deviation, so that an interval
         is wide where the rows are few, and where noise is strong. Its copies are left out with it,
         and for rows of new groups whole groups are. Where folds alone tell how new rows differ,
-        such as later ones, their residuals are what rows held out had.
+        their residuals are what rows held out had; of later rows, what forecasts had.
         """
         ends = np.empty((2, len(numeric), len(self.rows.targets)))
         for rows, (low, high) in self._endpoints(numeric, codes, signed=False):
@@ -161,6 +167,8 @@ class ExactPredictor:
                 inputs = numeric[rows], codes[rows]
                 noise = self.varying_noise
                 factors = None if noise is None else (noise.held_out, noise(*inputs))
+                if self.forecasts is not None:
+                    factors = np.ones(self.rows.targets.T.shape), self.forecasts(inputs[0])
                 endpoints = [
                     jackknife_endpoints(part, *inputs, factors, signed=signed) for part in parts
                 ]
@@ -175,7 +183,7 @@ class ExactPredictor:
         them where one factorisation leaves out any.
         """
         if self.rows.by_folds and self.folds:
-            return [FoldResiduals(self.mixture, self.unseen_rows(among))]
+            return [FoldResiduals(self.mixture, self.unseen_rows(among), self.forecasts)]
         copies = self.rows.duplicate_ids
         if groups is None and len(np.unique(copies)) < len(copies):
             groups = copies
@@ -213,6 +221,27 @@ class ExactPredictor:
             _, latent, variance = part.posterior(points)
             unseen.append(UnseenRows(rows, target, latent, np.sqrt(variance + part.nugget)))
         return unseen
+
+    def with_forecasts(self) -> ExactPredictor:
+        """Return the predictor with what forecasts met, where later rows were held out."""
+        times, folds = self.rows.times, self.folds
+        if times is None or not folds:
+            return self
+        starts = [times[fold.held_out].min() for fold in folds]
+        known = [fold.training.times for fold in folds]
+        if any(own is None or own.max() >= start for own, start in zip(known, starts, strict=True)):
+            # a splitter parts moments in another way
+            return self
+        by = np.argsort(times, kind="stable")
+        later = by[np.searchsorted(times[by], min(starts)) :]
+        left_out = PairsLeaveOut(self.mixture.factor, self.mixture.target, self.rows, by)
+        told = Forecasts.of(self.rows, left_out.later(later), self._widths)
+        return replace(self, forecasts=told)
+
+    def _widths(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return deviations of new observations in the spread of the targets, (n, n_outputs)."""
+        width = _width(self.mixture, self.views.points(numeric, codes))
+        return width[:, None] * self.mixture.target.spread
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows that each fold held out, in their deviations."""

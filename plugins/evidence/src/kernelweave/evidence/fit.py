@@ -114,7 +114,9 @@ def _by_all_pairs(
     )  # fmt: skip
     if model.warp and not path.classes and not division.is_given:
         learned = with_outliers(learned)
-    predictor, missing = _last_step(ExactPredictor.of(learned), path, model, state)
+    predictor, missing = _last_step(
+        ExactPredictor.of(learned), path, model, state, in_order=division.is_in_order
+    )
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
     mixture = learned.mixture
     left_out = partial(
@@ -128,14 +130,25 @@ def _by_all_pairs(
 
 
 def _last_step(
-    predictor: ExactPredictor, path: PathPlan, model: EvidenceModel, state: np.random.RandomState
-) -> tuple[ExactPredictor, str]:
-    """Return the final predictor on the learned kernel, and what the time limit left undone."""
+    predictor: ExactPredictor, path: PathPlan, model: EvidenceModel, state: np.random.RandomState,
+    *, in_order: bool,
+) -> tuple[ExactPredictor, str]:  # fmt: skip
+    """Return the final predictor on the learned kernel, and what the time limit left undone.
+
+    `in_order`: whether folds hold out later rows. What came between, which one block shares, is no
+    noise that columns tell of.
+    """
     if len(predictor.rows) > SHARED_METRIC and path.classes:
         return predictor, ""
     if path.classes:
         return with_likelihood(predictor), ""
-    predictor, missing = with_varying_noise(predictor, state)
+    missing = ""
+    if in_order and clock.expired():
+        missing = "forecasts of later rows"
+    elif in_order:
+        predictor = predictor.with_forecasts()
+    else:
+        predictor, missing = with_varying_noise(predictor, state)
     _report_parts(0, _BEFORE_NOISE, 1.0, 1, 1)
     if missing or not model.warp or len(predictor.rows) > SHARED_METRIC:
         return predictor, missing
@@ -152,7 +165,7 @@ def _by_landmarks(
     learned = learn_large(
         source, LargePlan.of(path, model.n_landmarks, n_folds_of(model)), state,
         stratify=path.classes, splits=splits, powers=model.warp,
-        varying_noise=not path.classes and division.order is None,
+        varying_noise=not path.classes and not division.is_in_order,
         n_jobs=model.n_jobs, report=partial(_report_rows, model.verbose, ProgressPrinter()),
     )  # fmt: skip
     if model.verbose > 0:

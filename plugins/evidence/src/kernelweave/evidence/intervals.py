@@ -16,6 +16,7 @@ from .objective import inverse_of
 from .rows import Standardised, natural_range
 
 if TYPE_CHECKING:
+    from .forecasts import Forecasts
     from .mixture import Mixture
 
 # of training rows (n_rows, n_outputs) and of new ones (n, n_outputs): what noise that varies
@@ -177,15 +178,20 @@ class FoldResiduals:
 
     mixture: Mixture
     unseen: list[UnseenRows]
+    forecasts: Forecasts | None = None
 
     @cached_property
     def scores(self) -> FloatArray:
         """Residuals in their deviations, shape (n_held_out, n_outputs)."""
+        if self.forecasts is not None:
+            return self.forecasts.scores
         return np.concatenate([each.scores for each in self.unseen])
 
     @cached_property
     def rows(self) -> Index:
         """Which rows they are of."""
+        if self.forecasts is not None:
+            return self.forecasts.rows
         return np.concatenate([each.rows for each in self.unseen])
 
     def predict(

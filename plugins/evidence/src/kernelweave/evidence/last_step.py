@@ -201,8 +201,10 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
         return predictor, ""
     both = held_out + share * (poisson - held_out)
     given = (predictor.mixture, folds, predictor.weights, rows, both)
-    noise = predictor.varying_noise
-    return PoissonPredictor(*given, last, tuple(best.fits), share, varying_noise=noise), ""
+    noise, met = predictor.varying_noise, predictor.forecasts
+    return PoissonPredictor(
+        *given, last, tuple(best.fits), share, varying_noise=noise, forecasts=met
+    ), ""
 
 
 def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy.linalg import cho_factor, cho_solve, inv, lapack
 
+from .forecasts import LaterRows
 from .objective import inverse_of
 from .rows import Rows, Standardised, centred_by_others
 
@@ -70,6 +71,13 @@ class PairsLeaveOut:
         """Return variances of these residuals, the noise among them, shape (n_rows,)."""
         factor, _ = lapack.dpotrf(self._precision(rows), lower=0, overwrite_a=1)
         return np.array(inverse_of(factor).diagonal())
+
+    def later(self, rows: Index) -> LaterRows:
+        """Return rows after all others, in their order, as forecasts need them."""
+        covariance = np.array(inv(self._precision(rows)))
+        residuals = covariance @ self.dual[rows]
+        values, mass = self.targets.values.T, self.rows.precision
+        return LaterRows(rows, residuals, covariance, values, mass, self.targets.spread)
 
     def _precision(self, rows: Index) -> FloatArray:
         """Return S⁻¹_gg, shape (n_rows, n_rows)."""
