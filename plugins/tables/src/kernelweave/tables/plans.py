@@ -217,6 +217,8 @@ def _how_written(reading: WrittenNumbers, words: Words) -> str:
         return f"Numbers in {reading.unit}."
     if reading.decimal == ",":
         return "Numbers with decimal commas."
+    if reading.sides:
+        return ""  # the remark says how they are written
     try:
         np.asarray(words.labels, dtype=np.float64)
     except ValueError:
@@ -242,6 +244,9 @@ def _planned(
         text = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
     whole = not words.missing.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
     plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (text, remark))))
+    if reading.sides:
+        # numbers would not tell the sides
+        return plan, words
     return plan, Numbers(values, whole, unit=reading.unit)
 
 
@@ -318,6 +323,20 @@ def numbers_of(
     if odd.any():
         _warn_of_texts(name, "numbers", raw, odd, first)
     return values
+
+
+def sides_of(raw: Raw, reading: WrittenNumbers | None, values: FloatArray) -> FloatArray:
+    """Return on which side the numbers of a column are known only, NaN where there is no number.
+
+    `values` of shape (n_rows,): what `numbers_of` returned. Returns shape (n_rows, n_sides), as
+    many as training had.
+    """
+    n_sides = 0 if reading is None else len(reading.sides)
+    sides = np.zeros((len(values), n_sides))
+    if n_sides and reading is not None and isinstance(raw, Words):
+        sides = reading.sides_of(raw)
+    sides[np.isnan(values)] = np.nan
+    return sides
 
 
 def check_unit(name: str, now: str, then: str, source: str = "") -> None:

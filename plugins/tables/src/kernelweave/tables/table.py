@@ -173,7 +173,8 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
     numbers, units = {}, {}
     for name, raw in words.items():
         reading, remark = first_reading(raw, comma) or (None, "")
-        if not isinstance(reading, WrittenNumbers):
+        if not isinstance(reading, WrittenNumbers) or reading.sides:
+            # cells such as <0.5 stay texts, for as numbers they would lose their sides
             continue
         if remark:
             text = f"{source}: column {name!r}: {remark}"

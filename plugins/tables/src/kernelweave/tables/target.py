@@ -13,6 +13,7 @@ from .columns import Words, is_missing, read_objects, spellings_of_one
 from .dates import read_dates
 from .errors import TableError, did_you_mean
 from .frames import levels_of
+from .sided import side_of
 from .table import REMEDY, Table, as_numbers, gaps_of, hold_codes
 
 # so many whole numbers may well be names of classes
@@ -309,7 +310,11 @@ def _check_texts(table: Table, column: str, numbers: npt.NDArray[np.float64]) ->
         )
     if 0 < 2 * len(bad) < len(series):
         row = int(bad[0])
+        cell = str(series.iloc[row]).strip()
+        what = "not a number, as most cells are: correct it"
+        if (known := side_of(cell)) is not None:
+            what = f"known on one side only ({known.side}), and a target must be known: measure it"
         raise TableError(
-            f"{table.source}: column {column!r}, {table.where(row)}: {str(series.iloc[row])!r} is "
-            "not a number, as most cells are: correct it or remove the row"
+            f"{table.source}: column {column!r}, {table.where(row)}: {cell!r} is {what} or remove "
+            "the row"
         )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from numpy.typing import NDArray
+
+from .sided import SIDES, side_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -40,11 +43,16 @@ _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+([eE][-+]?\d+)?")
 
 
 class _Cell(NamedTuple):
-    """A cell as digits and its unit; `value`: its number, if it needs no reading."""
+    """A cell as digits and its unit; `value`: its number, if it needs no reading.
+
+    `side`: on which it is known, empty of a plain number; `upper`: the upper end of a range.
+    """
 
     digits: str
     unit: str
     value: float | None
+    side: str = ""
+    upper: _Cell | None = None
 
 
 @dataclass(frozen=True)
@@ -53,10 +61,15 @@ class WrittenNumbers:
 
     - `unit`: kg, €, %, or h of times of day; empty where there is none
     - `decimal`: a point or a comma; empty if no training cell shows it
+    - `sides`: on which of "below", "between" and "above" some training cells are known only
+    - `halved`: whether a cell such as <0.5 is read as half its limit, which it is where all numbers
+      are positive; a range is read as its middle
     """
 
     unit: str = ""
     decimal: str = ""
+    sides: tuple[str, ...] = ()
+    halved: bool = False
 
     @classmethod
     def fit(
@@ -84,6 +97,9 @@ class WrittenNumbers:
             return None
         unit, mass = unit_of_most(cells, rows), np.asarray(rows)
         numbers = {i: each for i, each in enumerate(_read_all(tuple(cells))) if _is_of(each, unit)}
+        if not any_words and not _are_mostly_plain(numbers, mass):
+            # ages such as 18-24 and 65+ are categories
+            numbers = {i: each for i, each in numbers.items() if not each.side}
         n_odd = len(cells) - len(numbers)
         few = n_odd <= MOST_ODD and len(cells) >= WORDS_AN_ODD * n_odd
         few = few and 2 * mass[list(numbers)].sum() >= mass.sum()
@@ -99,7 +115,14 @@ class WrittenNumbers:
             remarks.append(_doubt(cell, _value(ambiguous, decimal), decimal))
         if n_bare := int(sum(mass[i] for i, each in numbers.items() if each.unit != unit)):
             remarks.append(f"{n_bare} of {int(mass.sum())} rows {have_no_unit(n_bare, unit)}")
-        return cls(unit, decimal if texts else ""), "; ".join(remarks)
+        sided = [i for i, each in numbers.items() if each.side]
+        reading = cls(unit, decimal if texts else "")
+        if sided:
+            values = reading.read([cells[i] for i in numbers])
+            sides = tuple(each for each in SIDES if any(numbers[i].side == each for i in sided))
+            reading = cls(unit, reading.decimal, sides, halved=bool(values.min() > 0.0))
+            remarks.append(_of_sides(cells[sided[0]], int(mass[sided].sum()), reading))
+        return reading, "; ".join(remarks)
 
     def read(self, cells: Sequence[str], *, comma: str = "") -> FloatArray:
         """Return the number of each cell, NaN where it is none in this unit.
@@ -114,7 +137,11 @@ class WrittenNumbers:
         values = np.full(len(cells), np.nan)
         for i, each in enumerate(read):
             if _is_of(each, self.unit):
-                values[i] = _value(each.digits, decimal) if each.value is None else each.value
+                values[i] = _number(each, decimal)
+                if each.upper is not None:
+                    values[i] = 0.5 * (values[i] + _number(each.upper, decimal))
+                if each.side == "below" and self.halved:
+                    values[i] *= 0.5
         return values
 
     def values_of(self, words: Words, comma: str = "") -> FloatArray:
@@ -125,6 +152,14 @@ class WrittenNumbers:
             values = self.read(words.labels, comma=comma)
         return np.asarray(np.append(values, np.nan)[words.codes])
 
+    def sides_of(self, words: Words) -> FloatArray:
+        """Return a column of ones and zeros for each of `sides`, (n_rows, n_sides)."""
+        given = [None if each is None else each.side for each in _read_all(words.labels)]
+        known = np.array([[each == side for side in self.sides] for each in given] or [[]])
+        blank = np.zeros((1, len(self.sides)))
+        shown = np.vstack([known.reshape(-1, len(self.sides)), blank])[words.codes]
+        return np.asarray(shown, dtype=np.float64)
+
 
 def have_no_unit(n_rows: int, unit: str) -> str:
     """Return the end of a sentence on rows of numbers without a unit."""
@@ -133,8 +168,11 @@ def have_no_unit(n_rows: int, unit: str) -> str:
 
 
 def is_written_number(text: str) -> bool:
-    """Whether a cell is a number in some way to write one, with a unit or without."""
-    return _read(text) is not None
+    """Whether a cell is a number in some way to write one, with a unit or without.
+
+    Not one that is known on one side: 0-14 and 65+ are names of columns.
+    """
+    return (read := _read(text)) is not None and not read.side
 
 
 def shows_decimal_comma(cells: Sequence[str]) -> bool:
@@ -166,6 +204,20 @@ def unit_of_most(cells: Sequence[str], rows: Sequence[float]) -> str:
     return max(counts, key=lambda unit: (counts[unit], unit == ""), default="")
 
 
+def _are_mostly_plain(numbers: Mapping[int, _Cell], mass: NDArray[np.generic]) -> bool:
+    """Whether most rows, or most different cells, are no limits or ranges."""
+    plain = [i for i, each in numbers.items() if not each.side]
+    most = 2 * len(plain) > len(numbers)
+    return most or bool(2 * mass[plain].sum() > mass[list(numbers)].sum())
+
+
+def _of_sides(cell: str, n_rows: int, reading: WrittenNumbers) -> str:
+    """Return what to say of cells that are known on one side."""
+    are = "row is a limit or a range" if n_rows == 1 else "rows are limits or ranges"
+    value = reading.read([cell])[0]
+    return f"{n_rows} {are}, such as {cell!r}, read as {value:g}, with a column that marks them"
+
+
 def _is_of(read: _Cell | None, unit: str) -> TypeIs[_Cell]:
     """Whether a cell is a number of a unit, or without one."""
     return read is not None and read.unit in (unit, "")
@@ -184,6 +236,12 @@ def _read(text: str) -> _Cell | None:
         return _Cell(text, "", None if "." in text else float(text))
     if not any(map(str.isdigit, text)):
         return None
+    if sided := side_of(text):
+        number = _read(sided.number)
+        upper = _read(sided.upper) if sided.upper else None
+        if number is None or number.side or (sided.upper and not _is_range(number, upper)):
+            return None
+        return number._replace(side=sided.side, upper=upper)
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (float(part or 0) for part in clock.groups()[:3])
         if half := clock[4]:  # 12:30 AM is half past midnight
@@ -196,6 +254,16 @@ def _read(text: str) -> _Cell | None:
         return _Cell(digits, unit, None)
     is_number = _PLAIN.fullmatch(digits) is not None
     return _Cell(digits, unit, None if "." in digits else float(digits)) if is_number else None
+
+
+def _is_range(low: _Cell, high: _Cell | None) -> bool:
+    """Whether one number is below another, as 3-5 is and 2019-20 is not."""
+    return high is not None and _number(low, "") < _number(high, "")
+
+
+def _number(cell: _Cell, decimal: str) -> float:
+    """Return the number of a cell without its side."""
+    return _value(cell.digits, decimal) if cell.value is None else cell.value
 
 
 def _without_unit(text: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 Fills: TypeAlias = tuple[tuple[int, int, float], ...]
 # one for all dimensions without categories: a model of thousands of columns stores it once
 _NO_SHARES = np.empty(0)
-DimensionKind = Literal["number", "missing", "category", "date part", "text"]
+DimensionKind = Literal["number", "side", "missing", "category", "date part", "text"]
 
 
 @dataclass(frozen=True)
@@ -246,12 +246,14 @@ class Dimension:
     Parameters
     ----------
     name : str
-        Name of the dimension: that of its column, with the part of a date or "missing" behind it.
+        Name of the dimension: that of its column, with the part of a date, a side or "missing"
+        behind it.
     source : str
         Name of the column in the user's table.
-    kind : {"number", "missing", "category", "date part", "text"}
-        "category" has codes of categories, "missing" is 1 if the value is missing and 0 otherwise,
-        "text" is a component of a column of texts.
+    kind : {"number", "side", "missing", "category", "date part", "text"}
+        "category" has codes of categories, "text" is a component of a column of texts; "missing" is
+        1 if the value is missing and 0 otherwise, and "side" if a number is known on one side
+        only, as <0.5 is.
     categories : tuple of str, default=()
         The categories, in the order of their codes; empty for numbers.
     frequencies : ndarray of shape (n_categories,), default=empty

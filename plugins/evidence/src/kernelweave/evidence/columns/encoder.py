@@ -13,7 +13,7 @@ from kernelweave.tables.columns import Raw, RawTable, as_words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import CellError, did_you_mean
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import KINDS, ColumnPlan, dates_of, numbers_of
+from kernelweave.tables.plans import KINDS, ColumnPlan, dates_of, numbers_of, sides_of
 from numpy.typing import NDArray
 
 from .encoded import Coding, Encoded
@@ -341,7 +341,7 @@ def stack(
         else:
             values = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
             _check_size(values, column.name, rows)
-            blocks.append(values[:, None])
+            blocks.append(np.column_stack([sides_of(raw, column.reading, values), values]))
     return np.hstack(blocks)
 
 

@@ -147,7 +147,7 @@ def leave_out(plans: Plans, name: str, sentence: str, advice: str = "") -> None:
 
 
 class NumberColumn(NamedTuple):
-    """A column that becomes numbers: one, or the parts of its dates."""
+    """A column that becomes numbers: one and its sides, or the parts of its dates."""
 
     position: int
     name: str
@@ -161,7 +161,9 @@ class NumberColumn(NamedTuple):
     def dimensions(self) -> list[Dimension]:
         """Return what its numbers are."""
         if self.parts is None:
-            return [Dimension(self.name, self.name, "number")]
+            sides = self.reading.sides if isinstance(self.reading, WrittenNumbers) else ()
+            of_sides = [Dimension(f"{self.name} {side}", self.name, "side") for side in sides]
+            return [*of_sides, Dimension(self.name, self.name, "number")]
         return [Dimension(f"{self.name} {p}", self.name, "date part") for p in self.parts.names]
 
 

@@ -205,7 +205,7 @@ def _strongest(
     order = [
         int(j)
         for j in np.argsort(-strengths, kind="stable")
-        if finder.dimensions[j].kind not in ("missing", "text")
+        if finder.dimensions[j].kind not in ("missing", "side", "text")
     ]
     pairs = finder.strongest_pairs(n_pairs, order) if n_pairs > 0 else []
     return order[:n_columns], pairs

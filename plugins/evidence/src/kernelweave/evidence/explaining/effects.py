@@ -194,7 +194,7 @@ class EffectFinder:
         )
 
     def _with(self, *settings: tuple[int, FloatArray | float]) -> Rows:
-        """Return the rows with some dimensions set; a number that is set is not missing."""
+        """Return the rows with some dimensions set; a number that is set is known."""
         numeric, codes = self.rows.numeric.copy(), self.rows.codes.copy()
         n_numbers = self.rows.n_numbers
         for j, value in settings:
@@ -211,7 +211,7 @@ class EffectFinder:
         return [
             i
             for i, each in enumerate(self.dimensions)
-            if each.kind == "missing" and each.source == source
+            if each.kind in ("missing", "side") and each.source == source
         ]
 
     def _grid(self, j: int, most: int) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import integer
+from kernelweave.tables.sided import MARKS
 from numpy.typing import NDArray
 from scipy.special import softmax
 
@@ -164,6 +165,12 @@ def cells_of_encoded(
                 out[:, k] = np.array(words, dtype=object)[rows.codes[:, j - p]]
             elif each.kind == "number":
                 out[:, k] = rows.numeric[:, j]
+        for j, each in dims:
+            if each.kind == "side":
+                side = each.name.removeprefix(f"{plan.column} ")
+                share = 2.0 if side == "below" and plan.parameters.get("halved") else 1.0
+                shown = rows.numeric[:, j] != 0.0
+                out[shown, k] = [f"{MARKS[side]}{share * value:g}" for value in out[shown, k]]
         parts = [(j, each.name.removeprefix(f"{plan.column} ")) for j, each in dims
                  if each.kind == "date part"]  # fmt: skip
         days = [j for j, name in parts if name == "days since 1970"]
