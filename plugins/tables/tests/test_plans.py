@@ -15,7 +15,7 @@ import pytest
 from kernelweave.kernels_core import KernelWeaveWarning
 from kernelweave.tables import READERS, ColumnWarning, plan_columns, read_table
 from kernelweave.tables.columns import Numbers, Words
-from kernelweave.tables.dates import DateParts
+from kernelweave.tables.dates import DateParts, read_dates
 from kernelweave.tables.frames import read_columns
 from kernelweave.tables.plans import dates_of, extent, is_identifier, numbers_of
 from kernelweave.tables.written import WrittenNumbers
@@ -333,3 +333,42 @@ def test_warnings_are_of_the_line_that_calls(tmp_path: Path) -> None:
         plan_columns(odd)
     assert len(given) == 4
     assert {each.filename for each in given} == {__file__}
+
+
+def test_the_day_is_first_where_only_so_the_rows_are_in_order() -> None:
+    """Every other day from 1 January: no day is above 12 in the first rows of a file."""
+    days = pd.date_range("2018-01-01", periods=120, freq="2D")
+    days = days[days.day <= 12]
+    in_order = pd.DataFrame({"day": days.strftime("%d/%m/%Y")})
+    with pytest.warns(ColumnWarning, match="the day first, since only so the rows are in order"):
+        plan = plan_columns(in_order)[0]
+    assert plan.parameters["format"] == "%d/%m/%Y"
+    american = pd.DataFrame({"day": days.strftime("%m/%d/%Y")})
+    assert plan_columns(american)[0].parameters["format"] == "%m/%d/%Y"
+    mixed = in_order.sample(frac=1.0, random_state=0)
+    with pytest.warns(ColumnWarning, match="month first, and might be meant with the day first"):
+        plan = plan_columns(mixed)[0]
+    assert plan.parameters["format"] == "%m/%d/%Y"
+    assert plan_columns(mixed, {"day": "day first"})[0].parameters["format"] == "%d/%m/%Y"
+    with pytest.raises(ValueError, match=r"with the day first: it contains '12/25/2024'"):
+        plan_columns(pd.DataFrame({"day": ["12/25/2024", "1/2/2025"]}), {"day": "day first"})
+
+
+def test_a_new_date_that_contradicts_the_month_first_is_refused() -> None:
+    words = as_words(pd.Series(["01/02/2018", "03/04/2018"]))
+    parts = read_dates(words)
+    assert parts is not None
+    with pytest.raises(ValueError, match="'25/01/2018' has the day first, and the dates of train"):
+        dates_of(as_words(pd.Series(["25/01/2018", "03/02/2018"])), parts, "day")
+
+
+def as_words(series: pd.Series) -> Words:
+    codes, labels = pd.factorize(series)
+    return Words(codes.astype(np.int64), tuple(labels))
+
+
+@pytest.mark.parametrize("mark", ["'", "\u2019", "\u2009"])
+def test_swiss_thousands(mark: str) -> None:
+    table = pd.DataFrame({"netto": [f"45{mark}697.74", f"1{mark}234{mark}567", "12.5"]})
+    reading = plan_columns(table)[0].reading
+    np.testing.assert_allclose(reading.read(table.netto.tolist()), [45697.74, 1234567.0, 12.5])

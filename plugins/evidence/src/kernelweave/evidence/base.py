@@ -187,7 +187,7 @@ class EvidenceModel(Explained, HeldOutScores):
     )
     kinds: Mapping[str, str] | None = parameter(
         "Kinds of columns by name, where they should not be detected: number, category, text, "
-        "date or ignore.",
+        "date, day first or ignore.",
         default=None,
         kind="dict",
     )

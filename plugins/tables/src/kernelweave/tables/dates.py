@@ -141,7 +141,6 @@ def read_dates(column: Dates | Words, *, any_words: bool = False) -> DateParts |
 
 def _read_all(series: pd.Series[Any]) -> DateParts | None:
     """Return how to read dates, or words that all are dates of one format."""
-    import pandas as pd
     from skrub import ToDatetime
 
     reader = ToDatetime()
@@ -150,15 +149,15 @@ def _read_all(series: pd.Series[Any]) -> DateParts | None:
     except ValueError:  # skrub refuses words by an error of this kind
         return _read_otherwise(series)
     form = reader.format_ or ""
-    if form.startswith("%m.%d.") and (days := day_first(form, tuple(series))) is not None:
-        # with points the day stands first, wherever it can
-        return DateParts(form.replace("%m.%d", "%d.%m"), "", _names(pd.Series(days)))
+    # with points the day stands first, wherever it can
+    if form.startswith("%m.%d.") and (swapped := with_day_first(form, tuple(series))) is not None:
+        return swapped
     zone = reader.output_time_zone_
     return DateParts(reader.format_ or "", "" if zone is None else str(zone), _names(moments))
 
 
-def day_first(form: str, words: Sequence[str]) -> pd.DatetimeIndex | None:
-    """Return words that are read with the month first as dates whose day stands first.
+def with_day_first(form: str, words: Sequence[str]) -> DateParts | None:
+    """Return how to read words with the day first that are read with the month first.
 
     `form`: the format that was found; ``None`` where it has no month first, or a word is no such
     date.
@@ -170,8 +169,9 @@ def day_first(form: str, words: Sequence[str]) -> pd.DatetimeIndex | None:
         return None
     between = month[1]
     other = form.replace(f"%m{between}%d", f"%d{between}%m")
-    dates = pd.DatetimeIndex(pd.to_datetime(pd.Series(words), format=other, errors="coerce"))
-    return None if dates.isna().any() else dates
+    zone = "UTC" if "%z" in form else ""
+    moments = pd.to_datetime(pd.Series(words), format=other, errors="coerce", utc=bool(zone))
+    return None if moments.isna().any() else DateParts(other, zone, _names(moments))
 
 
 def date_as_written(labels: tuple[str, ...]) -> str:

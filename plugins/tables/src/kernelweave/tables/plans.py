@@ -14,13 +14,14 @@ from kernelweave.kernels_core.exceptions import Message, warn
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
-from .dates import DateParts, date_as_written, day_first, read_dates
+from .dates import DateParts, date_as_written, read_dates, with_day_first
 from .errors import ColumnWarning, TableError, place_of
 from .frames import read_columns
 from .written import WrittenNumbers, have_no_unit, unit_of_most, units_behind
 
 Kind = Literal["number", "category", "text", "date", "ignore"]
-KINDS = ("number", "category", "text", "date", "ignore")
+# what a user may say of a column; "day first" is a date such as 5/12/2024 in December
+KINDS = ("number", "category", "text", "date", "day first", "ignore")
 Reading: TypeAlias = "WrittenNumbers | DateParts | None"
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:id|idx|index|uuid|row|row[ _]?(id|nr|no|number)|unnamed: ?\d+|.*[ _.-]id)|.*[a-z](Id|ID)"
@@ -116,24 +117,42 @@ def read_as_dates(words: Words, comma: str) -> tuple[DateParts, str] | None:
     """Return how a column of words is read as dates; ``None`` where it is none."""
     del comma
     parts = read_dates(words)
-    return None if parts is None else (parts, _doubt_of_days(parts, words))
+    return None if parts is None else _day_or_month(parts, words)
 
 
-def _doubt_of_days(parts: DateParts, words: Words) -> str:
-    """Return what to say of dates whose month and day may be swapped; else nothing."""
+def _day_or_month(parts: DateParts, words: Words) -> tuple[DateParts, str]:
+    """Return dates with the day first where only so the rows are in order, and what to say of it.
+
+    Where their order does not tell, and a day may be a month, the doubt is said.
+    """
     moments = parts.read(words)
     # a year that leads leaves no doubt, whatever the format of the others
     leads = np.array([each[:4].isdigit() for each in words.labels], dtype=np.bool_)
     readable = moments.notna().to_numpy() & ~leads
     labels = [each for each, is_date in zip(words.labels, readable, strict=True) if is_date]
-    swapped = day_first(parts.format, labels)
-    if swapped is None or (differ := swapped != moments[readable]).sum() == 0:
-        return ""
-    shown = labels[int(np.argmax(differ))]
-    return (
+    swapped = with_day_first(parts.format, labels)
+    if swapped is None:
+        return parts, ""
+    differ = swapped.read(words).to_numpy() != moments.to_numpy()
+    if not (differ & readable).any():
+        return parts, ""
+    shown = words.labels[int(np.argmax(differ & readable))]
+    sorted_as_read, sorted_swapped = (_is_sorted(each, words) for each in (parts, swapped))
+    if sorted_swapped and not sorted_as_read:
+        return swapped, (
+            f"dates such as {shown} are read with the day first, since only so the rows are in "
+            "order"
+        )
+    return parts, "" if sorted_as_read and not sorted_swapped else (
         f"dates such as {shown} are read with the month first, and might be meant with the day "
-        "first: write them as year-month-day"
+        "first: write them as year-month-day, or say that the day is first"
     )
+
+
+def _is_sorted(parts: DateParts, words: Words) -> bool:
+    """Whether the dates of the rows never go back, or never forth."""
+    moments = parts.moments(words).dropna()
+    return bool(moments.is_monotonic_increasing or moments.is_monotonic_decreasing)
 
 
 # Asked in this order; a column that none takes is one of categories. Insert one of your own.
@@ -156,7 +175,7 @@ def first_reading(
         ):
             return taken
     if kind == "date" and (parts := read_dates(words, any_words=True)) is not None:
-        return parts, _doubt_of_days(parts, words)
+        return _day_or_month(parts, words)
     if kind == "number":
         rows = words.counts.tolist()
         numbers = WrittenNumbers.fit(words.labels, rows, comma=comma, any_words=True)
@@ -178,6 +197,8 @@ def plan_column(
         return ColumnPlan(name, "category", raw.seen), as_words(raw)
     if kind == "text":
         return ColumnPlan(name, "text", raw.seen), as_words(raw)
+    if kind == "day first" and not isinstance(raw, Dates):
+        return _planned(name, as_words(raw), _of_days(name, as_words(raw)), "")
     if isinstance(raw, Numbers) and kind != "date":
         of_durations = WrittenNumbers(raw.unit) if raw.unit else None
         return ColumnPlan(name, "number", raw.seen, of_durations), raw
@@ -201,6 +222,23 @@ def plan_column(
     words = as_words(raw)
     remark = _remark_on_codes(words) or _remark_on_words(words) or _remark_on_dates(words)
     return ColumnPlan(name, "category", raw.seen, None, remark), words
+
+
+def _of_days(name: str, words: Words) -> DateParts:
+    """Return how dates are read with the day first; raise ValueError where they cannot be."""
+    parts = read_dates(words) or read_dates(words, any_words=True)
+    if parts is None:
+        shown = next(iter(words.labels), "missing values")
+        raise ValueError(f"column {name!r} cannot be read as a date: it contains {shown!r}")
+    if not parts.format.startswith("%m"):
+        return parts
+    readable = parts.read(words).notna().to_numpy()
+    labels = [each for each, known in zip(words.labels, readable, strict=True) if known]
+    swapped = with_day_first(parts.format, labels)
+    if swapped is None:
+        bad = next(each for each in labels if with_day_first(parts.format, [each]) is None)
+        raise ValueError(f"column {name!r} cannot be read with the day first: it contains {bad!r}")
+    return swapped
 
 
 def are_texts(words: Words) -> bool:
@@ -259,7 +297,7 @@ def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnP
         The training rows.
     kinds : dict, default=None
         What columns are, by name, where they are not what they seem: "number", "category",
-        "text", "date" or "ignore".
+        "text", "date", "day first" (a date such as 5/12/2024 in December) or "ignore".
 
     Returns
     -------
@@ -362,8 +400,8 @@ def check_unit(name: str, now: str, then: str, source: str = "") -> None:
 def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArray:
     """Return the parts of a column of dates, as in training; other words become missing, warned of.
 
-    `first`: as in `numbers_of`. Raises ValueError if it holds numbers, or no dates of the format
-    of training.
+    `first`: as in `numbers_of`. Raises ValueError if it holds numbers, no dates of the format of
+    training, or one that can only be meant with the day first where training had the month first.
     """
     if isinstance(raw, Numbers):
         words = as_words(raw)
@@ -373,12 +411,27 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     values = parts.transform(raw)
     odd = np.isnan(values[:, -1]) & ~raw.missing
     if isinstance(raw, Words) and odd.any():
+        if (swapped := _with_day_first(raw, parts, odd)) is not None:
+            raise ValueError(
+                f"column {name!r}: {swapped!r} has the day first, and the dates of training were "
+                "read with the month first: fit again and say that the day is first, or write the "
+                "dates as year-month-day"
+            )
         if odd.sum() == (~raw.missing).sum():
             then = f"dates of the format {parts.format}" if parts.format else "dates"
             shown = raw.labels[raw.codes[int(np.argmax(odd))]]
             _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
         _warn_of_texts(name, "dates", raw, odd, first)
     return values
+
+
+def _with_day_first(words: Words, parts: DateParts, odd: NDArray[np.bool_]) -> str | None:
+    """Return a word that is a date only with the day first, where training had the month first.
+
+    `odd` of shape (n_rows,): rows whose words are no dates of the format of training.
+    """
+    labels = (words.labels[code] for code in dict.fromkeys(words.codes[odd]))
+    return next((each for each in labels if with_day_first(parts.format, [each])), None)
 
 
 def is_identifier(name: str, raw: Raw) -> bool:

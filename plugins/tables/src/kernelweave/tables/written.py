@@ -33,7 +33,9 @@ _CURRENCY = re.compile(
 _SIGN_OF = {"EUR": "€", "GBP": "£", "INR": "₹", "USD": "$", "US$": "$"}
 # 71.8 kg; 41 680; (78) for -78; 12:26 or 12:26:30 or 1:15 pm
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
-_BLANKS = re.compile(r"[-+]?[1-9]\d{0,2}([ \u00a0\u202f]\d{3})+([.,]\d+)?")
+# 41 680 and, in Switzerland, 41'680
+_THOUSANDS = re.compile("[ \u00a0\u2009\u202f'\u2019]")
+_BLANKS = re.compile(rf"[-+]?[1-9]\d{{0,2}}({_THOUSANDS.pattern})\d{{3}}(?:\1\d{{3}})*([.,]\d+)?")
 _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?([AaPp])\.?[Mm]\.?)?")
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity)", re.IGNORECASE)
@@ -249,7 +251,7 @@ def _read(text: str) -> _Cell | None:
         return _Cell("", "h", hours + minutes / 60.0 + seconds / 3600.0)
     digits, unit = _without_unit(_BRACKETS.sub(r"-\1", text) if "(" in text else text)
     if _BLANKS.fullmatch(digits):
-        digits = "".join(digits.split())
+        digits = _THOUSANDS.sub("", digits)
     if _GROUPED.fullmatch(digits) or ("," in digits and _DECIMAL.fullmatch(digits)):
         return _Cell(digits, unit, None)
     is_number = _PLAIN.fullmatch(digits) is not None

@@ -48,8 +48,8 @@ class ColumnEncoder:
     min_frequency : int or float, default=2
         Categories in fewer training rows, or as a float in a smaller share of them, are merged.
     kinds : dict, default=None
-        The kinds of columns by name, if not as detected: "number", "category", "text", "date" or
-        "ignore".
+        The kinds of columns by name, if not as detected: "number", "category", "text", "date",
+        "day first" (a date such as 5/12/2024 in December) or "ignore".
 
     Attributes
     ----------

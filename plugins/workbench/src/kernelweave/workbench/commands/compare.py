@@ -30,6 +30,7 @@ def compare_command(
     text: options.Text = None,
     numeric: options.Numeric = None,
     date: options.Date = None,
+    day_first: options.DayFirst = None,
     weights: options.Weights = None,
     max_time: options.MaxTime = None,
     memory_limit: options.MemoryLimit = None,
@@ -66,7 +67,11 @@ def compare_command(
     from .fit import without_target
 
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
-    table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
+    kinds = {
+        "category": categorical, "text": text, "number": numeric, "date": date,
+        "day first": day_first,
+    }  # fmt: skip
+    table = options.with_kinds(table, kinds)
     column = choose_target(table, target)
     console.name_target(column)
     table, unknown = split_by_target(table, column)

@@ -56,6 +56,7 @@ def fit_command(
     text: options.Text = None,
     numeric: options.Numeric = None,
     date: options.Date = None,
+    day_first: options.DayFirst = None,
     weights: options.Weights = None,
     predictions: Path | None = None,
     encoding: options.Encoding = None,
@@ -139,7 +140,11 @@ def fit_command(
     }  # fmt: skip
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
-    table = options.with_kinds(table, category=categorical, text=text, number=numeric, date=date)
+    kinds = {
+        "category": categorical, "text": text, "number": numeric, "date": date,
+        "day first": day_first,
+    }  # fmt: skip
+    table = options.with_kinds(table, kinds)
     column = choose_target(table, target)
     # learners load slowly, and what cannot be fitted is refused before
     from ..fitting import Choices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -64,6 +65,13 @@ Numeric = Annotated[
     Parameter(help="Column to read as numbers, whatever else it contains; may be repeated."),
 ]
 Date = Annotated[list[str] | None, Parameter(help="Column to read as dates; may be repeated.")]
+DayFirst = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Column of dates whose day stands before the month, such as 5/12/2024 in December; "
+        "may be repeated."
+    ),
+]
 Weights = Annotated[str | None, Parameter(help="Column of sample weights; it is not a feature.")]
 MemoryLimit = Annotated[
     float | None,
@@ -92,13 +100,17 @@ Force = Annotated[bool, Parameter(help="Overwrite existing files.")]
 Json = Annotated[bool, Parameter(help="Print the result as JSON.")]
 
 
-def with_kinds(table: Table, **columns: list[str] | None) -> Table:
-    """Return a table that knows what the user says that its columns are."""
+def with_kinds(table: Table, columns: Mapping[str, list[str] | None]) -> Table:
+    """Return a table that knows what the user says that its columns are.
+
+    `columns`: names of columns by the kind that they have.
+    """
     options = {
         "category": "--categorical",
         "text": "--text",
         "number": "--numeric",
         "date": "--date",
+        "day first": "--day-first",
     }
     kinds: dict[str, Any] = {}
     for kind, names in columns.items():
