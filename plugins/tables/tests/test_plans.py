@@ -151,23 +151,25 @@ def test_the_user_says_what_a_column_is() -> None:
     with pytest.warns(ColumnWarning, match="3 of 15 rows hold text"):
         (plan,) = plan_columns(pd.DataFrame(words), {"when": "date"})
     assert (plan.kind, plan.parameters["format"]) == ("date", "%d.%m.%Y")
-    with pytest.warns(ColumnWarning, match="9 of 21 rows hold text"):
+    told = pytest.warns(ColumnWarning, match="3 rows are limits or ranges, such as '<5 €'")
+    with told, pytest.warns(ColumnWarning, match="6 of 21 rows hold text"):
         (plan,) = plan_columns(pd.DataFrame(amounts), {"price": "number"})
-    assert (plan.kind, plan.parameters) == ("number", {"unit": "€", "decimal": ","})
+    read = {"unit": "€", "decimal": ",", "sides": ("below",), "halved": True}
+    assert (plan.kind, plan.parameters) == ("number", read)
     table = pd.DataFrame({"when": ["2024-05-31", "1.6.2024", "2 June 2024", "2024/06/03"]})
     with pytest.raises(ValueError, match="such as '2024-05-31' look like dates, but in no known"):
         plan_columns(table, {"when": "date"})
 
 
 def test_many_words_among_numbers_or_dates_are_told() -> None:
-    numbers = [*map(str, range(9)), "<5", "tbd", "see note"]
+    numbers = [*map(str, range(9)), "few", "tbd", "see note"]
     days = [*pd.date_range("2024-01-30", periods=9).strftime("%d.%m.%Y"), "soon", "2019?", "late"]
     few = ["1", "2", "x", "y"] * 3
     units = [*(f"{i} kg" for i in range(6)), "200 g", "300 g", "100 g", "x", "y", "z"]
     plans = plan_columns(pd.DataFrame({"a": numbers, "b": days, "c": few, "d": units}))
     assert [plan.kind for plan in plans] == ["category"] * 4
     assert plans[0].remark == (
-        "9 of 12 rows are numbers, and the others text, such as '<5'; to use the numbers, with "
+        "9 of 12 rows are numbers, and the others text, such as 'few'; to use the numbers, with "
         "text as missing values, set its kind to 'number'."
     )
     assert plans[1].remark.startswith("9 of 12 rows are dates, and the others text, such as 'soon'")

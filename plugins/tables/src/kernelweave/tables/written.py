@@ -35,7 +35,7 @@ _SIGN_OF = {"EUR": "€", "GBP": "£", "INR": "₹", "USD": "$", "US$": "$"}
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
 # 41 680 and, in Switzerland, 41'680
 _THOUSANDS = re.compile("[ \u00a0\u2009\u202f'\u2019]")
-_BLANKS = re.compile(rf"[-+]?[1-9]\d{{0,2}}({_THOUSANDS.pattern})\d{{3}}(?:\1\d{{3}})*([.,]\d+)?")
+_BLANKS = re.compile(rf"[-+]?[1-9]\d{{0,2}}({_THOUSANDS.pattern}\d{{3}})+([.,]\d+)?")
 _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?([AaPp])\.?[Mm]\.?)?")
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity)", re.IGNORECASE)
