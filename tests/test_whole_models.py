@@ -167,16 +167,22 @@ def test_a_ctrl_c_anywhere_leaves_a_whole_model(name: str) -> None:
     model, X = fitted(name)
     before, said = dict(vars(model)), model.predict(X)
     X_new, y_new = given(model, *points(1, shift=2.0))
-    other, whole = clone(model), Countdown(np.inf)
     # what is imported at first use is not counted
     quietly(lambda: clone(model).fit(X_new, y_new))
-    assert not whole.run(lambda: other.fit(X_new, y_new))
-    # late ones meet what makes the model, and what judges it
-    places = np.r_[np.linspace(1, whole.calls, 10), whole.calls - np.arange(1, 50, 5)]
-    kept = 0
-    for at in np.unique(np.maximum(places, 1)).astype(int):
+
+    def calls() -> int:
+        whole, other = Countdown(np.inf), clone(model)
+        assert not whole.run(lambda: other.fit(X_new, y_new))
+        return whole.calls
+
+    # late ones meet what makes the model, and what judges it; they are counted back from the end
+    places = [*np.linspace(1, calls(), 10).astype(int), *(-np.arange(1, 50, 5))]
+    kept, ended = 0, []
+    for place in places:
         model.__dict__ = dict(before)
-        if not Countdown(at).run(lambda: model.fit(X_new, y_new)):
+        count = Countdown(place if place > 0 else max(1, calls() + place))
+        ended.append((count.at, count.run(lambda: model.fit(X_new, y_new)), count.calls))
+        if not ended[-1][1]:
             continue
         if model.result_ is before["result_"]:
             kept += 1
@@ -196,7 +202,7 @@ def test_a_ctrl_c_anywhere_leaves_a_whole_model(name: str) -> None:
                 values, np.reshape(by_hand(model, numbers), values.shape), rtol=1e-6, atol=1e-6
             )
         assert np.isfinite(np.asarray(model.predict(X_new), dtype=float)).all()
-    assert kept >= 4
+    assert kept >= 4, ended
 
 
 def _decided(model: Any, X: Any) -> Any:

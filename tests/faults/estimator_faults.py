@@ -191,7 +191,7 @@ def _(case: Case) -> None:
     case.X_new = case.X_new * 1e300
 
 
-@add("prediction", error("could not convert"))
+@add("prediction", error("could not convert|is not a number"))
 def _(case: Case) -> None:
     """words to predict."""
     case.X_new = np.array([["a", "b"]])

@@ -11,13 +11,13 @@ KINDS = Faults()
 add = KINDS.add
 
 
-@add("kinds", error("could not convert"))
+@add("kinds", error("could not convert|is not a number"))
 def _(case: Case) -> None:
     """words in X."""
     case.X = np.array([["a", "b"]] * N)
 
 
-@add("kinds", error("could not convert"))
+@add("kinds", error("could not convert|is not a number"))
 def _(case: Case) -> None:
     """objects in X, one of them a word."""
     case.X = case.X.astype(object)
@@ -30,7 +30,7 @@ def _(case: Case) -> None:
     case.X = case.X.astype(object)
 
 
-@add("kinds", error("could not convert"))
+@add("kinds", error("could not convert|is not a number"))
 def _(case: Case) -> None:
     """a category of words in X."""
     import pandas as pd
@@ -136,7 +136,7 @@ def _(case: Case) -> None:
 @add(
     "kinds",
     error(
-        "datetime|DType|could not|convert|numeric|dtype|turn dates into numbers",
+        "datetime|DType|could not|convert|numeric|dtype|turn dates into numbers|not a number",
         "ValueError",
         "TypeError",
     ),

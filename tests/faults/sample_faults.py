@@ -21,7 +21,7 @@ def _(case: Case) -> None:
     case.X[3, 1] = np.nan
 
 
-@add("values", error("infinity"))
+@add("values", error("infinity|not finite"))
 def _(case: Case) -> None:
     """an infinity in X."""
     case.X[3, 1] = np.inf
