@@ -428,26 +428,26 @@ def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
 
 
 def test_the_progress_ends_at_no_more_than_all_parts() -> None:
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, float]] = []
     plan = replace(PLAN, most=40)
     learn_large(
-        friedman(500), plan, np.random.RandomState(0), report=lambda *parts: told.append(parts)
+        friedman(500), plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
     )
-    assert told[-1] == ("40 landmarks", 417, 417)
+    assert told[-1][:3] == ("40 landmarks", 417, 417)
 
 
 def test_landmarks_are_chosen_on_drawn_rows_and_all_rows_are_summed_once() -> None:
     rows = friedman(1500)
     plan = replace(PLAN, sample_rows=400)
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, float]] = []
     learned = learn_large(
-        rows, plan, np.random.RandomState(0), report=lambda *parts: told.append(parts)
+        rows, plan, np.random.RandomState(0), tell=lambda *parts: told.append(parts)
     )
     *tried, last = learned.record
     # 106 of the 400 drawn rows choose
     assert {step.n_rows for step in tried} == {294}
     assert last.n_rows == 1394
-    assert told[-1] == (f"{last.n_landmarks} landmarks", 1500, 1500)
+    assert told[-1][:3] == (f"{last.n_landmarks} landmarks", 1500, 1500)
     assert f"{last.n_landmarks} landmarks and 1394 rows" in str(learned)
 
 

@@ -83,6 +83,7 @@ def fit_table(
         by = _by_landmarks if samples.are_many else _by_all_pairs
         fitted = by(samples, path, model, state)
         attributes, late = attributes_of(samples, fitted, model.random_state)
+        _notify(len(samples.owner), 1.0)
     yield attributes, []
     with one_blas_thread():
         issued = fit_warnings(samples, fitted, attributes, late, model.max_time, model.max_iter)
@@ -166,7 +167,7 @@ def _by_landmarks(
         source, LargePlan.of(path, model.n_landmarks, n_folds_of(model)), state,
         stratify=path.classes, splits=splits, powers=model.warp,
         varying_noise=not path.classes and not division.is_in_order,
-        n_jobs=model.n_jobs, report=partial(_report_rows, model.verbose, ProgressPrinter()),
+        n_jobs=model.n_jobs, tell=partial(_report_rows, model.verbose, ProgressPrinter()),
     )  # fmt: skip
     if model.verbose > 0:
         print(f"[evidence] {learned}")  # noqa: T201
@@ -220,11 +221,13 @@ def _report_parts(verbose: int, begin: float, end: float, done: int, parts: int)
     _notify(done, begin + (end - begin) * done / parts)
 
 
-def _report_rows(verbose: int, lines: ProgressPrinter, what: str, rows: int, n_rows: int) -> None:
-    """Report how many rows have been summed to callbacks, and print it if verbose."""
+def _report_rows(
+    verbose: int, lines: ProgressPrinter, what: str, rows: int, n_rows: int, share: float
+) -> None:
+    """Report the share that is done to callbacks, and print the rows summed if verbose."""
     if verbose > 0:
         lines(what, rows, n_rows)
-    _notify(rows, rows / n_rows)
+    _notify(rows, share)
 
 
 def _notify(done: int, share: float) -> None:

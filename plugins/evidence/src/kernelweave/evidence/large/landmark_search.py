@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .survey import Survey
 
 # called with the name of the sums, the rows done and all rows
-OnProgress = Callable[[str, int, int], None]
+OnProgress = Callable[[int, int, int], None]
 # rows whose pairs weigh the path, and where no time is left. With 500 landmarks instead, weights
 # were nearly even where the finest scales were five points better (4,600 air fares)
 _PATH_ROWS, _FEW_ROWS = 2000, 300
@@ -94,7 +94,7 @@ class LandmarkSearch:
     - `targets`: centre, spread and warp
     - `source`: all rows
     - `n_jobs`: threads of the sums over rows in memory
-    - `report`: called with what is summed over, the rows done and all of them
+    - `report`: called with the landmarks of a sum, the rows done and all of them
     """
 
     seen: Survey
@@ -267,7 +267,7 @@ class LandmarkSearch:
 
     def _report_rows(self, size: int, n_rows: int, done: int) -> None:
         if self.report is not None:
-            self.report(f"{size} landmarks", done, n_rows)
+            self.report(size, done, n_rows)
 
     def _others(self, most: int | None = None) -> Rows:
         """Return the sample without the rows that choose and their copies, or some of it."""

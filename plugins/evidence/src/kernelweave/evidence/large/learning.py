@@ -24,12 +24,13 @@ from ..scores import mean_with_error
 from ..terms import Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
-from .landmark_search import LandmarkSearch, OnProgress, SearchStep, blocks_of
+from .landmark_search import LandmarkSearch, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
 from .levels import GroupLevels, whole_groups
 from .plan import LargePlan
 from .solution import LandmarksLeaveOut, LandmarkSolution
 from .source import BlockSource, Source
+from .stages import Stages, Tell
 from .survey import Survey, survey
 
 # of the largest weight by rough scales: a stronger λ with less is not fitted to more rows. So many
@@ -88,7 +89,7 @@ def learn_large(
     powers: bool = False,
     varying_noise: bool = False,
     n_jobs: int | None = None,
-    report: OnProgress | None = None,
+    tell: Tell | None = None,
 ) -> LearnedLarge:
     """Learn the metric on some rows, and the predictor on all by landmarks.
 
@@ -100,7 +101,7 @@ def learn_large(
     - `powers`: whether skewed columns, and skewed targets of a regression, are tried under a power
     - `varying_noise`: whether the rows that judge tell how noise varies
     - `n_jobs`: threads of the sums over rows in memory
-    - `report`: called with what is summed over, the rows done and all of them
+    - `tell`: called with what is summed over, the rows done, all of them and the share of the fit
     """
     whole = BlockSource(partial(blocks_of, source), n_jobs) if isinstance(source, Rows) else source
     seen = survey(whole, plan.sample_rows, random_state.randint(2**31 - 1))
@@ -110,6 +111,9 @@ def learn_large(
     summed = whole
     if isinstance(source, Rows) and source.group is not None:
         summed = BlockSource(partial(whole_groups, source), n_jobs)
+    report = None
+    if tell is not None:
+        report = Stages(tell, len(roles.metric), seen.n_rows, roles.n_others).summed
     work = LandmarkSearch(seen, seen.targets, roles, plan, summed, n_jobs, report)
     if powers:
         work = _with_powers(work, random_state)
