@@ -376,3 +376,13 @@ class TestStatistics:
     def test_parameters_are_checked(self, parameters: dict[str, float], message: str) -> None:
         with pytest.raises(ValueError, match=message):
             ColumnEncoder(**parameters).fit(np.eye(3))  # type: ignore[arg-type]
+
+
+def test_a_sole_column_that_counts_the_rows_is_used() -> None:
+    t = np.arange(1, 61)
+    with pytest.warns(ColumnWarning, match="'t' looks like a row ID, and is used as the only"):
+        encoder = ColumnEncoder().fit(pd.DataFrame({"t": t}))
+    assert [each.name for each in encoder.dimensions_] == ["t"]
+    with pytest.warns(ColumnWarning, match="column 't' is ignored: looks like a row ID"):
+        encoder = ColumnEncoder().fit(pd.DataFrame({"t": t, "x": np.sin(t)}))
+    assert [each.name for each in encoder.dimensions_] == ["x"]

@@ -386,3 +386,21 @@ def test_what_chance_explains_is_what_t_tests_say() -> None:
     low, high = ttest_ind(few, more, equal_var=False).confidence_interval(0.95)
     assert margin_of_error(*errors) == pytest.approx((high - low) / 2)
     assert margin_of_error((0.1, 1), (0.1, 50)) == np.inf
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+def test_samples_in_the_order_of_their_targets_are_no_order_of_time() -> None:
+    """Sixteen samples, each measured six times, sorted by what was measured."""
+    state = np.random.RandomState(0)
+    truth = np.sort(state.uniform(20.0, 80.0, 16))
+    columns = state.normal(size=(16, 5))
+    X = pd.DataFrame(np.repeat(columns, 6, axis=0) + 0.03 * state.normal(size=(96, 5)))
+    X.columns = list("abcde")
+    y = np.repeat(truth, 6) + 0.5 * state.normal(size=96)
+    in_order = EvidenceKernelRegressor(**QUICK).fit(X, y)
+    assert "without rows alike" in in_order.held_out_.index
+    assert "later in the file" not in in_order.held_out_.index
+    # samples in another order may have one of time
+    at = np.concatenate([np.arange(6 * k, 6 * k + 6) for k in state.permutation(16)])
+    mixed = EvidenceKernelRegressor(**QUICK).fit(X.iloc[at], y[at])
+    assert "later in the file" in mixed.held_out_.index

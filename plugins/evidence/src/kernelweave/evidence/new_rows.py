@@ -21,6 +21,7 @@ import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.exceptions import Message
+from scipy.stats import spearmanr
 
 from .columns import Dimension
 from .copies import alike_groups
@@ -97,6 +98,8 @@ class Kind:
 # later rows of a table are later in time
 IN_THE_FILE = Message("{by_the_lines}", by_the_lines="order=np.arange(len(y))")
 USUAL = Kind("rows like these", "rows like these", "")
+# rank correlation of the samples' targets and their places from which a file is sorted by these
+_SORTED = 0.95
 # the value of `groups` that groups near-duplicate rows, as no column names these groups
 ALIKE = "rows alike"
 WITHOUT_ALIKE = Kind(
@@ -146,10 +149,12 @@ def kinds_of(rows: Rows, dimensions: Sequence[Dimension], first: Index) -> list[
                 kinds += _new(each.source, codes)
             if _are_years(each.source, rows.numeric[:, j], first):
                 kinds.append(_later(each.source, rows.numeric[:, j]))
-    kinds += _alike(rows, [each.groups for each in kinds if each.groups is not None])
+    alike = _alike(rows, [each.groups for each in kinds if each.groups is not None])
+    kinds += alike
     orders = [np.argsort(each.order, kind="stable") for each in kinds if each.order is not None]
     in_the_file = any(np.array_equal(np.argsort(first), by) for by in orders)
-    if not (in_the_file or _is_sorted(rows, first)):
+    by_samples = any(_are_sorted(each.groups, rows, first) for each in alike)
+    if not (in_the_file or by_samples or _is_sorted(rows, first)):
         phrase = "rows that come later in the table"
         order = first.astype(np.float64)
         kinds.append(Kind("later in the file", phrase, IN_THE_FILE, order=order))
@@ -221,6 +226,24 @@ def _is_sorted(rows: Rows, first: Index) -> bool:
         if in_blocks or (steps >= 0).all() or (steps <= 0).all():
             return True
     return False
+
+
+def _are_sorted(groups: Index | None, rows: Rows, first: Index) -> bool:
+    """Return whether near copies stand together, one sample after the other by their targets."""
+    if groups is None:
+        return False
+    by = np.argsort(first)
+    by = by[groups[by] >= 0]
+    own = groups[by]
+    starts = np.flatnonzero(np.diff(own, prepend=own[0] - 1))
+    if len(starts) != len(np.unique(own)):
+        return False
+    counts = np.diff(starts, append=len(own))
+    means = np.add.reduceat(rows.targets[:, by], starts, axis=1) / counts
+    if (np.ptp(means, axis=1) == 0.0).any():
+        return False
+    # noise of the copies may swap two samples
+    return all(abs(spearmanr(each, np.arange(len(each))).statistic) > _SORTED for each in means)
 
 
 LeavesOut: TypeAlias = "PairsLeaveOut | LandmarksLeaveOut"

@@ -210,8 +210,14 @@ def sort_columns(table: RawTable, kinds: Mapping[str, str]) -> Sorted:
         plan, read = plan_column(name, raw, kind=wanted, comma=table.comma)
         plans[name] = plan
         if wanted is None and table.named and is_identifier(name, read):
-            _leave_out(name, _IDENTIFIER, plans)
-        elif plan.kind in ("number", "date"):
+            if len(table.names) > 1:
+                _leave_out(name, _IDENTIFIER, plans)
+                continue
+            # without it there is nothing to learn from: a series may be told by its number
+            text = "looks like a row ID, and is used as the only column"
+            warn(f"column {name!r} {text}", ColumnWarning)
+            remark(plans, name, f"{text[0].upper()}{text[1:]}.")
+        if plan.kind in ("number", "date"):
             numbers.append((NumberColumn(position, name, plan.reading), read))
         elif isinstance(read, Words) and plan.kind == "text":
             first = seen.setdefault((read.labels, read.codes.tobytes()), name)
