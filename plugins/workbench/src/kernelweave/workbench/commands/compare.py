@@ -67,11 +67,9 @@ def compare_command(
     from .fit import without_target
 
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
-    kinds = {
-        "category": categorical, "text": text, "number": numeric, "date": date,
-        "day first": day_first,
-    }  # fmt: skip
-    table = options.with_kinds(table, kinds)
+    table = options.with_kinds(
+        table, category=categorical, text=text, number=numeric, date=date, day_first=day_first
+    )
     column = choose_target(table, target)
     console.name_target(column)
     table, unknown = split_by_target(table, column)

@@ -140,11 +140,9 @@ def fit_command(
     }  # fmt: skip
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
-    kinds = {
-        "category": categorical, "text": text, "number": numeric, "date": date,
-        "day first": day_first,
-    }  # fmt: skip
-    table = options.with_kinds(table, kinds)
+    table = options.with_kinds(
+        table, category=categorical, text=text, number=numeric, date=date, day_first=day_first
+    )
     column = choose_target(table, target)
     # learners load slowly, and what cannot be fitted is refused before
     from ..fitting import Choices

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -100,11 +99,8 @@ Force = Annotated[bool, Parameter(help="Overwrite existing files.")]
 Json = Annotated[bool, Parameter(help="Print the result as JSON.")]
 
 
-def with_kinds(table: Table, columns: Mapping[str, list[str] | None]) -> Table:
-    """Return a table that knows what the user says that its columns are.
-
-    `columns`: names of columns by the kind that they have.
-    """
+def with_kinds(table: Table, **columns: list[str] | None) -> Table:
+    """Return a table that knows what the user says that its columns are."""
     options = {
         "category": "--categorical",
         "text": "--text",
@@ -113,7 +109,7 @@ def with_kinds(table: Table, columns: Mapping[str, list[str] | None]) -> Table:
         "day first": "--day-first",
     }
     kinds: dict[str, Any] = {}
-    for kind, names in columns.items():
+    for kind, names in ((name.replace("_", " "), each) for name, each in columns.items()):
         for name in names or []:
             if name not in table.columns:
                 hint = did_you_mean(name, table.columns, what="columns")
