@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.forecasts import Forecasts
+from kernelweave.evidence.inverse import Inverse
 from kernelweave.evidence.leave_out import PairsLeaveOut
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.kernels_core.arrays import FloatArray
@@ -39,7 +40,7 @@ def test_forecasts_of_one_factorisation_are_those_of_fits_to_the_rows_before() -
     kernel = RBF(0.8) + WhiteKernel(0.2)
     target = Standardised.of(rows)
     later = PairsLeaveOut(
-        np.linalg.cholesky(kernel(X)), target, rows, np.arange(30)
+        Inverse(np.linalg.cholesky(kernel(X))), target, rows, np.arange(30)
     ).later(np.arange(14, 30))  # fmt: skip
     for distance in (1.0, 2.0, 4.0):
         which, scores, width = later.forecasts(times, distance)

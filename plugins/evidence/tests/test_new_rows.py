@@ -17,6 +17,7 @@ from kernelweave.evidence import (
     new_rows,
 )
 from kernelweave.evidence.copies import alike_groups
+from kernelweave.evidence.inverse import Inverse
 from kernelweave.evidence.leave_out import PairsLeaveOut
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.new_rows import (
@@ -159,7 +160,7 @@ def test_closed_forms_are_refits_at_the_same_scales(prices: bool) -> None:
     rows, mixture = predictor.rows, predictor.mixture
     assert bool(mixture.target.warps) == prices
     closed = PairsLeaveOut(
-        mixture.factor, mixture.target, rows, np.arange(len(rows)), mixture.width
+        mixture.inverse, mixture.target, rows, np.arange(len(rows)), mixture.width
     )
 
     def refitted(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
@@ -240,7 +241,7 @@ def alarm(seed: int, effect: float) -> bool:
     kernel = np.exp(-((x - x.T) ** 2)) + (groups[:, None] == groups)
     factor = np.linalg.cholesky(kernel + 0.2 * np.eye(len(y)))
     rows = Rows(x, np.empty((len(y), 0), np.int64), y[None])
-    closed = PairsLeaveOut(factor, Standardised.of(rows), rows, np.arange(len(y)))
+    closed = PairsLeaveOut(Inverse(factor), Standardised.of(rows), rows, np.arange(len(y)))
     left = leave_groups_out(closed, groups, np.random.RandomState(seed))
     return _is_significantly_worse(left, np.ones(len(y)), 1)
 

@@ -234,7 +234,7 @@ class ExactPredictor:
             return self
         by = np.argsort(times, kind="stable")
         later = by[np.searchsorted(times[by], min(starts)) :]
-        left_out = PairsLeaveOut(self.mixture.factor, self.mixture.target, self.rows, by)
+        left_out = PairsLeaveOut(self.mixture.inverse, self.mixture.target, self.rows, by)
         told = Forecasts.of(self.rows, left_out.later(later), self._widths)
         return replace(self, forecasts=told)
 

@@ -87,6 +87,8 @@ def fit_table(
     yield attributes, []
     with one_blas_thread():
         issued = fit_warnings(samples, fitted, attributes, late, model.max_time, model.max_iter)
+    if isinstance(fitted.predictor, ExactPredictor):
+        fitted.predictor.mixture.release()
     yield attributes, issued
 
 
@@ -121,7 +123,7 @@ def _by_all_pairs(
     learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
     mixture = learned.mixture
     left_out = partial(
-        PairsLeaveOut, mixture.factor, mixture.target, learned.rows, first, mixture.width
+        PairsLeaveOut, mixture.inverse, mixture.target, learned.rows, first, mixture.width
     )
     held_out = HeldOutRows(
         rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,

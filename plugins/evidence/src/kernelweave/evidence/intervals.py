@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, inv
+from scipy.linalg import inv
 
-from .objective import inverse_of
 from .rows import Standardised, natural_range
 
 if TYPE_CHECKING:
@@ -98,31 +97,20 @@ class LeftOut:
     groups: Index | None = None
 
     @cached_property
-    def _inverse(self) -> FloatArray:
-        """Rows of S⁻¹, shape (n_left_out, n_rows)."""
-        if 4 * len(self.rows) > len(self.mixture.factor):
-            # all of it takes no longer than solving for many
-            upper = inverse_of(np.array(self.mixture.factor.T, order="F"))
-            whole = np.triu(upper) + np.triu(upper, 1).T
-            return np.asarray(whole[self.rows])
-        unit = np.zeros((len(self.mixture.factor), len(self.rows)))
-        unit[self.rows, np.arange(len(self.rows))] = 1.0
-        return np.asarray(cho_solve((self.mixture.factor, True), unit, check_finite=False).T)
-
-    @cached_property
     def _together(self) -> list[tuple[Index, FloatArray]]:
         """Which rows of a group are left out together, and (S⁻¹_gg)⁻¹."""
         if self.groups is None:
             return []
         by = np.argsort(self.groups, kind="stable")
         parts = np.split(by, np.flatnonzero(np.diff(self.groups[by])) + 1)
-        precisions = [self._inverse[np.ix_(group, self.rows[group])] for group in parts]
+        self.mixture.inverse.ask(self.rows)
+        precisions = [self.mixture.inverse.square(self.rows[group]) for group in parts]
         return [(group, np.asarray(inv(P))) for group, P in zip(parts, precisions, strict=True)]
 
     @cached_property
     def _spreads(self) -> FloatArray:
         """The variances as S has them, shape (n_left_out,)."""
-        out = 1.0 / self._inverse[np.arange(len(self.rows)), self.rows]
+        out = 1.0 / self.mixture.inverse.diagonal(self.rows)
         for group, spread in self._together:
             out[group] = spread.diagonal()
         return np.asarray(out)
@@ -163,7 +151,7 @@ class LeftOut:
         """
         points = self.mixture.views.points(numeric, codes)
         K, latent, variance = self.mixture.posterior(points)
-        pull = self._inverse @ K.T
+        pull = self.mixture.inverse.columns(self.rows).T @ K.T
         mean = latent - pull[:, :, None] * self.residuals[:, None, :]
         gained = pull**2 * self._spreads[:, None]
         for group, spread in self._together:

@@ -657,7 +657,7 @@ def _weights(errors: FloatArray, plain: float) -> FloatArray:
 
 def _folds_left_out(mixture: Mixture, rows: Rows, splits: Sequence[Split]) -> Iterator[UnseenRows]:
     """Yield rows that folds hold out, predicted by their training rows in closed form."""
-    leave_out = PairsLeaveOut(mixture.factor, mixture.target, rows, np.arange(len(rows)))
+    leave_out = PairsLeaveOut(mixture.inverse, mixture.target, rows, np.arange(len(rows)))
     leave_out.ask(np.arange(len(rows)))
     values = mixture.target.values.T
     for training, held_out in splits:

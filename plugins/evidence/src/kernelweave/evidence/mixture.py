@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 
 from .cross import CrossKernel, cross_kernel, gram_of, own_kernel
+from .inverse import Inverse
 from .rows import Rows, Standardised
 from .terms import JITTER, Scales, blocks
 
@@ -80,8 +81,18 @@ class Mixture:
         """
         return _factor(self.views, self.points, self.scales, self.diagonal)
 
+    @cached_property
+    def inverse(self) -> Inverse:
+        """S⁻¹, of which what was asked for last is kept until it is released."""
+        return Inverse(self.factor)
+
+    def release(self) -> None:
+        """Give up what is kept of the inverse: much memory for whoever asks again."""
+        vars(self).pop("inverse", None)
+
     def __getstate__(self) -> dict[str, object]:
-        return {k: value for k, value in vars(self).items() if k not in ("factor", "_cross")}
+        derived = ("factor", "inverse", "_cross")
+        return {k: value for k, value in vars(self).items() if k not in derived}
 
     @cached_property
     def _cross(self) -> CrossKernel:

@@ -46,6 +46,7 @@ from ..columns.encoder import NoColumnError
 from ..division import Division, division_of, n_folds_of
 from ..findings import HeldOutRows, held_out_attributes, new_rows_warnings
 from ..fit import Stage
+from ..inverse import Inverse
 from ..kernel import default_kernels
 from ..leave_out import PairsLeaveOut
 from ..mixture import explained_by
@@ -180,7 +181,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         S = np.array(stored.gram(problem.X, result.parameters[:-1]), dtype=np.float64)
         S[np.diag_indices_from(S)] += attributes["noise_"] / mass
         factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
-        return attributes, stored.grams, PairsLeaveOut(factor, target, rows, first)
+        return attributes, stored.grams, PairsLeaveOut(Inverse(factor), target, rows, first)
 
     @property
     def _search(self) -> Any:
