@@ -95,6 +95,21 @@ def test_the_average_predicts_counts_better_than_least_squares() -> None:
     assert np.mean(losses) < 1.0, losses
 
 
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
+def test_many_counts_are_predicted_better_too() -> None:
+    (X, y), (other, truth) = table(2400, 0), table(4000, 1)
+    model = EvidenceKernelRegressor(precisions=(50.0, 5.0)).fit(X, y)
+    assert isinstance(model._predictor, PoissonPredictor)
+    points = model._predictor.views.points(*model._encoded(other))
+    squares = np.maximum(model._predictor.mixture.predict(points)[:, 0], 0.02)
+    told = model.predict(other)
+    assert mean_poisson_deviance(truth, told) < 0.99 * mean_poisson_deviance(truth, squares)
+    low, high = model.predict_interval(other)
+    # counts may stand on an end
+    assert np.mean((low < truth) & (truth < high)) < 0.93
+    assert np.mean((low <= truth) & (truth <= high)) > 0.87
+
+
 def test_values_add_up_to_predictions(counts: EvidenceKernelRegressor) -> None:
     X, _ = table(5, 2)
     for scale in ("link", "response"):

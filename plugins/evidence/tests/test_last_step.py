@@ -17,6 +17,7 @@ from kernelweave.evidence.likelihood import fit_softmax
 from kernelweave.kernels_core import RBF
 from kernelweave.kernels_core.clock import time_limit
 from scipy.special import log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
@@ -52,6 +53,35 @@ def test_the_mode_is_that_of_cvxpy() -> None:
     mine += 0.5 * np.sum(coordinates**2) + 0.005 * np.sum(fits[1].offset ** 2)
     assert mine == pytest.approx(optimum, rel=1e-4)
     np.testing.assert_allclose(values, logits.value, atol=0.02)
+
+
+def test_the_mode_of_many_rows_is_that_of_a_regression_on_some_of_their_kernels() -> None:
+    X, codes = rings(2400, 3)
+    gram, strength = RBF(0.5)(X), 10.0
+    *_, mode = fit_softmax(gram, codes, 5, np.ones(2400), [1.0, strength])
+    chosen = np.flatnonzero(mode.dual.any(axis=1))
+    assert len(chosen) == 600
+    size = gram.diagonal().mean() - gram.mean()
+    inner = gram[np.ix_(chosen, chosen)] / size + 1e-6 * np.eye(600)
+    root = np.linalg.solve(np.linalg.cholesky(inner), gram[chosen] / size).T
+    # scikit-learn's offsets cost nothing, ours next to nothing
+    oracle = LogisticRegression(max_iter=1000).fit(np.sqrt(strength) * root, codes)
+    told = softmax(mode.values(gram), axis=1)
+    expected = oracle.predict_proba(np.sqrt(strength) * root)
+    assert log_loss(codes, told) == pytest.approx(log_loss(codes, expected), rel=2e-2)
+    assert np.abs(told - expected).mean() < 5e-3
+
+
+def test_many_rows_gain_by_the_likelihood_of_classes() -> None:
+    (X, y), (others, truth) = rings(2400, 0), rings(2000, 1)
+    plain, model = least_squares(X, y), EvidenceKernelClassifier(**QUICK).fit(X, y)
+    new = -np.log(model.predict_proba(others)[np.arange(2000), truth])
+    assert new.mean() < 0.95 * log_loss(truth, plain.predict_proba(others))
+    # rows held out lose what new rows do
+    told = model.held_out_prediction_[np.arange(2400), y]
+    own = -np.log(told[~np.isnan(told)])
+    error = np.hypot(new.std() / 2000**0.5, own.std() / len(own) ** 0.5)
+    assert abs(own.mean() - new.mean()) < 3.5 * error
 
 
 def least_squares(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None):

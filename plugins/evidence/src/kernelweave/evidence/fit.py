@@ -141,8 +141,6 @@ def _last_step(
     `in_order`: whether folds hold out later rows. What came between, which one block shares, is no
     noise that columns tell of.
     """
-    if len(predictor.rows) > SHARED_METRIC and path.classes:
-        return predictor, ""
     if path.classes:
         return with_likelihood(predictor), ""
     missing = ""
@@ -153,7 +151,7 @@ def _last_step(
     else:
         predictor, missing = with_varying_noise(predictor, state)
     _report_parts(0, _BEFORE_NOISE, 1.0, 1, 1)
-    if missing or not model.warp or len(predictor.rows) > SHARED_METRIC:
+    if missing or not model.warp:
         return predictor, missing
     return with_poisson(predictor, path.loss)
 

@@ -17,7 +17,7 @@ from sklearn.metrics import mean_poisson_deviance
 from .classes import Calibration, class_codes, per_class
 from .cross import gram_of
 from .exact import ExactPredictor
-from .likelihood import PosteriorMode, fit_poisson, fit_softmax
+from .likelihood import MOST_ROWS, PosteriorMode, fit_poisson, fit_softmax
 from .mixture import Expansion, Mixture, explained_by, path_weights
 from .rows import Rows, Standardised
 from .scores import squared_losses
@@ -279,13 +279,16 @@ def _least(
     paths: Sequence[Iterator[PosteriorMode]],
     judge: Callable[[Sequence[PosteriorMode]], _Judged],
 ) -> tuple[float, _Judged]:
-    """Return the strength whose fits of the folds lose least, as far as losses do not rise."""
+    """Return the strength whose fits of the folds lose least, as far as losses do not rise.
+
+    Of many rows, chance hardly moves them.
+    """
     best: tuple[float, _Judged] | None = None
     for strength, *fits in zip(strengths, *paths, strict=True):
         judged = judge(fits)
         if best is None or judged.loss < best[1].loss:
             best = strength, judged
-        elif judged.loss > _RISEN * best[1].loss:
+        elif judged.loss > (_RISEN if len(judged.held_out) <= MOST_ROWS else 1.0) * best[1].loss:
             break
     assert best is not None
     return best
