@@ -44,6 +44,7 @@ from scipy.optimize import minimize
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC, SVR, LinearSVC
 
 C, EPSILON, TOL = 3.0, 0.1, 1e-9
@@ -415,6 +416,54 @@ def test_a_list_is_normalised_alike_everywhere(kind: Any, normalize: str | None)
 
 def test_a_dictionary_is_taken_as_it_is() -> None:
     assert KernelDictionary([Linear()]).normalize is None
+
+
+def test_value_of_a_learned_polynomial_kernel() -> None:
+    X, y = make_classification(60)
+    ours = TessellatedKernelClassifier(
+        kernel="polynomial", degree=2, C=0.5, units="absolute", tol=1e-5
+    ).fit(X, y)
+    # the largest of min over P is that of P = n_P v vᵀ / |v|² at v = Φᵀu, so that vᵀPv is
+    # n_P |Φᵀu|²: one machine on the Gram matrix n_P ΦΦᵀ has the same value
+    features = PolynomialFeatures(2).fit_transform((X - X.min(axis=0)) / np.ptp(X, axis=0))
+    n_P = features.shape[1]
+    K = n_P * features @ features.T
+    u = dense(SVC(kernel="precomputed", C=0.5, tol=1e-9).fit(K, y), len(y))
+    value = np.abs(u).sum() - 0.5 * u @ K @ u
+    assert ours.result_.upper_bound == pytest.approx(value, rel=1e-4)
+    assert np.trace(ours.P_) == pytest.approx(n_P)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        TessellatedKernelClassifier,
+        SparseMKLClassifier,
+        AverageMKLClassifier,
+        CKAClassifier,
+        EasyMKLClassifier,
+        PWMKClassifier,
+        SimpleMKLClassifier,
+        GeneralizedMKLClassifier,
+        RidgeMKLClassifier,
+        EvidenceMKLClassifier,
+        MatrixValuedKernelClassifier,
+    ],
+)
+def test_decision_values_are_positive_for_the_second_class(kind: Any) -> None:
+    X, y = make_classification(60)
+    labels = np.where(y > 0, "ant", "Zebra")
+    first = labels == "ant"
+    # the second in the order of characters is the first in the data
+    X, labels = np.vstack([X[first], X[~first]]), np.r_[labels[first], labels[~first]]
+    model = kind().fit(X, labels)
+    assert list(model.classes_) == ["Zebra", "ant"]
+    values = np.asarray(model.decision_function(X)).reshape(len(X), -1)
+    if values.shape[1] == 1:
+        assert (np.where(values[:, 0] > 0, "ant", "Zebra") == model.predict(X)).all()
+    else:
+        assert (model.classes_[values.argmax(axis=1)] == model.predict(X)).all()
+    assert values[labels == "ant", -1].mean() > values[labels == "Zebra", -1].mean()
 
 
 def test_several_classes_minimise_the_sum() -> None:
