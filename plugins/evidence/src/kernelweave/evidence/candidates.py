@@ -59,14 +59,17 @@ _LEAF = 5
 Starts = Sequence[Sequence[FloatArray]]
 
 
-def fit_gaussian(views: Views, rows: Rows, starts: Sequence[FloatArray] = ()) -> Fit:
+def fit_gaussian(
+    views: Views, rows: Rows, starts: Sequence[FloatArray] = (), points: Points | None = None
+) -> Fit:
     """Fit a Gaussian with one scale: width and ridge of the least leave-one-out error.
 
     The kernel's weight is its likeliest, so that deviations are in units of the targets. `starts`
     are such fits to fewer rows: only their widths and the next narrower one are tried then, as
-    each costs a spectrum of the whole matrix.
+    each costs a spectrum of the whole matrix. `points`: the rows as the views see them, where that
+    is known.
     """
-    points = views.points(rows.numeric, rows.codes)
+    points = views.points(rows.numeric, rows.codes) if points is None else points
     values, distances = Standardised.of(rows).values, _squared_distances(points)
     trials = [
         (*each, gamma, share)
@@ -203,20 +206,23 @@ def fit_candidates(
 
     Raises Stopped where time is up, behind the fits that there was time for.
     """
-    n_path = len(plan.precisions)
-    plain = fit_gaussian(views, rows)
+    n_path, points = len(plan.precisions), views.points(rows.numeric, rows.codes)
+    plain = fit_gaussian(views, rows, points=points)
     if screened:
         for kept in screened:
-            yield from fit_path(views, rows, plan, kept=kept)
+            yield from fit_path(views, rows, plan, kept=kept, points=points)
     elif _includes_smooth(plan, rows):
         chain = replace(plan, precisions=GAUSSIAN_PRECISIONS)
-        smooth = list(fit_path(views, rows, chain, [[plain.theta], [], []], GaussianTerm))
+        smooth = list(
+            fit_path(views, rows, chain, [[plain.theta], [], []], GaussianTerm, points=points)
+        )
         mixed = _with_all_terms(smooth[1].theta)
         thetas = [start(views.n_dimensions, views.group is not None), mixed]
-        yield from fit_path(views, rows, plan, [thetas, *[[mixed]] * (n_path - 1)])
+        thetas_of_path = [thetas, *[[mixed]] * (n_path - 1)]
+        yield from fit_path(views, rows, plan, thetas_of_path, points=points)
         yield smooth[-1]
     else:
-        yield from fit_path(views, rows, plan)
+        yield from fit_path(views, rows, plan, points=points)
     if plan.linear:
         yield fit_linear(views, rows)
     yield plain
@@ -240,18 +246,20 @@ def polish(
     """
     precisions, n_path = candidate_precisions(plan, rows), len(plan.precisions)
     n_of_paths = n_path * max(1, len(screened))
+    points = views.points(rows.numeric, rows.codes)
     before: list[FloatArray] = []
     for k in alive:
         own = replace(plan, precisions=precisions[k : k + 1])
         if k < n_of_paths:
             before = before if k % n_path else []
             kept = screened[k // n_path] if screened else None
-            (fit,) = fit_path(views, rows, own, [[*before, *starts[k]]], kept=kept)
+            begin = [[*before, *starts[k]]]
+            (fit,) = fit_path(views, rows, own, begin, kept=kept, points=points)
             before = [fit.theta]
         elif np.isfinite(precisions[k]):
-            (fit,) = fit_path(views, rows, own, [starts[k]], GaussianTerm)
+            (fit,) = fit_path(views, rows, own, [starts[k]], GaussianTerm, points=points)
         elif k == len(precisions) - 1:
-            fit = fit_gaussian(views, rows, starts[k])
+            fit = fit_gaussian(views, rows, starts[k], points)
         else:
             fit = fit_linear(views, rows)
         yield k, fit

@@ -14,7 +14,7 @@ from kernelweave.kernels_core.progress import notify
 from .objective import Evidence, LowRankCurvature, bounds, start
 from .rows import Rows, Standardised
 from .terms import GaussianTerm, PairTerms, Scales, Stopped, embedded, restricted
-from .views import Views
+from .views import Points, Views
 
 # what is added to the curvature in every logarithm, at first and at least
 _DAMPING = 1.0
@@ -243,20 +243,19 @@ def fit_path(
     starts: Sequence[Sequence[FloatArray]] = (),
     terms: type[PairTerms | GaussianTerm] = PairTerms,
     kept: Index | None = None,
+    points: Points | None = None,
 ) -> Iterator[Fit]:
     """Yield a fit of the scales for each λ of the plan, on all of the rows, whose views are given.
 
     - `starts`: for each λ, points to start from beside the fit at the λ before; the best is taken
     - `terms`: `GaussianTerm` leaves the weights of the other terms as they are at the start
     - `kept`: the dimensions that have scales, where those of the others are to be 0
+    - `points`: the rows as the views see them, where that is known
 
     Raises Stopped where time is up, behind the fit that it cut short.
     """
-    points, match_weight, n = (
-        views.points(rows.numeric, rows.codes),
-        views.match_weight,
-        views.n_dimensions,
-    )
+    points = views.points(rows.numeric, rows.codes) if points is None else points
+    match_weight, n = views.match_weight, views.n_dimensions
     if kept is not None:
         points, match_weight = points.among(kept), match_weight[kept]
     targets = Standardised.of(rows).values

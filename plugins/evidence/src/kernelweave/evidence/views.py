@@ -15,8 +15,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import boxcox, inv_boxcox
-from scipy.stats import yeojohnson
+from scipy.special import boxcox, boxcox1p, inv_boxcox
 
 from .columns.encoded import Coding, Fills, GroupColumn, weighted_median
 
@@ -86,7 +85,7 @@ class Warp:
         slope = float(share @ (np.log(t) if self.positive else np.sign(t) * np.log1p(np.abs(t))))
 
         def loss(power: float) -> float:
-            z = replace(self, power=power).forward(y)
+            z = _power(t, power, self.positive)
             return 0.5 * float(np.log(share @ (z - share @ z) ** 2)) - (power - 1.0) * slope
 
         with np.errstate(all="ignore"):
@@ -142,8 +141,7 @@ class Warp:
         return np.asarray(self._back(inside) + step)
 
     def _power_of(self, y: FloatArray) -> FloatArray:
-        t = (y - self.origin) / self.unit
-        return np.asarray(boxcox(t, self.power) if self.positive else yeojohnson(t, self.power))
+        return _power((y - self.origin) / self.unit, self.power, self.positive)
 
     def _back(self, z: FloatArray) -> FloatArray:
         if self.positive:
@@ -161,6 +159,14 @@ class Warp:
         if power > 0.0:
             return np.maximum(z, -(1.0 - 1e-9) / power)
         return np.minimum(z, -(1.0 - 1e-9) / power) if power < 0.0 else z
+
+
+def _power(t: FloatArray, power: FloatArray | float, positive: bool) -> FloatArray:
+    """Return the power of Box and Cox of positive numbers, of Yeo and Johnson (2000) of others."""
+    if positive:
+        return np.asarray(boxcox(t, power))
+    above, below = boxcox1p(np.maximum(t, 0.0), power), boxcox1p(np.maximum(-t, 0.0), 2.0 - power)
+    return np.asarray(np.where(t < 0.0, -below, above))
 
 
 def bend(t: FloatArray) -> FloatArray:
@@ -238,7 +244,16 @@ class Ragged:
         return len(self.ends)
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return iter(np.split(self.values, self.ends)[:-1])
+        begin = 0
+        for end in self.ends.tolist():
+            yield self.values[begin:end]
+            begin = end
+
+    @property
+    def first_and_last(self) -> FloatArray:
+        """Of each array, none of them empty, shape (2, n_arrays)."""
+        places = np.vstack([np.append(0, self.ends)[:-1], self.ends - 1])
+        return np.asarray(self.values[places])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -290,8 +305,7 @@ class Views:
     @property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
         """The training range of numbers under their warps, shapes (p,)."""
-        both = np.array([each[[0, -1]] for each in self.knots]).reshape(-1, 2).T
-        low, high = _transformed(both, self.warps, self.knots)
+        low, high = _transformed(self.knots.first_and_last, self.warps, self.knots)
         return low, high
 
     @property
@@ -420,16 +434,27 @@ def _recoded(
 
 def _transformed(numeric: FloatArray, warps: Sequence[Warp | None], knots: Ragged) -> FloatArray:
     """Return numbers under their powers, at most a tenth of the training range beyond it."""
-    if not any(warps):
+    chosen = [warp for warp in warps if warp is not None]
+    if not chosen:
         return numeric
-    out = np.array(numeric)
+    under, out = [i for i, warp in enumerate(warps) if warp is not None], np.array(numeric)
+    power, origin, unit = (
+        np.array([getattr(warp, name) for warp in chosen]) for name in ("power", "origin", "unit")
+    )
+    ends = knots.first_and_last[:, under]
+    t = (np.vstack([ends, numeric[:, under]]) - origin) / unit
+    is_positive = np.array([warp.positive for warp in chosen])
+    z = np.empty_like(t)
     with np.errstate(all="ignore"):
-        for i, (warp, column_knots) in enumerate(zip(warps, knots, strict=True)):
-            if warp is not None:
-                low, high = warp.forward(column_knots[[0, -1]])
-                margin, z = _BEYOND * (high - low), warp.forward(numeric[:, i])
-                # NaN, of what the power is not defined for, is below
-                out[:, i] = np.clip(np.where(np.isnan(z), -np.inf, z), low - margin, high + margin)
+        for positive in (True, False):
+            which = is_positive == positive
+            z[:, which] = _power(t[:, which], power[which], positive)
+        low, high = z[:2]
+        margin = _BEYOND * (high - low)
+        # NaN, of what the power is not defined for, is below
+        out[:, under] = np.clip(
+            np.where(np.isnan(z[2:]), -np.inf, z[2:]), low - margin, high + margin
+        )
     return out
 
 
