@@ -83,6 +83,36 @@ def test_outliers_do_not_move_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0.8 < np.mean((low <= noisy) & (noisy <= high)) < 0.999
 
 
+def test_outliers_among_many_rows_count_less_in_every_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (X, y), (X_new, truth) = dirty(0, 2200, 0), wave(9, 500)
+    wrong = np.arange(5, 2200, 100)
+    y[wrong] += np.where(np.arange(22) % 2, 15.0, -15.0)
+    errors = []
+    for tried in (np.inf, outliers._TRIED):
+        monkeypatch.setattr(outliers, "_TRIED", tried)
+        model = EvidenceKernelRegressor(**QUICK).fit(X, y)
+        errors.append(np.sqrt(np.mean((model.predict(X_new) - truth) ** 2)))
+    assert errors[1] < 0.5 * errors[0]
+    predictor = model._predictor
+    marked = predictor.rows.targets[0, predictor.rows.outliers]
+    assert sorted(marked) == sorted(y[wrong])
+    low, high = model.predict_interval(X_new, 0.9)
+    noisy = truth + 0.1 * np.random.RandomState(3).randn(500)
+    assert 0.8 < np.mean((low <= noisy) & (noisy <= high)) < 0.999
+    # the closed form is a fit of the fold's training rows with their trust and that noise
+    rows = predictor.rows
+    for fold, unseen in zip(predictor.folds, predictor.closed, strict=True):
+        alone = fold.mixture(predictor.weights)
+        points = alone.views.points(rows.numeric[fold.held_out], rows.codes[fold.held_out])
+        np.testing.assert_allclose(
+            predictor.held_out[fold.held_out], alone.predict(points), atol=1e-3
+        )
+        width = np.sqrt(alone.variance(points) + alone.nugget) * alone.target.spread[0]
+        np.testing.assert_allclose(unseen.width * unseen.target.spread[0], width, rtol=0.02)
+
+
 def test_trust_is_tried_with_the_scales_that_are_known() -> None:
     """Rows held out are predicted as by a fit of the fold with that trust and that noise."""
     X, y = dirty(0, 90, 3)

@@ -6,7 +6,7 @@ rows predicts with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +37,7 @@ _ROOM = 0.3
 # share of the best candidate's weight below which rough scales are not learned on more rows
 _HOPELESS = 0.02
 # training rows that predict those held out by rough scales, and by those that are weighed, at most
-_ROUGH_ROWS, _WEIGHING_ROWS = 800, 2000
+_ROUGH_ROWS, _WEIGHING_ROWS = 800, 1200
 # Of more rows than these, one metric serves all folds. It is learned on so many rows, and these are
 # not held out.
 SHARED_METRIC, METRIC_ROWS = 2000, 1000
@@ -75,11 +75,13 @@ class PartCount:
 class Fold:
     """A fit of the path on some rows, and its predictions of the others.
 
+    - `places`, `held_out`: which rows it was fitted on, and which not
     - `views`: of the training rows
     - `predictions`: one per fit, in the units of the targets, (n_fits, n_held_out, n_outputs)
     - `whole`: whether there was time for the whole path
     """
 
+    places: Index
     held_out: Index
     training: Rows
     views: Views
@@ -218,7 +220,7 @@ def fold_of(
         if key not in done:
             done[key] = fit_mixture(views, given, (fit.scales,), points=seen).predict(points)
         predictions[k] = done[key]
-    return Fold(held_out, train, views, metric.fits, predictions, metric.whole)
+    return Fold(training, held_out, train, views, metric.fits, predictions, metric.whole)
 
 
 def fit_fold(
@@ -631,10 +633,7 @@ def learn(
     mixture = fit_mixture(rows.views(), rows, scales)
     left_out: tuple[UnseenRows, ...] = ()
     if shared is not None and folds:
-        left_out = tuple(_folds_left_out(mixture, rows, splits))
-        held_out = np.full(best.held_out.shape[1:], np.nan)
-        for each in left_out:
-            held_out[each.rows] = mixture.target.predict(each.latent, mixture.width)
+        left_out, held_out = leave_folds_out(mixture, rows, folds)
     else:
         held_out = np.einsum("k,kit->it", weights, np.nan_to_num(best.held_out))
         unseen = np.setdiff1d(np.arange(len(rows)), [i for fold in folds for i in fold.held_out])
@@ -655,17 +654,25 @@ def _weights(errors: FloatArray, plain: float) -> FloatArray:
     return weights
 
 
-def _folds_left_out(mixture: Mixture, rows: Rows, splits: Sequence[Split]) -> Iterator[UnseenRows]:
-    """Yield rows that folds hold out, predicted by their training rows in closed form."""
+def leave_folds_out(
+    mixture: Mixture, rows: Rows, folds: Sequence[Fold]
+) -> tuple[tuple[UnseenRows, ...], FloatArray]:
+    """Return rows that folds hold out, as their training rows predict them in closed form.
+
+    And these predictions in the units of the targets, (n_rows, n_outputs), NaN of other rows.
+    """
     leave_out = PairsLeaveOut(mixture.inverse, mixture.target, rows, np.arange(len(rows)))
     leave_out.ask(np.arange(len(rows)))
-    values = mixture.target.values.T
-    for training, held_out in splits:
-        away = np.setdiff1d(np.arange(len(rows)), training)
-        at = np.searchsorted(away, held_out)
-        latent = values[held_out] - leave_out.residuals(away)[at]
-        width = np.sqrt(leave_out.variances(away)[at])
-        yield UnseenRows(held_out, mixture.target, latent, width)
+    values, told = mixture.target.values.T, []
+    held_out = np.full((len(rows), len(rows.targets)), np.nan)
+    for fold in folds:
+        away = np.setdiff1d(np.arange(len(rows)), fold.places)
+        at = np.searchsorted(away, fold.held_out)
+        latent = values[fold.held_out] - leave_out.residuals(away)[at]
+        variances = leave_out.variances(away)[at] - mixture.outlier_variance[fold.held_out]
+        told.append(UnseenRows(fold.held_out, mixture.target, latent, np.sqrt(variances)))
+        held_out[fold.held_out] = mixture.target.predict(latent, mixture.width)
+    return tuple(told), held_out
 
 
 def _kernel_of_all(

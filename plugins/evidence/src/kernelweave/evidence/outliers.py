@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,9 +12,9 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.stats import norm, t
 
 from .candidates import MOST_SCALES
-from .cross import gram_of
+from .cross import cross_kernel, gram_of
 from .intervals import LeftOut
-from .learn import Fold, Learned
+from .learn import Fold, Learned, leave_folds_out
 from .mixture import Mixture, fit_mixture, left_out_width
 from .path import Fit
 from .rows import Rows, Standardised
@@ -108,28 +109,16 @@ def with_outliers(learned: Learned) -> Learned:
         return learned
     if rows.mass @ replace(rows, trust=trust[None]).outliers > _FEW * rows.mass.sum():
         return learned
-    known = [_KnownFold.of(fold, rows, learned.weights) for fold in learned.folds]
-
-    def squares(predicted: FloatArray) -> FloatArray:
-        return (truth - predicted[seen])[:, 0] ** 2
-
-    def predicted(share: float) -> FloatArray:
-        out = np.full((len(rows), 1), np.nan)
-        for each in known:
-            out[each.fold.held_out] = each.predict(each.trust, share)
-        return out
-
-    even = np.full((len(rows), 1), np.nan)
-    for each in known:
-        even[each.fold.held_out] = each.predict(np.ones_like(each.trust), 1.0)
-    share, best = 1.0, predicted(1.0)
-    while share * _STEP >= _LEAST_SHARE:
-        other = predicted(share * _STEP)
-        if not mass * trust[seen] @ (squares(best) - squares(other)) > 0.0:
-            break
-        share, best = share * _STEP, other
-    gain, error = mean_with_error(squares(even) - squares(best), mass * trust[seen])
-    drift, width = mean_with_error((truth - best[seen])[:, 0], mass)
+    # of many rows, what training rows trust each other is what all rows do
+    own = [trust[fold.places] if learned.left_out else None for fold in learned.folds]
+    pairs = list(zip(learned.folds, own, strict=True))
+    known = [_KnownFold.of(*each, rows, learned.weights) for each in pairs]
+    # and one fold tells the noise
+    share = _best_share(known[:1] if learned.left_out else known, rows, trust)
+    even, best = (_predicted(known, each, len(rows)) for each in (None, share))
+    rest = [(truth - each[seen])[:, 0] for each in (even, best)]
+    gain, error = mean_with_error(rest[0] ** 2 - rest[1] ** 2, mass * trust[seen])
+    drift, width = mean_with_error(rest[1], mass)
     if not (gain > _BETTER * error and abs(drift) < _DRIFT * width):
         return learned
 
@@ -147,8 +136,39 @@ def with_outliers(learned: Learned) -> Learned:
     ]
     scales = tuple(replace(each, noise=each.noise * share) for each in learned.mixture.scales)
     mixture = fit_mixture(learned.mixture.views, rows, scales)
-    fits = list(map(shifted, learned.fits))
-    return replace(learned, mixture=mixture, fits=fits, folds=folds, held_out=best, rows=rows)
+    fits, left_out = list(map(shifted, learned.fits)), learned.left_out
+    if left_out:
+        left_out, best = leave_folds_out(mixture, rows, folds)
+    return replace(
+        learned, mixture=mixture, fits=fits, folds=folds, held_out=best, rows=rows,
+        left_out=left_out,
+    )  # fmt: skip
+
+
+def _predicted(known: Sequence[_KnownFold], share: float | None, n_rows: int) -> FloatArray:
+    """Return predictions of rows by the fold that held them out, NaN of others, (n_rows, 1).
+
+    `share`: of the noise; ``None``: all of it, and all targets are trusted alike.
+    """
+    out = np.full((n_rows, 1), np.nan)
+    for each in known:
+        trust = np.ones_like(each.trust) if share is None else each.trust
+        out[each.fold.held_out] = each.predict(trust, 1.0 if share is None else share)
+    return out
+
+
+def _best_share(known: Sequence[_KnownFold], rows: Rows, trust: FloatArray) -> float:
+    """Return the share of the noise by which rows held out are predicted best, as trusted."""
+    seen = np.concatenate([each.fold.held_out for each in known])
+
+    def loss(share: float) -> float:
+        rest = (rows.targets.T - _predicted(known, share, len(rows)))[seen, 0]
+        return float(rows.mass[seen] * trust[seen] @ rest**2)
+
+    share, least = 1.0, loss(1.0)
+    while share * _STEP >= _LEAST_SHARE and (other := loss(share * _STEP)) < least:
+        share, least = share * _STEP, other
+    return share
 
 
 class _KnownFold(NamedTuple):
@@ -165,11 +185,19 @@ class _KnownFold(NamedTuple):
     trust: FloatArray
 
     @classmethod
-    def of(cls, fold: Fold, rows: Rows, weights: FloatArray) -> _KnownFold:
-        mixture, held_out = fold.mixture(weights), rows.take(fold.held_out)
-        cross = mixture.kernel(mixture.views.points(held_out.numeric, held_out.codes))
-        gram = gram_of(mixture.points, mixture.scales, mixture.views.match_weight, whole=False)
-        return cls(fold, gram, cross, mixture.noise, _trust(fold.training, mixture)[1])
+    def of(
+        cls, fold: Fold, trust: FloatArray | None, rows: Rows, weights: FloatArray
+    ) -> _KnownFold:
+        """Work out the kernels; `trust`: that of its training rows among themselves by default."""
+        views, training, scales = fold.views, fold.training, fold.scales(weights)
+        points, held_out = (
+            views.points(each.numeric, each.codes) for each in (training, rows.take(fold.held_out))
+        )
+        cross = cross_kernel(held_out, points, scales, views.match_weight)
+        gram = gram_of(points, scales, views.match_weight, whole=False)
+        if trust is None:
+            trust = _trust(training, fold.mixture(weights))[1]
+        return cls(fold, gram, cross, sum(each.noise for each in scales), trust)
 
     def predict(self, trust: FloatArray, share: float) -> FloatArray:
         """Return predictions of the rows held out, with a share of the noise."""
