@@ -332,3 +332,25 @@ def test_rows_are_parted_by_their_target(cells: list[object], missing: list[int]
     if unknown is not None:
         assert unknown.frame["a"].tolist() == missing
         assert [unknown.where(i) for i in range(2)] == ["row 2", "row 4"]
+
+
+def test_two_rows_of_names_become_one(tmp_path: Path) -> None:
+    rows = [["N", 20.5 + i, 4.0 + i, i] for i in range(5)]
+    cells = [["Site", "Measured", None, "Result"], [None, "Temp (C)", "pH", "kg"], *rows]
+    pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    with pytest.warns(UserWarning, match="rows 1 and 2 are taken for two rows of names"):
+        table = read_table(tmp_path / "t.xlsx")
+    assert table.columns == ["Site", "Measured Temp (C)", "Measured pH", "Result kg"]
+    assert table.frame["Measured pH"].tolist() == [4.0, 5.0, 6.0, 7.0, 8.0]
+    # a first row of texts below a name that is missing is no second row of names
+    texts = [["Site", "note", None], ["N", "dry", "leak"], ["S", "wet", "none"], ["N", "dry", "x"]]
+    pd.DataFrame(texts).to_excel(tmp_path / "u.xlsx", header=False, index=False)
+    with pytest.raises(TableError, match="column 3 has no name"):
+        read_table(tmp_path / "u.xlsx")
+
+
+def test_two_rows_of_names_of_the_case_are_read(shared: Path) -> None:
+    with pytest.warns(UserWarning, match="two rows of names"):
+        table = read_table(shared / "cases" / "two_headers.xlsx")
+    assert table.columns == ["Site", "Measured Temp (C)", "Measured pH", "Result Yield (kg)"]
+    assert table.frame.iloc[0].tolist() == ["S", 23.5, 4.41, 11.88]

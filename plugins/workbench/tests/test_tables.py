@@ -288,6 +288,29 @@ def test_what_columns_are_can_be_said_and_is_kept(run: Callable, tmp_path: Path)
     assert "'y' is the target" in run("fit", path, *options, "--categorical", "y").error
 
 
+def test_the_day_is_first_where_it_is_said(run: Callable, tmp_path: Path) -> None:
+    # no day is above 12, and in no reading are the rows in order
+    days = [f"{1 + 5 * i % 12:02d}/{1 + 7 * i % 12:02d}/20{20 + i % 4}" for i in range(40)]
+    path = write(
+        tmp_path / "t.csv", "\n".join(["day,y", *(f"{d},{i * 7 % 11}" for i, d in enumerate(days))])
+    )
+    options = ("--target", "y", "--max-iter", "3", "--no-compare", "--json", "--force")
+    model = tmp_path / "m.kw"
+    plain = run("fit", path, *options, "--out", model)
+    assert "month first, and might be meant with the day first" in plain.out
+    said = run("fit", path, *options, "--out", model, "--day-first", "day")
+    assert said.status == 0
+    assert "might be meant" not in said.out
+    (plan,) = encoder_of(load_model(model).estimator).report_
+    assert plan.parameters["format"] == "%d/%m/%Y"
+    # and new dates are read as those of training
+    other = write(tmp_path / "u.csv", "day\n25/01/2021")
+    assert run("predict", model, other).status == 0
+    other = write(tmp_path / "u.csv", "day\n01/25/2021")
+    assert "01/25/2021" in run("predict", model, other).error
+    assert "did you mean 'day'" in run("fit", path, *options, "--day-first", "Day").error
+
+
 def test_free_text_is_learned_from_saved_and_predicted(run: Callable, tmp_path: Path) -> None:
     notes = ["the pump does leak again" if i % 3 else "a part is only dry" for i in range(60)]
     rows = [f"{note} {i},{len(note) + i % 2}" for i, note in enumerate(notes)]

@@ -17,6 +17,7 @@ from .errors import TableError, did_you_mean, one_line
 from .sizes import require_room
 from .table import (
     Table,
+    is_number,
     name_columns,
     read_cells,
     warn_of_note,
@@ -203,6 +204,14 @@ def _sheet_table(found: FilledCells, source: str, header: bool) -> Table:
     first = names = [str(j) for j in range(sheet.shape[1])]
     if header:
         first = cells_of(start)
+        if start + 2 < end and _is_row_of_names(
+            first, cells_of(start + 1), sheet.iloc[start + 2 : end]
+        ):
+            first, start = _joined(first, cells_of(start + 1)), start + 1
+            warn(
+                f"{source}: rows {places[start - 1]} and {places[start]} are taken for two rows of "
+                f"names, as of the columns {', '.join(map(repr, first[:3]))}"
+            )
         names, start = name_columns(first, source), start + 1
     lines = places[start:end]
     frame = sheet.iloc[start:end].set_axis(names, axis=1).infer_objects()
@@ -214,6 +223,26 @@ def _sheet_table(found: FilledCells, source: str, header: bool) -> Table:
     }
     table = replace(table, refused={**table.refused, **refused})
     return table if first[0] else without_row_numbers(table)
+
+
+def _is_row_of_names(first: list[str], second: list[str], below: pd.DataFrame) -> bool:
+    """Whether a second row has the names that the first, of names of groups of columns, lacks.
+
+    It holds no number, and a column without a name in the first row holds some below.
+    """
+    without = [j for j, name in enumerate(first) if not name]
+    if without == [0] or not all(second[j] for j in without) or any(map(is_number, second)):
+        return False
+    return any(below.iloc[:, j].dropna().map(is_number).any() for j in without)
+
+
+def _joined(first: list[str], second: list[str]) -> list[str]:
+    """Return names of two rows: that of a group, above its first column, and a column's own."""
+    names, group = [], ""
+    for above, own in zip(first, second, strict=True):
+        group = above or group
+        names.append(f"{group} {own}".strip())
+    return names
 
 
 def _without_results(name: str, rows: list[int]) -> str:
