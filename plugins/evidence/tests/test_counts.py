@@ -104,6 +104,7 @@ def test_many_counts_are_predicted_better_too() -> None:
     squares = np.maximum(model._predictor.mixture.predict(points)[:, 0], 0.02)
     told = model.predict(other)
     assert mean_poisson_deviance(truth, told) < 0.99 * mean_poisson_deviance(truth, squares)
+    assert model._predictor.closed
     low, high = model.predict_interval(other)
     # counts may stand on an end
     assert np.mean((low < truth) & (truth < high)) < 0.93

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from kernelweave.kernels_core import KernelWeaveWarning, config_context
@@ -334,19 +335,31 @@ def test_rows_are_parted_by_their_target(cells: list[object], missing: list[int]
         assert [unknown.where(i) for i in range(2)] == ["row 2", "row 4"]
 
 
+def sheet(path: Path, rows: list[list[object]], *merged: str) -> None:
+    """Write a sheet with merged cells."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for cells in merged:
+        book.active.merge_cells(cells)
+    book.save(path)
+
+
 def test_two_rows_of_names_become_one(tmp_path: Path) -> None:
     rows = [["N", 20.5 + i, 4.0 + i, i] for i in range(5)]
-    cells = [["Site", "Measured", None, "Result"], [None, "Temp (C)", "pH", "kg"], *rows]
-    pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    names = [["Site", "Measured", None, "Result"], [None, "Temp (C)", "pH", "kg"]]
+    sheet(tmp_path / "t.xlsx", [*names, *rows], "B1:C1")
     with pytest.warns(UserWarning, match="rows 1 and 2 are taken for two rows of names"):
         table = read_table(tmp_path / "t.xlsx")
     assert table.columns == ["Site", "Measured Temp (C)", "Measured pH", "Result kg"]
     assert table.frame["Measured pH"].tolist() == [4.0, 5.0, 6.0, 7.0, 8.0]
-    # a first row of texts below a name that is missing is no second row of names
-    texts = [["Site", "note", None], ["N", "dry", "leak"], ["S", "wet", "none"], ["N", "dry", "x"]]
-    pd.DataFrame(texts).to_excel(tmp_path / "u.xlsx", header=False, index=False)
+    # a name that is missing, or a title over all columns, names no groups
+    sheet(tmp_path / "u.xlsx", [["Site", "note", None], ["N", "dry", "<0.5"], ["S", "wet", 3]])
     with pytest.raises(TableError, match="column 3 has no name"):
         read_table(tmp_path / "u.xlsx")
+    sheet(tmp_path / "v.xlsx", [["Report", None], ["x", "y"], [1, 2], [3, 4]], "A1:B1")
+    with pytest.raises(TableError, match="column 2 has no name"):
+        read_table(tmp_path / "v.xlsx")
 
 
 def test_two_rows_of_names_of_the_case_are_read(shared: Path) -> None:

@@ -17,7 +17,7 @@ from sklearn.metrics import mean_poisson_deviance
 from .classes import Calibration, class_codes, per_class
 from .cross import gram_of
 from .exact import ExactPredictor
-from .likelihood import MOST_ROWS, PosteriorMode, fit_poisson, fit_softmax
+from .likelihood import PosteriorMode, fit_poisson, fit_softmax, landmarks_of
 from .mixture import Expansion, Mixture, explained_by, path_weights
 from .rows import Rows, Standardised
 from .scores import squared_losses
@@ -107,7 +107,10 @@ def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
     squares = _calibrated(folds, codes, [_least_squares(part) for part in folds.parts])
     try:
         strength, likeliest = _likeliest(folds, codes, n_classes)
-        (last,) = fit_softmax(_gram(predictor.mixture), codes, n_classes, rows.mass, [strength])
+        (last,) = fit_softmax(
+            _gram(predictor.mixture), codes, n_classes, rows.mass, [strength],
+            landmarks_of(len(rows)),
+        )  # fmt: skip
     except Stopped:
         return predictor
     both = (squares, likeliest)
@@ -191,7 +194,9 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
     parts = _Folds.of(predictor)
     try:
         strength, best = _least_deviance(parts, seen)
-        (last,) = fit_poisson(_gram(predictor.mixture), y, mass, [strength])
+        (last,) = fit_poisson(
+            _gram(predictor.mixture), y, mass, [strength], landmarks_of(len(rows))
+        )
     except Stopped:
         return predictor, "the likelihood of counts"
     subset, judge, poisson = rows.take(seen), _squares if loss is None else loss, best.held_out
@@ -203,18 +208,21 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
     given = (predictor.mixture, folds, predictor.weights, rows, both)
     noise, met = predictor.varying_noise, predictor.forecasts
     return PoissonPredictor(
-        *given, last, tuple(best.fits), share, varying_noise=noise, forecasts=met
-    ), ""
+        *given, last, tuple(best.fits), share, varying_noise=noise, forecasts=met,
+        closed=predictor.closed,
+    ), ""  # fmt: skip
 
 
 def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
     """Return the strength that predicts rows held out best, and its fits."""
     rows = folds.predictor.rows
     logarithms = [_logarithm(fold.training) for fold in folds.predictor.folds]
-    paths = [
-        fit_poisson(_gram(part), fold.training.targets[0], fold.training.mass, _LOG_STRENGTHS)
-        for fold, part in zip(folds.predictor.folds, folds.parts, strict=True)
-    ]
+    some = landmarks_of(len(rows))
+    paths = []
+    for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
+        own = fold.training
+        targets = own.targets[0], own.mass, _LOG_STRENGTHS
+        paths.append(fit_poisson(_gram(part), *targets, some))
 
     def judge(fits: Sequence[PosteriorMode]) -> _Judged:
         values = folds.held_out(fits)
@@ -262,6 +270,9 @@ class _Folds:
         parts, crosses = [], []
         for fold in predictor.folds:
             part, held_out = fold.mixture(predictor.weights), predictor.rows.take(fold.held_out)
+            if landmarks_of(len(predictor.rows)) is not None:
+                # of many rows it is large, and nothing asks for it again
+                part.release(factor=True)
             parts.append(part)
             crosses.append(part.kernel(part.views.points(held_out.numeric, held_out.codes)))
         return cls(predictor, parts, crosses)
@@ -281,14 +292,14 @@ def _least(
 ) -> tuple[float, _Judged]:
     """Return the strength whose fits of the folds lose least, as far as losses do not rise.
 
-    Of many rows, chance hardly moves them.
+    With few rows a small rise may be chance, with many the first one ends the search.
     """
     best: tuple[float, _Judged] | None = None
     for strength, *fits in zip(strengths, *paths, strict=True):
         judged = judge(fits)
         if best is None or judged.loss < best[1].loss:
             best = strength, judged
-        elif judged.loss > (_RISEN if len(judged.held_out) <= MOST_ROWS else 1.0) * best[1].loss:
+        elif judged.loss > best[1].loss * (1.0 if landmarks_of(len(judged.held_out)) else _RISEN):
             break
     assert best is not None
     return best
@@ -311,7 +322,8 @@ def _likeliest(folds: _Folds, codes: Index, n_classes: int) -> tuple[float, _Jud
     for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
         training = fold.training
         targets = (class_codes(training.targets), n_classes, training.mass)
-        paths.append(fit_softmax(_gram(part), *targets, STRENGTHS))
+        some = landmarks_of(len(folds.predictor.rows))
+        paths.append(fit_softmax(_gram(part), *targets, STRENGTHS, some))
     return _least(STRENGTHS, paths, partial(_calibrated, folds, codes))
 
 

@@ -36,7 +36,8 @@ _PLAIN = 0.25
 _ROOM = 0.3
 # share of the best candidate's weight below which rough scales are not learned on more rows
 _HOPELESS = 0.02
-# training rows that predict those held out by rough scales, and by those that are weighed, at most
+# training rows that predict those held out by rough scales, and by those that are weighed where one
+# metric serves all folds, at most
 _ROUGH_ROWS, _WEIGHING_ROWS = 800, 1200
 # Of more rows than these, one metric serves all folds. It is learned on so many rows, and these are
 # not held out.
@@ -365,8 +366,10 @@ def cross_validate(
         if parts is not None:
             parts.fold()
         best = polished if shared is None else polished * len(known)
+        # with metrics of their own these are the predictions that are told of rows held out
+        most = None if shared is None else _WEIGHING_ROWS
         folds = [
-            fold_of(*each[:-1], metric, _WEIGHING_ROWS, alive)
+            fold_of(*each[:-1], metric, most, alive)
             for each, metric in zip(known, best, strict=True)
         ]
     return CrossValidatedFits(rows, folds, *_judged(rows, plan, folds, alive), alive)

@@ -32,7 +32,7 @@ _Likelihood = Callable[[FloatArray], tuple[float, FloatArray]]
 # logarithms of a mean beyond these, in units of all targets' mean, are a step of a search too far
 _FAR = 30.0
 # of more rows than these, functions are sums of kernel values with so many of them
-MOST_ROWS, _LANDMARKS = 2000, 600
+_MOST_ROWS, _LANDMARKS = 2000, 600
 # second derivative of the likelihood of a row, about
 _BEND = 0.15
 # slopes for each row where a search along its curvature ends
@@ -62,6 +62,7 @@ def fit_softmax(
     n_classes: int,
     mass: FloatArray,
     strengths: Sequence[float],
+    landmarks: int | None = None,
 ) -> Iterator[PosteriorMode]:
     """Yield the posterior mode for logits of several variances, the smallest first.
 
@@ -73,6 +74,8 @@ def fit_softmax(
     - `codes` of shape (n,): the class of each row
     - `n_classes`: a class may have no row
     - `mass` of shape (n,): weights
+    - `landmarks`: how many of the rows have kernel functions that logits are sums of, all by
+      default
 
     Raises Stopped where time is up.
 
@@ -92,11 +95,15 @@ def fit_softmax(
         value = -float(np.sum(mass[:, None] * hit * log_softmax(logits, axis=1)))
         return value, mass[:, None] * (softmax(logits, axis=1) - hit)
 
-    return _modes(gram, likelihood, n_classes, strengths)
+    return _modes(gram, likelihood, n_classes, strengths, landmarks)
 
 
 def fit_poisson(
-    gram: FloatArray, y: FloatArray, mass: FloatArray, strengths: Sequence[float]
+    gram: FloatArray,
+    y: FloatArray,
+    mass: FloatArray,
+    strengths: Sequence[float],
+    landmarks: int | None = None,
 ) -> Iterator[PosteriorMode]:
     """Yield the posterior mode for logarithms of means, of several variances, the smallest first.
 
@@ -104,6 +111,7 @@ def fit_poisson(
     quasi-likelihood whose variance is φ times the mean has the same mode, at φ times the strength.
 
     - `y` of shape (n,): not negative, whole or not
+    - `landmarks`: as `fit_softmax` has them
 
     Raises Stopped where time is up.
 
@@ -127,8 +135,13 @@ def fit_poisson(
     def curvature(logs: FloatArray) -> FloatArray:
         return np.asarray(mass[:, None] * np.exp(np.minimum(logs, _FAR)))
 
-    for mode in _modes(gram, likelihood, 1, strengths, curvature):
-        yield PosteriorMode(mode.dual, mode.offset + np.log(unit), mode.variance)
+    modes = _modes(gram, likelihood, 1, strengths, landmarks, curvature)
+    return (PosteriorMode(each.dual, each.offset + np.log(unit), each.variance) for each in modes)
+
+
+def landmarks_of(n_rows: int) -> int | None:
+    """Return how many kernel functions a likelihood of so many rows has, ``None`` for all."""
+    return _LANDMARKS if n_rows > _MOST_ROWS else None
 
 
 def _modes(
@@ -136,16 +149,27 @@ def _modes(
     likelihood: _Likelihood,
     n_outputs: int,
     strengths: Sequence[float],
+    landmarks: int | None,
     curvature: Callable[[FloatArray], FloatArray] | None = None,
 ) -> Iterator[PosteriorMode]:
-    n = len(gram)
     largest = float(np.diagonal(gram).mean())
     size = max(largest - float(gram.mean()), _LEVEL * largest) or 1.0
-    space = _space(gram, size)
+    # what follows does not keep the Gram matrix
+    return _along(_space(gram, size, landmarks), size, likelihood, n_outputs, strengths, curvature)
+
+
+def _along(
+    space: _Space,
+    size: float,
+    likelihood: _Likelihood,
+    n_outputs: int,
+    strengths: Sequence[float],
+    curvature: Callable[[FloatArray], FloatArray] | None,
+) -> Iterator[PosteriorMode]:
     at = np.zeros((space.root.shape[1] + 1, n_outputs))
     for strength in strengths:
         at = _minimise(np.sqrt(strength) * space.root, likelihood, at, curvature, space.squares)
-        dual = np.zeros((n, n_outputs))
+        dual = np.zeros((len(space.root), n_outputs))
         dual[space.chosen] = space.dual(at[:-1])
         yield PosteriorMode(dual * (np.sqrt(strength) / size), at[-1], strength / size)
 
@@ -165,15 +189,15 @@ class _Space(NamedTuple):
     squares: FloatArray
 
 
-def _space(gram: FloatArray, size: float) -> _Space:
+def _space(gram: FloatArray, size: float, landmarks: int | None) -> _Space:
     """Return the functions of all rows, or of some where they are many.
 
     Of some the columns of the root are made orthogonal, by which a search takes a tenth of the
     steps; of all rows this would cost as much as it saves.
     """
     n = len(gram)
-    is_whole = n <= MOST_ROWS
-    chosen = np.arange(n) if is_whole else np.linspace(0, n - 1, _LANDMARKS).astype(np.intp)
+    is_whole = landmarks is None
+    chosen = np.linspace(0, n - 1, n if landmarks is None else landmarks).astype(np.intp)
     inner = gram[np.ix_(chosen, chosen)] / size + _JITTER * np.eye(len(chosen))
     factor = cholesky(inner, lower=True, check_finite=False)
     back = partial(solve_triangular, factor, lower=True, trans="T", check_finite=False)
@@ -219,7 +243,7 @@ def _minimise(
 
     begin = (start / scale).ravel()
     if curvature is None:
-        many = len(root) > MOST_ROWS
+        many = bool(squares.any())
         options: Any = {"maxiter": 100 if many else 300, "ftol": 1e-6 if many else 1e-7}
         done = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
         return np.asarray(scale * done.x.reshape(m + 1, -1))

@@ -86,9 +86,11 @@ class Mixture:
         """S⁻¹, of which what was asked for last is kept until it is released."""
         return Inverse(self.factor)
 
-    def release(self) -> None:
-        """Give up what is kept of the inverse: much memory for whoever asks again."""
+    def release(self, *, factor: bool = False) -> None:
+        """Give up what is kept of the inverse, and of the factor: memory for time to come."""
         vars(self).pop("inverse", None)
+        if factor:
+            vars(self).pop("factor", None)
 
     def __getstate__(self) -> dict[str, object]:
         derived = ("factor", "inverse", "_cross")

@@ -113,6 +113,7 @@ def learn_noise(
     v = mixture.target.predict(v, mixture.width)
     told = rows.take(judging)
     share = told.mass[:, None] / told.mass.sum()
+    mixture.release()
     slope, error = _slope(v[judging], targets[judging], share, keys[judging])
     if not (slope > 0.0).any():
         return None, ""

@@ -88,9 +88,10 @@ def with_outliers(learned: Learned) -> Learned:
 
     Where rows that are left out in turn have residuals with tails far heavier than those of the
     normal distribution, the noise of a target gets the variance that Student's distribution expects
-    by the residual, as the row is predicted from the others of the training part (an EM step for a
-    scale mixture; Lange, Little and Taylor 1989). The scales stay, and rows held out choose the
-    noise of the others. It is kept where they are predicted better by them, without a drift.
+    by the residual, as the row is predicted from the others of the training part, and above 2,000
+    rows from all others (an EM step for a scale mixture; Lange, Little and Taylor 1989). The scales
+    stay, and rows held out choose the noise of the others. It is kept where they are predicted
+    better by them, without a drift.
 
     For one output and at most 100 columns.
     """
@@ -196,7 +197,9 @@ class _KnownFold(NamedTuple):
         cross = cross_kernel(held_out, points, scales, views.match_weight)
         gram = gram_of(points, scales, views.match_weight, whole=False)
         if trust is None:
-            trust = _trust(training, fold.mixture(weights))[1]
+            mixture = fold.mixture(weights)
+            trust = _trust(training, mixture)[1]
+            mixture.release()
         return cls(fold, gram, cross, sum(each.noise for each in scales), trust)
 
     def predict(self, trust: FloatArray, share: float) -> FloatArray:

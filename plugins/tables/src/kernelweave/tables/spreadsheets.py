@@ -17,7 +17,6 @@ from .errors import TableError, did_you_mean, one_line
 from .sizes import require_room
 from .table import (
     Table,
-    is_number,
     name_columns,
     read_cells,
     warn_of_note,
@@ -39,12 +38,14 @@ class FilledCells:
     - `columns`: those that have such cells, from 1
     - `characters`: of its texts
     - `formulas`: by column, the rows of formulas that are kept without their results
+    - `merged`: ranges of cells of one row that are one, as (row, first column, last column)
     """
 
     rows: dict[int, dict[int, object]] = field(default_factory=dict)
     columns: set[int] = field(default_factory=set)
     characters: int = 0
     formulas: dict[int, list[int]] = field(default_factory=dict)
+    merged: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
     def text(self) -> int:
@@ -128,7 +129,8 @@ def _sheets(content: bytes, source: str) -> dict[str, FilledCells]:
 
 def _read_sheet(sheet: Any, book: Any, source: str) -> FilledCells:
     """Return the cells of a sheet, however far apart they stand."""
-    from openpyxl.worksheet._reader import FORMULA_TAG, ROW_TAG, WorkSheetParser
+    from openpyxl.utils import range_boundaries
+    from openpyxl.worksheet._reader import FORMULA_TAG, MERGE_TAG, ROW_TAG, WorkSheetParser
 
     found = FilledCells()
 
@@ -150,6 +152,11 @@ def _read_sheet(sheet: Any, book: Any, source: str) -> FilledCells:
         )  # fmt: skip
         # openpyxl would fill each row up to the last column, and read formats that are not needed
         for _, element in iterparse(stream):
+            if element.tag == MERGE_TAG:
+                for each in element:
+                    first, top, last, bottom = range_boundaries(each.get("ref"))
+                    if top == bottom:
+                        found.merged.append((top, first, last))
             if element.tag != ROW_TAG:
                 continue
             if len(element) > _MOST_COLUMNS:
@@ -204,10 +211,9 @@ def _sheet_table(found: FilledCells, source: str, header: bool) -> Table:
     first = names = [str(j) for j in range(sheet.shape[1])]
     if header:
         first = cells_of(start)
-        if start + 2 < end and _is_row_of_names(
-            first, cells_of(start + 1), sheet.iloc[start + 2 : end]
-        ):
-            first, start = _joined(first, cells_of(start + 1)), start + 1
+        second = cells_of(start + 1) if start + 2 < end else []
+        if second and _are_groups(found, places[start], first, second):
+            first, start = _joined(first, second), start + 1
             warn(
                 f"{source}: rows {places[start - 1]} and {places[start]} are taken for two rows of "
                 f"names, as of the columns {', '.join(map(repr, first[:3]))}"
@@ -225,15 +231,18 @@ def _sheet_table(found: FilledCells, source: str, header: bool) -> Table:
     return table if first[0] else without_row_numbers(table)
 
 
-def _is_row_of_names(first: list[str], second: list[str], below: pd.DataFrame) -> bool:
-    """Whether a second row has the names that the first, of names of groups of columns, lacks.
+def _are_groups(found: FilledCells, row: int, first: list[str], second: list[str]) -> bool:
+    """Whether a row names groups of columns, whose own names stand in the second row.
 
-    It holds no number, and a column without a name in the first row holds some below.
+    What it leaves out is under a merged cell beside others, and has a name in the second row.
     """
-    without = [j for j, name in enumerate(first) if not name]
-    if without == [0] or not all(second[j] for j in without) or any(map(is_number, second)):
-        return False
-    return any(below.iloc[:, j].dropna().map(is_number).any() for j in without)
+    columns = sorted(found.columns)
+    without = {columns[j] for j, name in enumerate(first) if not name}
+    merged = [range(low, high + 1) for at, low, high in found.merged if at == row]
+    covered = {column for each in merged for column in each}
+    is_title = any(set(columns) <= set(each) for each in merged)
+    are_named = all(second[columns.index(column)] for column in without)
+    return bool(without) and without <= covered and not is_title and are_named
 
 
 def _joined(first: list[str], second: list[str]) -> list[str]:
