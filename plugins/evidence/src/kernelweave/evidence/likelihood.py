@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from .terms import Stopped
 
@@ -37,6 +37,7 @@ _MOST_ROWS, _LANDMARKS = 2000, 600
 _BEND = 0.15
 # slopes for each row where a search along its curvature ends
 _FLAT = 1e-8
+_ROOT = np.sqrt(2.0)
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ def fit_softmax(
     >>> fit.values(np.outer([3.0], x)).argmax()
     np.int64(1)
     """
+    if n_classes == 2:
+        modes = _modes(
+            gram, partial(_of_two, np.where(codes == 1, 1.0, -1.0), mass), 1, strengths, landmarks
+        )
+        return (_of_both(each) for each in modes)
     hit = np.zeros((len(gram), n_classes))
     hit[np.arange(len(gram)), codes] = 1.0
 
@@ -96,6 +102,23 @@ def fit_softmax(
         return value, mass[:, None] * (softmax(logits, axis=1) - hit)
 
     return _modes(gram, likelihood, n_classes, strengths, landmarks)
+
+
+def _of_two(sign: FloatArray, mass: FloatArray, values: FloatArray) -> tuple[float, FloatArray]:
+    """Return the negative log likelihood of two classes, and its slopes.
+
+    At the mode their logits are ± one function f, found alike whichever class is the second.
+    `values` of shape (n, 1): √2 f, whose norm is that of both.
+    """
+    margin = sign * (_ROOT * values[:, 0])
+    slopes = -_ROOT * sign * mass * expit(-margin)
+    return float(mass @ np.logaddexp(0.0, -margin)), slopes[:, None]
+
+
+def _of_both(mode: PosteriorMode) -> PosteriorMode:
+    """Return the logits of both classes from √2 times those of the second."""
+    turn = np.array([[-1.0, 1.0]]) / _ROOT
+    return PosteriorMode(mode.dual @ turn, mode.offset @ turn, mode.variance)
 
 
 def fit_poisson(
