@@ -84,9 +84,9 @@ class Fit:
 
 
 class Weights:
-    """Weights of the default kernels, by either algorithm: convex steps and seconds."""
+    """Weights of the default kernels, by each algorithm: convex steps and seconds."""
 
-    params = ("lbfgs", "majorize")
+    params = ("path", "lbfgs", "majorize")
     param_names = ("algorithm",)
 
     def setup(self, algorithm: str) -> None:

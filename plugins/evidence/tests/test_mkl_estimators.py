@@ -15,6 +15,7 @@ from kernelweave.evidence import (
     HeldOutWarning,
     new_rows,
 )
+from kernelweave.evidence.mkl import estimators
 from kernelweave.kernels_core import (
     RBF,
     KernelDictionary,
@@ -31,12 +32,13 @@ from kernelweave.kernels_core.exceptions import (
 )
 from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score, roc_auc_score
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 THREE = [Linear(), RBF(0.5), Polynomial(2)]
@@ -135,9 +137,11 @@ def test_targets_of_any_unit(data, model, unit: float) -> None:
 
 def test_matrices_of_ones_own_give_the_same(data) -> None:
     X, y, X_new, _ = data
-    kernels = EvidenceMKLRegressor(kernels=THREE, normalize=None).fit(X, y)
+    # at random, rows without columns are held out in another order
+    splits = list(KFold(3).split(X))
+    kernels = EvidenceMKLRegressor(kernels=THREE, normalize=None, cv=splits).fit(X, y)
     grams = np.stack([k(X) for k in THREE])
-    model = EvidenceMKLRegressor(kernels="precomputed").fit(grams, y)
+    model = EvidenceMKLRegressor(kernels="precomputed", cv=splits).fit(grams, y)
     cross = np.stack([k(X_new, X) for k in THREE])
     np.testing.assert_allclose(model.predict(cross), kernels.predict(X_new), rtol=1e-5)
     with pytest.raises(NotPSDError):
@@ -146,8 +150,10 @@ def test_matrices_of_ones_own_give_the_same(data) -> None:
 
 def test_several_outputs_share_the_weights(data) -> None:
     X, y, X_new, _ = data
-    both = EvidenceMKLRegressor(kernels=THREE).fit(X, np.column_stack([y, -3 * y + 1]))
-    one = EvidenceMKLRegressor(kernels=THREE).fit(X, y)
+    # a prior of the weights would count half as much beside two outputs
+    usual = EvidenceMKLRegressor(kernels=THREE, algorithm="lbfgs")
+    both = clone(usual).fit(X, np.column_stack([y, -3 * y + 1]))
+    one = usual.fit(X, y)
     assert both.weights_.shape == (3,)
     # an output and its multiple have the evidence of one, twice
     np.testing.assert_allclose(both.predict(X_new)[:, 0], one.predict(X_new), rtol=1e-3)
@@ -168,18 +174,44 @@ def test_a_repeated_row_is_a_weight_of_two(data) -> None:
 
 def test_folds_do_not_see_the_targets_they_are_judged_on(data) -> None:
     X, y = data[0][:60], data[1][:60]
-    first = EvidenceMKLRegressor(kernels=THREE).fit(X, y)
+    # folds of a path are combined by the errors of the others, which learn from these targets
+    usual = EvidenceMKLRegressor(kernels=THREE, algorithm="lbfgs")
+    first = clone(usual).fit(X, y)
     state = np.random.RandomState(0)
-    from sklearn.model_selection import KFold
-
     order = np.lexsort(np.hstack([X, y[:, None]])[:, ::-1].T)
     _, others = next(iter(KFold(3, shuffle=True, random_state=state).split(X)))
     other = y.copy()
     other[order[others]] = other[order[others]][::-1]
-    second = EvidenceMKLRegressor(kernels=THREE).fit(X, other)
+    second = usual.fit(X, other)
     np.testing.assert_array_equal(
         first.held_out_prediction_[order[others]], second.held_out_prediction_[order[others]]
     )
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
+def test_a_path_holds_out_no_more_of_noise_than_there_is() -> None:
+    """Combined by the errors of other folds: scores of pure noise are not above 0 in the mean."""
+    state, scores = np.random.default_rng(0), []
+    for _ in range(12):
+        X, y = state.normal(size=(80, 4)), state.normal(size=80)
+        scores.append(EvidenceMKLRegressor(THREE).fit(X, y).held_out_score_)
+    assert np.mean(scores) < 2.0 * np.std(scores) / np.sqrt(12)
+    assert np.mean(scores) > -0.1
+
+
+def test_a_path_is_combined_by_errors_in_folds(data) -> None:
+    """One weight for all where kernels help alike, free weights where one alone says all."""
+    X = data[0] - 0.5
+    grams = np.stack([np.outer(x, x) for x in X.T])
+    state = np.random.default_rng(0)
+    alike = 2.0 * X @ np.ones(6) + state.normal(size=100)
+    one = 3.0 * X[:, 2] + 0.3 * state.normal(size=100)
+    shares = [EvidenceMKLRegressor("precomputed").fit(grams, y).path_weights_ for y in (alike, one)]
+    assert shares[0].shape == (4,)
+    np.testing.assert_allclose(np.sum(shares, axis=1), 1.0)
+    assert shares[0][0] > shares[1][0]
+    sole = EvidenceMKLRegressor("precomputed", algorithm="lbfgs").fit(grams, one)
+    assert sole.path_weights_.tolist() == [1.0]
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -237,10 +269,11 @@ def test_later_rows_are_those_of_refits_to_the_rows_before_them() -> None:
     time, y = state.permutation(60), np.cumsum(state.normal(size=60))
     y, days = y[time], pd.to_datetime("2024-03-01") + pd.to_timedelta(time, unit="D")
     grams, at = np.stack([k(time[:, None] / 10.0) for k in (RBF(4.0), Linear())]), np.argsort(time)
-    model = EvidenceMKLRegressor("precomputed").fit(grams, y, order=days)
+    alone = EvidenceMKLRegressor("precomputed", algorithm="lbfgs")
+    model = clone(alone).fit(grams, y, order=days)
     for low in (30, 40, 50):
         own, out = at[:low], at[low : low + 10]
-        before = EvidenceMKLRegressor("precomputed").fit(grams[:, own][:, :, own], y[own])
+        before = alone.fit(grams[:, own][:, :, own], y[own])
         said = before.predict(grams[:, out][:, :, own])
         np.testing.assert_allclose(model.held_out_prediction_[out], said, rtol=1e-6)
         assert (model.held_out_fold_[out] == low // 10 - 3).all()
@@ -364,7 +397,7 @@ def test_an_interrupt_keeps_the_model(data, monkeypatch) -> None:
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(EvidenceMKLRegressor, "_predict_held_out", interrupted)
+    monkeypatch.setattr(estimators, "without_folds", interrupted)
     model = EvidenceMKLRegressor(kernels=THREE)
     with pytest.raises(SolveInterrupted):
         model.fit(*data[:2])

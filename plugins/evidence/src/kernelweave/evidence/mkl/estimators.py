@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from kernelweave.kernels_core import KernelDictionary, Problem, Status, clock, config_context
+from kernelweave.kernels_core import KernelDictionary, Problem, Status, config_context
 from kernelweave.kernels_core.arrays import FloatArray, Index, Points, row_slices
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, one_of
@@ -26,8 +26,7 @@ from kernelweave.kernels_core.estimators.weights import (
     weight_attributes,
 )
 from kernelweave.kernels_core.exceptions import KernelWeaveWarning, Message
-from kernelweave.kernels_core.fit import Formula, attributes_of
-from kernelweave.kernels_core.grams import PrecomputedDictionary
+from kernelweave.kernels_core.fit import Formula
 from kernelweave.kernels_core.kernels import Kernel
 from kernelweave.kernels_core.kernels.scaled import Scaling, mean_and_spread
 from kernelweave.kernels_core.memory import require
@@ -46,14 +45,15 @@ from ..columns.encoder import NoColumnError
 from ..division import Division, division_of, n_folds_of
 from ..findings import HeldOutRows, held_out_attributes, new_rows_warnings
 from ..fit import Stage
-from ..inverse import Inverse
 from ..kernel import default_kernels
-from ..leave_out import PairsLeaveOut
 from ..mixture import explained_by
 from ..probabilities import CalibratedClasses
-from ..rows import Rows, Standardised, normalise_weights, spread_of
+from ..rows import Rows, normalise_weights
 from ..tasks import Classification, Regression, Task
-from .learn import FLOOR, NoisyFamily, learn_weights
+from .criteria import FLOOR
+from .folds import AllRows, Proved, combined, shares_of, without_folds
+from .learn import NoisyFamily, learn_weights
+from .path import along_path
 from .step import PricedOrthant
 
 _PROOFS = (
@@ -61,6 +61,15 @@ _PROOFS = (
     "weights from above",
     "its value at these weights; equal bounds prove a stationary point of the evidence, not its "
     "global maximum",
+)
+_COMBINED = (
+    "a feasible dual point of ridge regression on the learned kernel, plus the price of its "
+    "weights",
+    "its value at these weights",
+)
+_PREMISE = (
+    "the bounds are of ridge regression on the learned kernel, plus a price of its weights; rows "
+    "held out chose the weights, of which nothing is proved"
 )
 # New rows whose kernel values with all training rows are held at a time.
 _BLOCK = 2048
@@ -79,18 +88,31 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         kw_only=False,
     )
     algorithm: str = parameter(
-        "L-BFGS on the logarithms before each convex step, or convex steps alone: both descend, "
-        "and end at the same proof.",
-        default="lbfgs",
-        rule=one_of("lbfgs", "majorize"),
+        "``'path'`` learns weights by the evidence and by the density of each row given all "
+        "others, under priors that pull the weights together, and combines them by their errors "
+        "on rows held out. ``'lbfgs'`` and ``'majorize'`` end at one stationary point of the "
+        "evidence, with a proof and often with weights of 0: by L-BFGS on the logarithms before "
+        "each convex step, or by convex steps alone.",
+        default="path",
+        rule=one_of("path", "lbfgs", "majorize"),
     )
-    max_iter: int = parameter("Maximum number of convex steps.", default=100, rule=COUNT)
+    max_iter: int = parameter(
+        "Maximum number of convex steps; a path has none.", default=100, rule=COUNT
+    )
 
-    n_iter_: int = fitted("int", "Convex steps on all rows.")
+    n_iter_: int = fitted("int", "Convex steps on all rows; 1 for a path.")
+    path_weights_: FloatArray = fitted(
+        "ndarray of shape (4,) or (1,)",
+        "How the weights of a path are combined: one weight for all kernels, the density of each "
+        "row under a strong and a weak prior, the evidence under the weak one. Equal where no time "
+        "was left for the folds.",
+    )
     noise_: float = fitted("float", "σ², in units of the targets' variance.")
     log_evidence_: float = fitted("float", "log p(y) of the standardised targets.")
     descent_: FloatArray = fitted(
-        "ndarray", "Negative log evidence, up to a constant, at the start and after each step."
+        "ndarray",
+        "Negative log evidence, up to a constant, at the start and after each step; of a path only "
+        "at its end.",
     )
 
     def fit(
@@ -126,7 +148,7 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         return self._fit_by(fit_weights, X, y, sample_weight, groups, order)
 
     def formula(self, samples: Samples) -> Formula:
-        """Return the first of the convex problems whose solutions the evidence chooses."""
+        """Return ridge regression under a price of the weights, which the search chooses."""
         scaling: Scaling | None = None
         mass = np.ones(samples.X.shape[0]) if samples.weight is None else samples.weight
         stored: Any
@@ -137,72 +159,31 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
             stored = KernelDictionary(kernels, normalize=self.normalize).fit_grams(X)
         else:
             stored = fit_kernels(self, samples)
+        family, proofs = NoisyFamily(stored, 1.0 / mass), _PROOFS
+        if self.algorithm == "path":
+            family, proofs = replace(family, premise=_PREMISE), _COMBINED
         return Formula(
-            NoisyFamily(stored, 1.0 / mass),
+            family,
             Ridge(C=1.0 / FLOOR),
             PricedOrthant(),
             "evidence-step",
             scaling=scaling,
-            proofs=_PROOFS,
+            proofs=proofs,
             attributes=lambda _, result: {
                 **weight_attributes(self, stored, result.parameters[:-1]),
                 "noise_": FLOOR + float(result.parameters[-1]),
             },
         )
 
-    def _on_all_rows(
-        self, samples: Samples, rows: Rows, first: Index
-    ) -> tuple[dict[str, Any], FloatArray, PairsLeaveOut]:
-        """Learn the weights on all rows.
-
-        Returns what is found, the kernels' matrices, and what leaves rows out.
-        """
-        n, mass = len(rows), rows.mass
-        hint = "raise {memory_limit} or give fewer samples"
-        require(5 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
-        formula, target = self.formula(samples), _standardised(rows)
-        centre, spread = target.centre, target.spread
-        problem = formula.problem(samples, target.values)
-        result, descent = self._search(problem, verbose=self.verbose)
-        attributes = attributes_of(samples, formula, problem, result)
-        size = float(mass.sum()) * len(spread)
-        several, rule = len(spread) > 1, attributes["_predictor"]
-        # in the units of the targets
-        attributes |= {
-            "descent_": np.array(descent),
-            "log_evidence_": float(-descent[-1] - 0.5 * size * np.log(2.0 * np.pi)),
-            "n_iter_": len(descent) - 1,
-            "dual_coef_": attributes["dual_coef_"] * (spread[:, None] if several else spread[0]),
-            "intercept_": centre if several else float(centre[0]),
-            "_predictor": replace(rule, coef=rule.coef * spread[:, None], offset=centre),
-            "_training": (samples.X, 1.0 / mass, spread),
-        }
-        stored = problem.family.stored
-        S = np.array(stored.gram(problem.X, result.parameters[:-1]), dtype=np.float64)
-        S[np.diag_indices_from(S)] += attributes["noise_"] / mass
-        factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
-        return attributes, stored.grams, PairsLeaveOut(Inverse(factor), target, rows, first)
-
-    @property
-    def _search(self) -> Any:
-        quick = self.algorithm == "lbfgs"
-        return partial(learn_weights, quick=quick, tol=self.tol, max_iter=self.max_iter)
-
-    def _predict_held_out(
-        self, grams: FloatArray, rows: Rows, training: Index, others: Index
-    ) -> FloatArray:
-        """Learn the weights on some rows; return predictions of others, shape (n_others, T)."""
-        part = rows.take(training)
-        target = _standardised(part)
-        inner = PrecomputedDictionary(np.stack([K[np.ix_(training, training)] for K in grams]))
-        family, places = NoisyFamily(inner, 1.0 / part.mass), training.astype(np.float64)[:, None]
-        parts = family, Ridge(C=1.0 / FLOOR), PricedOrthant()
-        result, _ = self._search(Problem(*parts, places, target.values, part.weight))
-        K = np.zeros((len(others), len(training)))
-        for w, each in zip(result.parameters[:-1], grams, strict=True):
-            if w > 0.0:
-                K += w * each[np.ix_(others, training)]
-        return target.restore(K @ result.solution.dual_coef.T)
+    def _searched(
+        self, problem: Problem, verbose: int = 0
+    ) -> tuple[list[FloatArray], Proved | None]:
+        """Return the weights that are to be combined, and of a proved search how it ended."""
+        if self.algorithm == "path":
+            return along_path(problem), None
+        limits: Any = {"quick": self.algorithm == "lbfgs", "tol": self.tol}
+        result, descent = learn_weights(problem, max_iter=self.max_iter, verbose=verbose, **limits)
+        return [np.asarray(result.parameters)], (result, descent)
 
 
 def fit_weights(
@@ -236,21 +217,28 @@ def fit_weights(
     judge = partial(held_out_attributes, task, division, held_out, model.random_state)
     # an unknown scorer is refused here, before there is work
     attributes, _ = judge()
-    with blas_threads(len(rows)):
-        estimates, grams, closed = model._on_all_rows(samples, rows, first)
+    n, hint = len(rows), "raise {memory_limit} or give fewer samples"
+    require(6 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
+    with blas_threads(n):
+        search = partial(model._searched, verbose=model.verbose)
+        whole = AllRows.of(model.formula(samples), search, samples, rows, first)
+        n_members = len(whole.members)
+        estimates, closed = whole.attributes(shares_of([], n_members))
     yield estimates | attributes, []
-    result, noise = estimates["result_"], estimates["noise_"]
+    result = estimates["result_"]
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     with blas_threads(len(rows)):
-        for k, (training, others) in enumerate(splits):
-            if clock.expired():
-                break
-            values[others] = model._predict_held_out(grams, rows, training, others)
-            fold[others] = k
+        folds = without_folds(whole, model._searched, splits)
+        values[:] = combined(whole, folds)
+        for k, each in enumerate(folds):
+            fold[each.others] = k
+        if n_members > 1 and folds:
+            estimates, closed = whole.attributes(shares_of(folds, n_members))
         attributes, late = judge()
     n_missing = len(splits) - len(np.unique(fold[fold >= 0]))
     omissions = [f"{n_missing} of {len(splits)} folds"] * bool(n_missing) + [late] * bool(late)
+    result, noise = estimates["result_"], estimates["noise_"]
     text = "" if result.status.success else result.message
     if omissions:
         rest = Message("{undone} were not reached: raise {max_time}", undone=", ".join(omissions))
@@ -298,16 +286,6 @@ def _merged(data: Data, division: Division, cells: Encoded) -> tuple[Samples, Ro
     return samples, Rows(numeric, codes, samples.targets, weight, groups=groups), first
 
 
-def _standardised(rows: Rows) -> Standardised:
-    """Return targets in units of their own spread; predictions are not cut to their range."""
-    first, mass = rows.targets[:, :1], rows.mass
-    # the mean of equal numbers is that number
-    centre = first[:, 0] + (rows.targets - first) @ (mass / mass.sum())
-    rest = rows.targets - centre[:, None]
-    spread, endless = spread_of(rest, mass), np.full(len(rest), np.inf)
-    return Standardised(rest / spread[:, None], centre, spread, -endless, endless)
-
-
 def _deviation(
     kernel: Kernel, X: Points, noise: float, rows: Points, share: FloatArray, spread: FloatArray
 ) -> FloatArray:
@@ -327,26 +305,34 @@ def _deviation(
 
 
 class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
-    """Regression with kernels weighted by the evidence: no C, no budget, nothing to tune.
+    """Regression on a weighted sum of kernels: no C, no budget, nothing to tune.
 
-    ``min over w ≥ 0 and σ² of ½yᵀS⁻¹y + ½ log det S, S = Σ wⱼKⱼ + σ²I``: the marginal likelihood
-    of a Gaussian process on centred and scaled targets. Several outputs share the weights. It
-    takes strings, graphs and views as Gram matrices, ``kernels="precomputed"``.
+    The weights wⱼ and the noise σ² of ``S = Σ wⱼKⱼ + σ²I`` are those of a Gaussian process on
+    centred and scaled targets. Several outputs share them. It takes strings, graphs and views as
+    Gram matrices, ``kernels="precomputed"``.
 
     Notes
     -----
-    The evidence is not convex in w. log det lies below its tangent, so each step is a convex
-    problem, ridge kernel learning under the weighted trace ½ Σ wⱼ tr(S₀⁻¹Kⱼ), solved with proved
-    bounds; the evidence never falls. ``certificate_`` holds the bounds of the convex problem that
-    touches the evidence at the weights: where they meet, the weights are stationary, kernels of
-    weight 0 included. That no other weights have more evidence is not proved. Folds learn the
-    weights anew for the held-out score; what kernels learn from X alone, such as their traces,
-    they learn from all rows.
+    By default four sets of weights are learned, by the evidence and by the density of each row
+    given all others, under priors that pull the logarithms of the weights together, and combined by
+    their errors on rows held out: ``path_weights_``. ``certificate_`` then bounds ridge regression
+    on the learned kernel.
+
+    ``algorithm="lbfgs"`` or ``"majorize"`` minimises ``½yᵀS⁻¹y + ½ log det S``, which is not convex
+    in w. log det lies below its tangent, so each step is a convex problem, ridge kernel learning
+    under the weighted trace ½ Σ wⱼ tr(S₀⁻¹Kⱼ), solved with proved bounds; the evidence never falls.
+    ``certificate_`` holds the bounds of the convex problem that touches the evidence at the
+    weights: where they meet, the weights are stationary, kernels of weight 0 included. That no
+    other weights have more evidence is not proved.
+
+    Folds learn the weights anew for the held-out score; what kernels learn from X alone, such as
+    their traces, they learn from all rows.
 
     References
     ----------
-    Wipf and Nagarajan, "A new view of automatic relevance determination", NIPS 2007; Zhou, Hu,
-    Zhou and Lange, "MM algorithms for variance components models", JCGS 2019.
+    Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 5.4.2; Wipf and
+    Nagarajan, "A new view of automatic relevance determination", NIPS 2007; Zhou, Hu, Zhou and
+    Lange, "MM algorithms for variance components models", JCGS 2019.
 
     Examples
     --------
@@ -392,7 +378,7 @@ class EvidenceMKLRegressor(EvidenceWeights, KernelRegressor):
 
 
 class EvidenceMKLClassifier(EvidenceWeights, CalibratedClasses, KernelClassifier):
-    """Classification with kernels weighted by the evidence: no C, no budget, nothing to tune.
+    """Classification on a weighted sum of kernels: no C, no budget, nothing to tune.
 
     The weights of `EvidenceMKLRegressor` on ±1 targets; classes share them, one output a class.
     Held-out rows calibrate the probabilities. What is proved and what is not is the same.
