@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 from kernelweave.kernels_core import Problem, Result
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, STRENGTH, one_of
 from kernelweave.kernels_core.estimators.folds import (
@@ -23,6 +24,7 @@ from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.search import (
     CrossValidatedEstimator,
     OneOrSeveral,
+    candidates,
     fold_fits,
     one_or_several,
     shared_grams,
@@ -59,6 +61,7 @@ _UNPROVED = (
 _BALL_ONLY = ("krr-pgd", "krr-iia", "krr-pgd2", "krr-trust-region")
 _PENALTY_ONLY = ("krr-rpgd", "krr-riia", "krr-rpgd2")
 _POWER_ONLY = ("krr-pgd2", "krr-rpgd2")
+_DEGREES, _NORMS = (1, 2), (1.0, 2.0, np.inf)
 _LINEAR_ONLY = ("krr-pgd", "krr-rpgd", "krr-iia", "krr-riia", "krr-mm", "krr-newton")
 
 
@@ -249,7 +252,7 @@ class RidgeMKLClassifier(_Ridge, KernelClassifier):
 
 
 class _RidgeSearch(_Ridge):
-    """The same, which also chooses the degree and the norm."""
+    """The same, which also chooses the norm, and the degree where it is asked to."""
 
     lam: OneOrSeveral = "cv"
     degree: Any = parameter(
@@ -260,10 +263,11 @@ class _RidgeSearch(_Ridge):
         rule=one_or_several(COUNT),
     )
     q: Any = parameter(
-        "Norm of the ball; 1 gives sparse changes. Cross-validation selects one of a list; "
-        '``"cv"`` is 1 and 2.',
+        "Norm of the ball; 1 gives sparse changes, infinity one weight for all kernels. "
+        'Cross-validation selects one of a list; ``"cv"`` is 1, 2 and infinity, without those '
+        "below a degree, for which nothing is proved, and 2 with ``beta``.",
         kind='float, list of float or "cv"',
-        default=2.0,
+        default="cv",
         rule=one_or_several(EXPONENT),
     )
     choice: str = parameter(
@@ -277,17 +281,23 @@ class _RidgeSearch(_Ridge):
     degree_: int = fitted("int", "The degree of the fit.")
     q_: float = fitted("float", "The q of the fit; without effect where ``beta`` penalises.")
 
-    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
-        "degree": (1, 2),
-        "q": (1.0, 2.0),
-        **_Ridge.grids,
-    }
+    @property
+    def grids(self) -> Mapping[str, tuple[float, ...]]:  # type: ignore[override]
+        """What ``"cv"`` stands for, by parameter."""
+        degrees = candidates(self.degree, _DEGREES)
+        norms = tuple(q for q in _NORMS if q >= max(degrees))
+        return {
+            "degree": _DEGREES,
+            "q": norms if self.beta is None else (2.0,),
+            **_Ridge.grids,
+        }
 
 
 class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):
-    """Kernel ridge regression that learns its kernel, with λ, degree and norm chosen by folds.
+    """Kernel ridge regression that learns its kernel, with λ, norm and degree chosen by folds.
 
-    `RidgeMKLRegressor` with ``lam="cv"``, and ``degree`` and ``q`` that may be several too. The
+    `RidgeMKLRegressor` with ``lam="cv"`` and ``q="cv"``, one weight for all kernels among the
+    norms, and ``degree`` that may be several too. The
     folds share the Gram matrices, each λ begins at the weights of the one before, and all outputs
     share a factorisation.
 
@@ -303,9 +313,9 @@ class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):
 
 
 class RidgeMKLClassifierCV(_RidgeSearch, RidgeMKLClassifier):
-    """Kernel ridge classification that learns its kernel, with λ, degree and norm chosen by folds.
+    """Kernel ridge classification that learns its kernel, with λ, norm and degree chosen by folds.
 
-    `RidgeMKLClassifier` with ``lam="cv"``, and ``degree`` and ``q`` that may be several too.
+    `RidgeMKLClassifier` with ``lam="cv"`` and ``q="cv"``, and ``degree`` that may be several too.
 
     Examples
     --------
