@@ -2,8 +2,9 @@
 
 All get the same Gram matrices, in one process, one after the other, on one thread: of standardised
 columns a Gaussian each, Gaussians of all of them in four widths, and a linear kernel. himalaya
-0.4.11 draws 20 or 100 weights at random (100 is its default) with nine ridges, or descends their
-hyper-gradient; its folds are five. Rows are drawn three times; up to 500 others are predicted.
+0.4.11 draws 20 or 100 weights at random (100 is its default) with nine ridges, or takes its ten
+steps along their hyper-gradient; its folds are five. Rows are drawn three times; up to 500 others
+are predicted.
 
     python asv_bench/compare_himalaya.py FOLDER              the tables of docs/benchmarks.md
     python asv_bench/compare_himalaya.py FOLDER --choose     those that settings were chosen on
@@ -76,22 +77,23 @@ def case(X: np.ndarray, y: np.ndarray, n: int, draw: int) -> Case:
     return Case(kernels(A, A), kernels(B, A), y[own], y[new])
 
 
-def tables(
-    folder: Path, names: dict[str, int]
-) -> Iterator[tuple[str, int, np.ndarray, np.ndarray]]:
+def tables(folder: Path, names: dict[str, int]) -> Iterator[Table]:
     """Yield name, training rows, columns as numbers and target of the tables that are there."""
     for name, n in names.items():
         path = next(folder.glob(f"{name}.csv*"), None)
-        if path is None and name != "diabetes":
+        if name == "diabetes":
+            table = load_diabetes(as_frame=True).frame
+        elif path is not None:
+            table = pd.read_csv(path).dropna()
+        else:
             say(f"{name}: not in {folder}")
             continue
-        table = load_diabetes(as_frame=True).frame if path is None else pd.read_csv(path).dropna()
         y = table.pop(table.columns[-1]).to_numpy(float)
         yield name, n, pd.get_dummies(table).to_numpy(float), y
 
 
 def outputs() -> Iterator[Table]:
-    """Yield digits: from 16 of their pixels, random sines of all the others, 300 of them."""
+    """Yield digits: 300 random sines of 48 of their pixels, from 12 others."""
     pixels = load_digits().data / 16.0
     state = np.random.default_rng(0)
     mixed = np.sin(pixels[:, 16:] @ state.normal(size=(48, 300)) / 3.0)
@@ -127,7 +129,7 @@ METHODS: dict[str, Callable[[Case], np.ndarray]] = {
     "ridge": ridge,
     "himalaya 20": partial(himalaya, solver="random_search", n_iter=20, alphas=RIDGES),
     "himalaya 100": partial(himalaya, solver="random_search", n_iter=100, alphas=RIDGES),
-    "himalaya gradient": partial(himalaya, solver="hyper_gradient", max_iter=100),
+    "himalaya gradient": partial(himalaya, solver="hyper_gradient"),
 }
 
 
@@ -143,7 +145,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--outputs", action="store_true")
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     found = tables(given.folder, CHOSEN if given.choose else REPORTED)

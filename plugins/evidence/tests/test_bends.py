@@ -50,12 +50,12 @@ def test_held_out_rows_take_the_power_where_it_pays() -> None:
 
 
 def test_numbers_that_are_not_skewed_cost_no_second_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernelweave.evidence import learn
+    from kernelweave.evidence import cross_validation
 
     fitted: list[bool] = []
-    fit_metric = learn.fit_metric
+    fit_metric = cross_validation.fit_metric
     monkeypatch.setattr(
-        learn, "fit_metric", lambda rows, *a: fitted.append(1) or fit_metric(rows, *a)
+        cross_validation, "fit_metric", lambda rows, *a: fitted.append(1) or fit_metric(rows, *a)
     )
     state = np.random.RandomState(0)
     X = np.column_stack([state.rand(120), state.randn(120), state.rand(120) > 0.9])

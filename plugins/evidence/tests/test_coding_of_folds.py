@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
-from kernelweave.evidence.learn import fit_fold
+from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows
 

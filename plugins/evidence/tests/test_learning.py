@@ -14,8 +14,9 @@ from kernelweave.evidence.candidates import (
     fit_candidates,
 )
 from kernelweave.evidence.exact import ExactPredictor
+from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.kernel import EvidenceKernel
-from kernelweave.evidence.learn import fit_fold, learn
+from kernelweave.evidence.learn import learn
 from kernelweave.evidence.mixture import fit_mixture, path_weights
 from kernelweave.evidence.objective import Evidence, bounds, log_prior, start
 from kernelweave.evidence.path import PathPlan, fit_path

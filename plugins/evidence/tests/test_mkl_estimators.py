@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from kernelweave.kernels_core import (
     KernelDictionary,
     Linear,
     Polynomial,
+    Problem,
     SolveInterrupted,
     UnderfitWarning,
     clock,
@@ -30,7 +32,7 @@ from kernelweave.kernels_core.exceptions import (
     MemoryBudgetError,
     NotPSDError,
 )
-from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
+from kernelweave.kernels_core.kernels import FunctionKernel, as_sklearn_gp_kernel
 from kernelweave.kernels_core.testing import check_algorithm, check_estimator
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
@@ -403,6 +405,56 @@ def test_an_interrupt_keeps_the_model(data, monkeypatch) -> None:
         model.fit(*data[:2])
     assert np.isfinite(model.predict(data[2])).all()
     assert np.isnan(model.held_out_score_)
+
+
+@pytest.mark.parametrize("algorithm", ["path", "lbfgs"])
+def test_a_key_pressed_in_a_fold_is_not_lost(data, monkeypatch, algorithm: str) -> None:
+    """The fit of all rows stays, and the interruption is raised; it went on in silence."""
+    searched = EvidenceMKLRegressor._searched
+
+    def pressed(model: Any, problem: Problem, verbose: int = 0) -> Any:
+        if len(problem.targets[0]) < 100:
+            signal.raise_signal(signal.SIGINT)
+        return searched(model, problem, verbose)
+
+    monkeypatch.setattr(EvidenceMKLRegressor, "_searched", pressed)
+    model = EvidenceMKLRegressor(kernels=THREE, algorithm=algorithm)
+    with pytest.raises(SolveInterrupted):
+        model.fit(*data[:2])
+    assert np.isfinite(model.predict(data[2])).all()
+    assert np.isnan(model.held_out_score_)
+    np.testing.assert_allclose(model.path_weights_, 1.0 / len(model.path_weights_))
+
+
+def test_kernels_that_are_zero_leave_the_noise() -> None:
+    y = np.random.default_rng(0).normal(size=40)
+    for kind in ("path", "lbfgs"):
+        model = EvidenceMKLRegressor("precomputed", algorithm=kind)
+        with pytest.warns(UnderfitWarning):
+            model.fit(np.zeros((2, 40, 40)), y)
+        np.testing.assert_allclose(model.predict(np.zeros((2, 3, 40))), y.mean())
+        assert model.noise_ == pytest.approx(1.0, rel=1e-3)
+        assert not model.weights_.any()
+
+
+def test_kernels_without_a_semidefinite_sum_are_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    kernels = KernelDictionary([FunctionKernel(lambda X, Z: -(X @ Z.T))], psd="keep")
+    with pytest.raises(NotPSDError, match="not positive semidefinite: leave out"):
+        EvidenceMKLRegressor(kernels).fit(X, X[:, 0])
+
+
+def test_a_path_in_an_order_knows_nothing_of_later_rows(data) -> None:
+    X, y = data[:2]
+    model = EvidenceMKLRegressor(kernels=THREE)
+    first = clone(model).fit(X, y, order=np.arange(100)).held_out_prediction_
+    later = y.copy()
+    later[90:] = later[90:][::-1] + 5.0
+    second = model.fit(X, later, order=np.arange(100)).held_out_prediction_
+    known = ~np.isnan(first) & (np.arange(100) < 82)
+    assert known.sum() > 30
+    # but for the unit of the errors
+    np.testing.assert_allclose(second[known], first[known], rtol=1e-9)
 
 
 def test_pickles(data, model) -> None:

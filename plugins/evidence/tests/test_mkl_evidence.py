@@ -175,7 +175,7 @@ def test_each_search_of_the_path_ends_at_a_minimum_of_its_criterion(stack) -> No
 def test_bounds_at_given_weights_are_those_of_ridge_regression(stack) -> None:
     _, grams, targets = stack
     parameters = np.array([0.01, 0.7, 0.3, 0.2])
-    result, value = solved_at(_problem(stack, PricedOrthant()), parameters)
+    result, value = solved_at(_problem(stack, PricedOrthant()), parameters, 1e-5)
     evidence = WeightEvidence(grams, targets, np.ones(60)).at(parameters)
     assert value == pytest.approx(evidence.value)
     S = np.tensordot(parameters[:-1], grams, 1) + (FLOOR + 0.2) * np.eye(60)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, candidates, fit
 from kernelweave.evidence.candidates import KEPT, candidate_precisions, screen
-from kernelweave.evidence.learn import fit_fold
+from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.path import PathPlan, fit_path
 from kernelweave.evidence.rows import Rows

@@ -64,9 +64,9 @@ class HeldOutScores(Estimator):
     """Base of the estimators whose fit says what to expect of each kind of new rows."""
 
     n_folds: int = parameter(
-        "Number of cross-validation folds. They decide how `EvidenceKernelRegressor` and its "
-        "classifier combine the models of their path, where above 5,000 rows the first decides and "
-        "the others score.",
+        "Number of cross-validation folds. They decide how the models of a path are combined; of "
+        "`EvidenceKernelRegressor` and its classifier above 5,000 rows the first decides and the "
+        "others score.",
         default=3,
         rule=integer(2),
     )

@@ -26,7 +26,8 @@ from .terms import blocks
 
 if TYPE_CHECKING:
     from .explaining.importance import FoldPredictor
-    from .learn import Fold, Learned
+    from .folds import Fold
+    from .learn import Learned
     from .noise import VaryingNoise
     from .rows import Rows
     from .terms import Scales

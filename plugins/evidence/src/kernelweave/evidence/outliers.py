@@ -13,8 +13,9 @@ from scipy.stats import norm, t
 
 from .candidates import MOST_SCALES
 from .cross import cross_kernel, gram_of
+from .folds import Fold
 from .intervals import LeftOut
-from .learn import Fold, Learned, leave_folds_out
+from .learn import Learned, leave_folds_out
 from .mixture import Mixture, fit_mixture, left_out_width
 from .path import Fit
 from .rows import Rows, Standardised

@@ -24,7 +24,6 @@ from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.estimators.search import (
     CrossValidatedEstimator,
     OneOrSeveral,
-    candidates,
     fold_fits,
     one_or_several,
     shared_grams,
@@ -191,8 +190,9 @@ class _Ridge(CrossValidatedEstimator, _LearnedWeights):
 
     @staticmethod
     def complexity(setting: Setting) -> tuple[float, float, float]:
-        """Return a sort key: a smaller degree first, then a larger λ, a smaller q."""
-        return setting.get("degree", 1), -setting["lam"], setting.get("q", 1.0)
+        """Return a sort key: a smaller degree first, then a larger λ, one weight, a smaller q."""
+        q = setting.get("q", 1.0)
+        return setting.get("degree", 1), -setting["lam"], q if np.isfinite(q) else 0.0
 
     def scores(
         self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
@@ -264,16 +264,16 @@ class _RidgeSearch(_Ridge):
     )
     q: Any = parameter(
         "Norm of the ball; 1 gives sparse changes, infinity one weight for all kernels. "
-        'Cross-validation selects one of a list; ``"cv"`` is 1, 2 and infinity, without those '
-        "below a degree, for which nothing is proved, and 2 with ``beta``.",
+        'Cross-validation selects one of a list; ``"cv"`` is 1, 2 and infinity for sums of kernels '
+        "in a ball by ``krr-auto``, else 2.",
         kind='float, list of float or "cv"',
         default="cv",
         rule=one_or_several(EXPONENT),
     )
     choice: str = parameter(
         "Which setting is selected: the one with the best mean score, or, of those within one "
-        "standard error of it, the one with the smallest degree, then the largest λ, then the "
-        "smallest q.",
+        "standard error of it, the one with the smallest degree, then the largest λ, then one "
+        "weight for all kernels, then the smallest q.",
         default="best",
         rule=one_of(*CHOICES),
     )
@@ -284,13 +284,8 @@ class _RidgeSearch(_Ridge):
     @property
     def grids(self) -> Mapping[str, tuple[float, ...]]:  # type: ignore[override]
         """What ``"cv"`` stands for, by parameter."""
-        degrees = candidates(self.degree, _DEGREES)
-        norms = tuple(q for q in _NORMS if q >= max(degrees))
-        return {
-            "degree": _DEGREES,
-            "q": norms if self.beta is None else (2.0,),
-            **_Ridge.grids,
-        }
+        several = self.degree == 1 and self.beta is None and self.algorithm == "krr-auto"
+        return {"degree": _DEGREES, "q": _NORMS if several else (2.0,), **_Ridge.grids}
 
 
 class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):

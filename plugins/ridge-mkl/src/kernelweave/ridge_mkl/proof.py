@@ -150,7 +150,12 @@ class _Weights:
         if not isinstance(constraint, LqBall):
             return cls(Fraction(2), 1.0, np.zeros(n_kernels), float(constraint.beta))
         q, radius = float(constraint.q), float(constraint.radius)
-        norm = Fraction(repr(q)) if np.isfinite(q) else Fraction(0)
+        if not np.isfinite(q):
+            raise UnprovedError(
+                "q=inf gives every kernel the largest weight that the ball allows, so there is no "
+                "choice of weights to prove: fit with q=1 or q=2 for a proof"
+            )
+        norm = Fraction(repr(q))
         if not 0 < norm.denominator <= norm.numerator <= _LARGEST:
             raise UnprovedError(
                 f"q={q:g} must be a fraction of numbers up to {_LARGEST}, such as 1.5, for a proof "

@@ -75,7 +75,7 @@ def summary(model: Model) -> dict[str, Any]:
         "status": result.status.label,
         "message": result.status.value,
         # the result of evidence MKL is that of its last convex step
-        "n_iter": len(machine.descent_) - 1 if hasattr(machine, "descent_") else result.n_iter,
+        "n_iter": machine.n_iter_ if hasattr(machine, "descent_") else result.n_iter,
     }
     ranking = None if held_out is None else ranking_of(held_out)
     rows = [Row(**row) for row in header.comparison["rows"]]

@@ -14,11 +14,11 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
 from ..candidates import fit_candidates
-from ..learn import has_skewed_columns, has_skewed_targets
 from ..mixture import path_weights
 from ..noise import of_landmarks_with_varying_noise
 from ..objective import evidence_bytes, start
 from ..path import Fit, fit_path
+from ..powers import has_skewed_columns, has_skewed_targets
 from ..rows import Rows, Split, Standardised
 from ..scores import mean_with_error
 from ..terms import Stopped

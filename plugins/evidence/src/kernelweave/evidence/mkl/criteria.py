@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core import clock
@@ -86,7 +86,8 @@ class WeightCriterion:
 
     @property
     def _flat(self) -> RealArray:
-        return self.stack.reshape(len(self.stack), -1)
+        q, n, _ = self.stack.shape
+        return self.stack.reshape(q, n * n)
 
     def _solved(self, weights: FloatArray, noise: float) -> _System | None:
         n = self.targets.shape[1]
@@ -166,35 +167,36 @@ def first_weights(criterion: WeightCriterion) -> FloatArray:
 def climb(
     criterion: WeightCriterion,
     parameters: FloatArray,
+    limits: Any,
     precision: float = 0.0,
-    **limits: float,
 ) -> tuple[FloatArray, float]:
     """Return parameters of no larger L, and L there, by L-BFGS on logarithms of positive ones.
 
-    `precision`: λ of the prior ½λ Σ (log wⱼ − mean)², of weights times the sizes of their kernels,
-    beside L; infinite where they share one weight.
+    `limits`: SciPy's options; `precision`: λ of the prior ½λ Σ (log wⱼ − mean)² beside L, of
+    weights times the sizes of their kernels; infinite where they share one weight.
     """
     free = np.flatnonzero(parameters[:-1] > 0.0)
     if len(free) < len(criterion.stack):
-        criterion = type(criterion)(criterion.stack[free], criterion.targets, criterion.weight)
-    size, tied = np.append(criterion.sizes, 1.0), not np.isfinite(precision)
+        criterion = replace(criterion, stack=criterion.stack[free])
+    size, tied = np.append(criterion.sizes, 1.0), len(free) > 0 and not np.isfinite(precision)
     best, least, value = parameters, np.inf, np.inf
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best, least, value
         if clock.expired():
             raise Stopped
-        logs = np.append(np.full(len(free), theta[0]), theta[1]) if tied else theta
+        logs = np.append(np.resize(theta[:-1], len(free)), theta[-1])
         at = np.exp(logs) / size
         result = criterion(at[:-1], at[-1])
         if not np.isfinite(result.value):
             return _WORST, np.zeros_like(theta)
         slopes = at * result.slopes
+        total = result.value
         if tied:
-            total, slopes = result.value, np.array([slopes[:-1].sum(), slopes[-1]])
-        else:
+            slopes = np.append(slopes[:-1].sum(keepdims=True), slopes[-1])
+        elif len(free):
             apart = logs[:-1] - logs[:-1].mean()
-            total = result.value + 0.5 * precision * float(apart @ apart)
+            total += 0.5 * precision * float(apart @ apart)
             slopes[:-1] += precision * apart
         if total < least:
             full = np.zeros(len(parameters))
@@ -203,8 +205,9 @@ def climb(
         return total, slopes
 
     first = np.log(parameters[free] * size[:-1])
-    box = [_LOG_BOX] * (1 if tied else len(free)) + [(np.log(FLOOR), _LOG_NOISE)]
-    start = np.append(first.mean() if tied else first, np.log(FLOOR + parameters[-1]))
+    first = first.mean(keepdims=True) if tied else first
+    box = [_LOG_BOX] * len(first) + [(np.log(FLOOR), _LOG_NOISE)]
+    start = np.append(first, np.log(FLOOR + parameters[-1]))
     with suppress(Stopped):
         minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options=limits)
     return best, value

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from kernelweave.kernels_core import KernelDictionary, Problem, Status, config_context
+from kernelweave.kernels_core import KernelDictionary, Problem, Status, config_context, interrupts
 from kernelweave.kernels_core.arrays import FloatArray, Index, Points, row_slices
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, one_of
@@ -97,15 +97,17 @@ class EvidenceWeights(HeldOutScores, WeightedKernels):
         rule=one_of("path", "lbfgs", "majorize"),
     )
     max_iter: int = parameter(
-        "Maximum number of convex steps; a path has none.", default=100, rule=COUNT
+        "Maximum number of convex steps; a path has none.",
+        default=100,
+        rule=COUNT,
     )
 
     n_iter_: int = fitted("int", "Convex steps on all rows; 1 for a path.")
     path_weights_: FloatArray = fitted(
         "ndarray of shape (4,) or (1,)",
         "How the weights of a path are combined: one weight for all kernels, the density of each "
-        "row under a strong and a weak prior, the evidence under the weak one. Equal where no time "
-        "was left for the folds.",
+        "row under a strong and a weak prior, the evidence under the weak one; each weight times "
+        "the mean diagonal of its matrix. Equal where no fold was finished.",
     )
     noise_: float = fitted("float", "σ², in units of the targets' variance.")
     log_evidence_: float = fitted("float", "log p(y) of the standardised targets.")
@@ -221,7 +223,7 @@ def fit_weights(
     require(6 * 8 * n * n, f"factors of the Gram matrix of {n} samples", alternative=hint)
     with blas_threads(n):
         search = partial(model._searched, verbose=model.verbose)
-        whole = AllRows.of(model.formula(samples), search, samples, rows, first)
+        whole = AllRows.of(model.formula(samples), search, samples, rows, first, model.tol)
         n_members = len(whole.members)
         estimates, closed = whole.attributes(shares_of([], n_members))
     yield estimates | attributes, []
@@ -230,6 +232,7 @@ def fit_weights(
         raise KeyboardInterrupt
     with blas_threads(len(rows)):
         folds = without_folds(whole, model._searched, splits)
+        interrupts.check()
         values[:] = combined(whole, folds)
         for k, each in enumerate(folds):
             fold[each.others] = k

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core import Problem, Result, clock
+from kernelweave.kernels_core import Problem, Result, Status, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, RealArray
 from kernelweave.kernels_core.estimators.samples import Samples
 from kernelweave.kernels_core.fit import Formula, attributes_of
@@ -32,7 +33,8 @@ class AllRows:
     """All rows with the weights that were found on them.
 
     `problem`: ridge regression on the kernels; `members`: weights, each with the noise last, shape
-    (q + 1,); `proved`: the result of a search that ends with a proof, and its descent.
+    (q + 1,); `proved`: the result of a search that ends with a proof, and its descent; `tol`: the
+    gap between bounds that is called converged.
     """
 
     samples: Samples
@@ -43,15 +45,22 @@ class AllRows:
     target: Standardised
     members: list[FloatArray]
     proved: Proved | None
+    tol: float
 
     @classmethod
     def of(
-        cls, formula: Formula, search: Search, samples: Samples, rows: Rows, places: Index
+        cls,
+        formula: Formula,
+        search: Search,
+        samples: Samples,
+        rows: Rows,
+        places: Index,
+        tol: float,
     ) -> AllRows:
         """Learn the weights on all rows."""
         target = standardised(rows)
         problem = formula.problem(samples, target.values)
-        return cls(samples, formula, problem, rows, places, target, *search(problem))
+        return cls(samples, formula, problem, rows, places, target, *search(problem), tol)
 
     @property
     def grams(self) -> RealArray:
@@ -64,7 +73,7 @@ class AllRows:
         target, rows, problem = self.target, self.rows, self.problem
         centre, spread, mass = target.centre, target.spread, rows.mass
         if self.proved is None:
-            result, value = solved_at(problem, np.tensordot(shares, self.members, 1))
+            result, value = solved_at(problem, np.tensordot(shares, self.members, 1), self.tol)
             descent = [value]
         else:
             result, descent = self.proved
@@ -90,21 +99,20 @@ class AllRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
+class WeightFold:
     """Weights that were found without some rows, and what they say of these.
 
-    `others`: the rows held out; `members`: see `AllRows`; `errors` of shape (n_members,): of each,
-    summed over the rows held out and the outputs, in units of the targets' variance.
+    `others`: the rows held out; `members`: see `AllRows`.
     """
 
+    whole: AllRows
     training: Index
     others: Index
     target: Standardised
     members: list[FloatArray]
-    errors: FloatArray
 
     @classmethod
-    def of(cls, whole: AllRows, search: Search, training: Index, others: Index) -> Fold:
+    def of(cls, whole: AllRows, search: Search, training: Index, others: Index) -> WeightFold:
         """Learn the weights on some rows."""
         part, family = whole.rows.take(training), whole.problem.family
         target = standardised(part)
@@ -113,18 +121,24 @@ class Fold:
         places = training.astype(np.float64)[:, None]
         old = whole.problem
         problem = Problem(family, old.learner, old.constraint, places, target.values, part.weight)
-        members, _ = search(problem)
-        fold = cls(training, others, target, members, np.zeros(len(members)))
-        if len(members) == 1:
-            return fold
-        out = whole.rows.take(others)
-        rest = [(fold.predict(whole, each).T - out.targets) for each in members]
-        scaled = [each / whole.target.spread[:, None] for each in rest]
-        return replace(fold, errors=np.array([np.sum(each**2 * out.mass) for each in scaled]))
+        members, proved = search(problem)
+        if proved is not None and proved[0].status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return cls(whole, training, others, target, members)
 
-    def predict(self, whole: AllRows, parameters: FloatArray) -> FloatArray:
+    @cached_property
+    def errors(self) -> FloatArray:
+        """What each member has on the rows held out, (n_members,).
+
+        Squares in units of the targets' variance, summed over rows and outputs.
+        """
+        out, spread = self.whole.rows.take(self.others), self.whole.target.spread[:, None]
+        rest = [(self.predict(each).T - out.targets) / spread for each in self.members]
+        return np.array([np.sum(each**2 * out.mass) for each in rest])
+
+    def predict(self, parameters: FloatArray) -> FloatArray:
         """Return predictions of the rows held out, at weights and noise, shape (n_others, T)."""
-        grams, mass = whole.grams, whole.rows.mass[self.training]
+        grams, mass = self.whole.grams, self.whole.rows.mass[self.training]
         K = np.zeros((len(self.training), len(self.training)))
         across = np.zeros((len(self.others), len(self.training)))
         for w, each in zip(parameters[:-1], grams, strict=True):
@@ -137,10 +151,13 @@ class Fold:
         return self.target.restore(across @ dual)
 
 
-def shares_of(folds: Sequence[Fold], n_members: int) -> FloatArray:
+def shares_of(folds: Sequence[WeightFold], n_members: int) -> FloatArray:
     """Return how the members are combined by their errors in folds; equally where there is none."""
-    errors = sum((fold.errors for fold in folds), np.zeros(n_members))
-    return path_weights(errors) if errors.any() else np.full(n_members, 1.0 / n_members)
+    equal = np.full(n_members, 1.0 / n_members)
+    if n_members == 1 or not folds:
+        return equal
+    errors = np.sum([fold.errors for fold in folds], axis=0)
+    return path_weights(errors) if errors.any() else equal
 
 
 def standardised(rows: Rows) -> Standardised:
@@ -153,21 +170,27 @@ def standardised(rows: Rows) -> Standardised:
     return Standardised(rest / spread[:, None], centre, spread, -endless, endless)
 
 
-def without_folds(whole: AllRows, search: Search, splits: Sequence[Split]) -> list[Fold]:
-    """Learn the weights without each of the folds, while there is time."""
-    folds: list[Fold] = []
+def without_folds(whole: AllRows, search: Search, splits: Sequence[Split]) -> list[WeightFold]:
+    """Learn the weights without each of the folds, while there is time for a whole one."""
+    folds: list[WeightFold] = []
     for training, others in splits:
         if clock.expired():
             break
-        folds.append(Fold.of(whole, search, training, others))
+        fold = WeightFold.of(whole, search, training, others)
+        if not clock.expired():
+            folds.append(fold)
     return folds
 
 
-def combined(whole: AllRows, folds: Sequence[Fold]) -> FloatArray:
-    """Return predictions of rows held out, (n, T), each fold combined by the errors of others."""
+def combined(whole: AllRows, folds: Sequence[WeightFold]) -> FloatArray:
+    """Return predictions of rows held out, shape (n, T).
+
+    A fold is combined by the errors of others on rows that it has learned from: not on its own, and
+    in an order not on later ones.
+    """
     n_members, values = len(whole.members), np.full(whole.rows.targets.T.shape, np.nan)
     for fold in folds:
-        rest = [each for each in folds if each is not fold] or folds
-        parameters = np.tensordot(shares_of(rest, n_members), fold.members, 1)
-        values[fold.others] = fold.predict(whole, parameters)
+        known = [each for each in folds if np.isin(each.others, fold.training).all()]
+        parameters = np.tensordot(shares_of(known, n_members), fold.members, 1)
+        values[fold.others] = fold.predict(parameters)
     return values

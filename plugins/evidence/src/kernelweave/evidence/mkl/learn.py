@@ -103,7 +103,7 @@ def _climb(
     evidence: WeightEvidence, parameters: FloatArray, value: float
 ) -> tuple[FloatArray, float]:
     """Return parameters of no smaller evidence, some weights at 0 perhaps, and L there."""
-    best, reached = climb(evidence, parameters, **_LBFGS)
+    best, reached = climb(evidence, parameters, _LBFGS)
     if not reached < value:
         best, reached = parameters, value
     # weights that logarithms would take for ever to make 0

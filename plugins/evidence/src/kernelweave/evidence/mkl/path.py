@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from kernelweave.kernels_core import Problem, Result
+from kernelweave.kernels_core import Problem, Result, Status, clock
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.exceptions import NotPSDError
 
 from .criteria import (
     LeftOutDensity,
@@ -29,6 +31,10 @@ PATH: tuple[tuple[type[WeightCriterion], float], ...] = (
 _LBFGS: Any = {"maxfun": 25, "ftol": 1e-5, "gtol": 1e-3, "maxcor": 20}
 # of the objective: what the prices of weights that others chose leave between its bounds
 _ROOM = 1e-6
+_INDEFINITE = (
+    "a kernel or the sum of kernels is not positive semidefinite: leave out those that are not, or "
+    'let their dictionary mend them, such as with psd="clip"'
+)
 
 
 def along_path(problem: Problem) -> list[FloatArray]:
@@ -43,19 +49,29 @@ def along_path(problem: Problem) -> list[FloatArray]:
     for kind, precision in PATH:
         criterion = kind(stack, targets, mass)
         at = found[-1] if found else first_weights(criterion)
-        found.append(climb(criterion, at, precision, **_LBFGS)[0] if at.any() else at)
+        if at.any():
+            at, value = climb(criterion, at, _LBFGS, precision)
+            if not (np.isfinite(value) or clock.expired()):
+                raise NotPSDError(_INDEFINITE)
+        found.append(at)
     return found
 
 
-def solved_at(problem: Problem, parameters: FloatArray) -> tuple[Result, float]:
+def solved_at(problem: Problem, parameters: FloatArray, tol: float) -> tuple[Result, float]:
     """Return ridge regression at given weights with its bounds, and the negative log evidence.
 
     The problem is convex in the weights too, with prices for which these are the best: what they
-    cost is ½ Σ wⱼuᵀKⱼu, and little room for rounding.
+    cost is ½ Σ wⱼuᵀKⱼu, and little room for rounding. `tol`: the gap that is called converged.
     """
     y, stack = np.asarray(problem.targets, dtype=np.float64), problem.family.stored.grams
     at = WeightEvidence(stack, y, 1.0 / problem.family.share).at(parameters)
-    shares = at.forms * parameters
+    if at.forms.min() < -_ROOM * np.abs(at.forms).max():
+        raise NotPSDError(_INDEFINITE)
+    forms = np.maximum(at.forms, 0.0)
+    shares = forms * parameters
     room = np.zeros_like(shares)
     np.divide(_ROOM * shares.sum() / len(shares), parameters, out=room, where=parameters > 0.0)
-    return bounded(problem, at.forms + room, parameters, 1.0, 0), at.value
+    result = bounded(problem, forms + room, parameters, 1.0, 0)
+    if result.status.success and result.gap > tol:
+        result = replace(result, status=Status.STALLED)
+    return result, at.value

@@ -110,11 +110,11 @@ def fit_command(
         that takes longer is skipped. The importance of the columns is skipped if it takes longer
         than the time that is left, or than one second if less is left.
     model : str
-        Model to fit: evidence (the default), evidence-mkl (weights of several kernels, by the
-        evidence and by rows left out: the one to predict with), tkl (tessellated kernel, with
-        bounds on the optimum), sparse (few of many kernels), ridge (ridge regression with weighted
-        kernels), gmkl (its SVM counterpart), or one of the baselines average, cka, easy, pwmk and
-        simple. gmkl, average, cka, easy and pwmk are for classification only.
+        Model to fit: evidence (the default), evidence-mkl (of those that weight kernels the one to
+        predict with), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many
+        kernels), ridge (ridge regression with weighted kernels), gmkl (its SVM counterpart), or
+        one of the baselines average, cka, easy, pwmk and simple. gmkl, average, cka, easy and pwmk
+        are for classification only.
     algorithm : str
         Algorithm that learns the kernel, see `kernelweave list`. It determines the model.
     tol : float
