@@ -150,6 +150,17 @@ def test_matrices_of_ones_own_give_the_same(data) -> None:
         EvidenceMKLRegressor(kernels="precomputed").fit(grams - 3.0 * np.eye(100), y)
 
 
+def test_copies_with_other_targets_both_count_in_matrices_of_ones_own(data) -> None:
+    """They share a place among the columns, where one of the two was forgotten."""
+    X, y, X_new, _ = data
+    X, y = np.vstack([X[:60], X[:3]]), np.append(y[:60], y[:3] + 5.0)
+    grams, cross = np.stack([k(X) for k in THREE]), np.stack([k(X_new, X) for k in THREE])
+    model = EvidenceMKLRegressor("precomputed").fit(grams, y)
+    K, new = (np.tensordot(model.weights_, each, 1) for each in (grams, cross))
+    oracle = KernelRidge(alpha=model.noise_, kernel="precomputed").fit(K, y - y.mean())
+    np.testing.assert_allclose(model.predict(cross), oracle.predict(new) + y.mean(), rtol=1e-6)
+
+
 def test_several_outputs_share_the_weights(data) -> None:
     X, y, X_new, _ = data
     # a prior of the weights would count half as much beside two outputs

@@ -138,7 +138,8 @@ class PrecomputedPredictor:
                 f"cross-Gram matrix per kernel, got {(grams.n_kernels, *grams.shape)}"
             )
         u = np.zeros((n_train, len(self.coef)))
-        u[self.places] = self.coef.T
+        # samples that are copies of one another may share a place
+        np.add.at(u, self.places, self.coef.T)
         return self.kernel.times(grams, u) + self.offset
 
 

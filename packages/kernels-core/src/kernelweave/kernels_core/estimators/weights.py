@@ -288,8 +288,8 @@ def fit_kernels(
             "gives their Gram matrices: give the kernels, or set approximation=None"
         )
     rows, grams = samples.places, samples.grams.grams
-    # samples of weight 0 are left out
-    if len(rows) < grams.shape[1]:
+    # samples of weight 0 are left out, and copies of one another may share a place
+    if not np.array_equal(rows, np.arange(grams.shape[1])):
         grams = np.stack([K[np.ix_(rows, rows)] for K in grams])
     return PrecomputedDictionary(grams)
 
