@@ -25,7 +25,6 @@ from kernelweave.ridge_mkl import (
     RidgeMKLRegressor,
     RidgeMKLRegressorCV,
 )
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, ShuffleSplit
 
@@ -67,7 +66,7 @@ def test_regression_is_searched_as_scikit_learn_does(n_outputs: int) -> None:
 def test_classes_are_searched_as_scikit_learn_does() -> None:
     X, y = load_iris(return_X_y=True)
     labels = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = RidgeMKLClassifierCV(KERNELS, lam=LAMS, degree=[1, 2], q=2.0, cv=3).fit(X, labels)
+    model = RidgeMKLClassifierCV(KERNELS, lam=LAMS, degree=[1, 2], cv=3).fit(X, labels)
     search = GridSearchCV(RidgeMKLClassifier(KERNELS), {"degree": [1, 2], "lam": LAMS}, cv=3)
     found = search.fit(X, labels).cv_results_["mean_test_score"]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], found, rtol=1e-4)
@@ -77,35 +76,13 @@ def test_classes_are_searched_as_scikit_learn_does() -> None:
 def test_it_is_the_plain_estimator_with_lam_cv() -> None:
     X, y = make_regression(60)
     grams = PrecomputedGrams(KERNELS.fit_grams(X).grams)
-    model = RidgeMKLRegressorCV("precomputed", q=2.0, cv=3).fit(grams, y)
+    model = RidgeMKLRegressorCV("precomputed", cv=3).fit(grams, y)
     plain = RidgeMKLRegressor("precomputed", lam="cv", cv=3).fit(grams, y)
     assert (model.lam_, model.degree_, model.q_) == (plain.lam_, 1, 2.0)
     np.testing.assert_array_equal(model.predict(grams), plain.predict(grams))
-    alone = RidgeMKLRegressorCV("precomputed", lam=0.3, q=2.0).fit(grams, y)
+    alone = RidgeMKLRegressorCV("precomputed", lam=0.3).fit(grams, y)
     assert alone.cv_results_ is None
     assert alone.lam_ == 0.3
-
-
-def test_one_weight_for_all_kernels_is_among_the_norms() -> None:
-    """Infinity, whose fit is ridge regression with an intercept on the sum of the kernels."""
-    state = np.random.default_rng(0)
-    X = state.normal(size=(120, 8))
-    y = X.sum(axis=1) + 2.0 * state.normal(size=120)
-    grams = np.stack([np.outer(x, x) for x in X.T])
-    model = RidgeMKLRegressorCV("precomputed", lam=[1.0, 10.0, 100.0], cv=3).fit(grams, y)
-    tried = {each["q"] for each in model.cv_results_["params"]}
-    assert tried == {1.0, 2.0, np.inf}
-    assert model.q_ == np.inf
-    np.testing.assert_allclose(model.weights_, 1.0, rtol=1e-6)
-    bordered = np.ones((121, 121))
-    bordered[:-1, :-1] = grams.sum(axis=0) + model.lam_ * np.eye(120)
-    bordered[-1, -1] = 0.0
-    *dual, intercept = np.linalg.solve(bordered, np.append(y, 0.0))
-    np.testing.assert_allclose(
-        model.predict(grams), grams.sum(axis=0) @ dual + intercept, rtol=1e-6, atol=1e-6
-    )
-    for other in ({"degree": [1, 2]}, {"beta": 0.1}, {"algorithm": "krr-trust-region"}):
-        assert clone(model).set_params(**other).grids["q"] == (2.0,)
 
 
 def test_the_simplest_within_one_standard_error_is_chosen() -> None:
@@ -147,7 +124,7 @@ def test_splits_speak_of_all_samples_whatever_their_weight(estimator: Any) -> No
 
 def test_a_search_that_is_interrupted_fits_the_best_setting_so_far() -> None:
     X, y = make_regression(60)
-    model = RidgeMKLRegressorCV(KERNELS, lam=LAMS, q=2.0, cv=3)
+    model = RidgeMKLRegressorCV(KERNELS, lam=LAMS, cv=3)
     whole = splits_of(model.fit(X, y))
     solves = 0
 
@@ -177,7 +154,7 @@ def test_a_search_interrupted_between_its_solves_fits_the_simplest() -> None:
             return super().score(*given)
 
     X, y = make_regression(60)
-    model = Pressed(KERNELS, lam=LAMS, q=2.0, cv=3)
+    model = Pressed(KERNELS, lam=LAMS, cv=3)
     with pytest.raises(SolveInterrupted):
         model.fit(X, y)
     assert model.lam_ == LAMS[-1]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 from kernelweave.kernels_core import Problem, Result
 from kernelweave.kernels_core.checks import COUNT, POSITIVE, STRENGTH, one_of
 from kernelweave.kernels_core.estimators.folds import (
@@ -60,7 +59,6 @@ _UNPROVED = (
 _BALL_ONLY = ("krr-pgd", "krr-iia", "krr-pgd2", "krr-trust-region")
 _PENALTY_ONLY = ("krr-rpgd", "krr-riia", "krr-rpgd2")
 _POWER_ONLY = ("krr-pgd2", "krr-rpgd2")
-_DEGREES, _NORMS = (1, 2), (1.0, 2.0, np.inf)
 _LINEAR_ONLY = ("krr-pgd", "krr-rpgd", "krr-iia", "krr-riia", "krr-mm", "krr-newton")
 
 
@@ -190,9 +188,8 @@ class _Ridge(CrossValidatedEstimator, _LearnedWeights):
 
     @staticmethod
     def complexity(setting: Setting) -> tuple[float, float, float]:
-        """Return a sort key: a smaller degree first, then a larger λ, one weight, a smaller q."""
-        q = setting.get("q", 1.0)
-        return setting.get("degree", 1), -setting["lam"], q if np.isfinite(q) else 0.0
+        """Return a sort key: a smaller degree first, then a larger λ, a smaller q."""
+        return setting.get("degree", 1), -setting["lam"], setting.get("q", 1.0)
 
     def scores(
         self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
@@ -252,7 +249,7 @@ class RidgeMKLClassifier(_Ridge, KernelClassifier):
 
 
 class _RidgeSearch(_Ridge):
-    """The same, which also chooses the norm, and the degree where it is asked to."""
+    """The same, which also chooses the degree and the norm."""
 
     lam: OneOrSeveral = "cv"
     degree: Any = parameter(
@@ -263,17 +260,16 @@ class _RidgeSearch(_Ridge):
         rule=one_or_several(COUNT),
     )
     q: Any = parameter(
-        "Norm of the ball; 1 gives sparse changes, infinity one weight for all kernels. "
-        'Cross-validation selects one of a list; ``"cv"`` is 1, 2 and infinity for sums of kernels '
-        "in a ball by ``krr-auto``, else 2.",
+        "Norm of the ball; 1 gives sparse changes. Cross-validation selects one of a list; "
+        '``"cv"`` is 1 and 2.',
         kind='float, list of float or "cv"',
-        default="cv",
+        default=2.0,
         rule=one_or_several(EXPONENT),
     )
     choice: str = parameter(
         "Which setting is selected: the one with the best mean score, or, of those within one "
-        "standard error of it, the one with the smallest degree, then the largest λ, then one "
-        "weight for all kernels, then the smallest q.",
+        "standard error of it, the one with the smallest degree, then the largest λ, then the "
+        "smallest q.",
         default="best",
         rule=one_of(*CHOICES),
     )
@@ -281,18 +277,17 @@ class _RidgeSearch(_Ridge):
     degree_: int = fitted("int", "The degree of the fit.")
     q_: float = fitted("float", "The q of the fit; without effect where ``beta`` penalises.")
 
-    @property
-    def grids(self) -> Mapping[str, tuple[float, ...]]:  # type: ignore[override]
-        """What ``"cv"`` stands for, by parameter."""
-        several = self.degree == 1 and self.beta is None and self.algorithm == "krr-auto"
-        return {"degree": _DEGREES, "q": _NORMS if several else (2.0,), **_Ridge.grids}
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "degree": (1, 2),
+        "q": (1.0, 2.0),
+        **_Ridge.grids,
+    }
 
 
 class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):
-    """Kernel ridge regression that learns its kernel, with λ, norm and degree chosen by folds.
+    """Kernel ridge regression that learns its kernel, with λ, degree and norm chosen by folds.
 
-    `RidgeMKLRegressor` with ``lam="cv"`` and ``q="cv"``, one weight for all kernels among the
-    norms, and ``degree`` that may be several too. The
+    `RidgeMKLRegressor` with ``lam="cv"``, and ``degree`` and ``q`` that may be several too. The
     folds share the Gram matrices, each λ begins at the weights of the one before, and all outputs
     share a factorisation.
 
@@ -308,9 +303,9 @@ class RidgeMKLRegressorCV(_RidgeSearch, RidgeMKLRegressor):
 
 
 class RidgeMKLClassifierCV(_RidgeSearch, RidgeMKLClassifier):
-    """Kernel ridge classification that learns its kernel, with λ, norm and degree chosen by folds.
+    """Kernel ridge classification that learns its kernel, with λ, degree and norm chosen by folds.
 
-    `RidgeMKLClassifier` with ``lam="cv"`` and ``q="cv"``, and ``degree`` that may be several too.
+    `RidgeMKLClassifier` with ``lam="cv"``, and ``degree`` and ``q`` that may be several too.
 
     Examples
     --------

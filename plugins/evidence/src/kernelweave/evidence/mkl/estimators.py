@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from kernelweave.kernels_core import KernelDictionary, Problem, Status, config_context, interrupts
-from kernelweave.kernels_core.arrays import FloatArray, Index, Points, row_slices
+from kernelweave.kernels_core.arrays import FloatArray, Index, Points, is_sparse, row_slices
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.checks import COUNT, one_of
 from kernelweave.kernels_core.config import blas_threads
@@ -209,10 +209,7 @@ def fit_weights(
     dimensions, cells, issued = _columns(table, len(data.weight))
     samples, rows, first = _merged(data, division, cells)
     state = check_random_state(model.random_state)
-    apart = replace(rows, names=places_of(dimensions, division.column))
-    if samples.grams is not None:
-        # as words: without columns, their matrices alone tell which are copies
-        apart = replace(apart, codes=samples.places[:, None].astype(np.int64))
+    apart = _apart(rows, samples, division, dimensions)
     splits = division.folds(apart, samples.owner, task, n_folds_of(model), state)
     values, fold = np.full(rows.targets.T.shape, np.nan), np.full(len(rows), -1)
     held_out = HeldOutRows(rows, values, fold, samples.owner, dimensions, lambda: closed)
@@ -251,6 +248,21 @@ def fit_weights(
     learned = closed.targets.values.T - noise / rows.mass[:, None] * closed.dual[:, :-1]
     underfit = attributes["_task"].underfit(rows, closed.targets.restore(learned), LEARNED)
     yield estimates | attributes, issued if underfit is None else [*issued, underfit]
+
+
+def _apart(
+    rows: Rows, samples: Samples, division: Division, dimensions: Sequence[Dimension]
+) -> Rows:
+    """Return the rows as folds are to tell which are copies."""
+    apart = replace(rows, names=places_of(dimensions, division.column))
+    if samples.grams is not None:
+        # as words: without columns, their matrices alone tell which are copies
+        return replace(apart, codes=samples.places[:, None].astype(np.int64))
+    if division.is_given or is_sparse(samples.X):
+        return apart
+    # copies are what the kernels see alike, whatever the columns are called
+    nothing = np.empty((len(rows), 0), dtype=np.int64)
+    return replace(rows, numeric=np.asarray(samples.X), codes=nothing)
 
 
 def _columns(X: Table | None, n_rows: int) -> tuple[Sequence[Dimension], Encoded, list[Warning]]:
