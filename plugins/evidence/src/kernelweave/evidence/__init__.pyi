@@ -1,9 +1,9 @@
 from .columns import ColumnEncoder as ColumnEncoder
 from .columns import Dimension as Dimension
 from .columns import Encoded as Encoded
+from .distributions import PredictiveDistribution as PredictiveDistribution
 from .estimators import EvidenceKernelClassifier as EvidenceKernelClassifier
 from .estimators import EvidenceKernelRegressor as EvidenceKernelRegressor
-from .estimators import PredictiveDistribution as PredictiveDistribution
 from .explaining.display import EffectDisplay as EffectDisplay
 from .explaining.effects import ColumnEffect as ColumnEffect
 from .explaining.effects import PairEffect as PairEffect

@@ -239,8 +239,11 @@ class EvidenceModel(Explained, HeldOutScores):
     result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
 
-    def _new_task(self) -> Task:
-        """Return what these parameters say of targets, of which none was read yet."""
+    def _new_task(self, y: object) -> Task:
+        """Return what these parameters, and the form of the targets, say of them.
+
+        None was read yet.
+        """
         raise NotImplementedError
 
     def fit(
@@ -263,7 +266,10 @@ class EvidenceModel(Explained, HeldOutScores):
             are dask arrays too.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Finite targets, of any size; several share the kernel. Labels of any kind for a
-            classifier, two classes or more.
+            classifier, two classes or more. A regressor also takes targets that are known by half:
+            cells such as ``"<0.5"``, ``"36+"`` and ``"3-5"``; two columns, or fields, ``low`` and
+            ``high``, infinite where there is no limit; or an event and a time, the two fields of
+            scikit-survival's structured arrays or two columns of which the event is boolean.
         sample_weight : array-like of shape (n_samples,), optional
             Divides the variance of a row's noise: a weight of 2 counts the row twice. A common
             factor has no effect.

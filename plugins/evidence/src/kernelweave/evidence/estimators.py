@@ -1,158 +1,35 @@
-"""EvidenceKernelRegressor, EvidenceKernelClassifier, and the distributions of what they predict."""
+"""EvidenceKernelRegressor and EvidenceKernelClassifier."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Labels, RandomState
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.checks import FLAG, number
+from kernelweave.kernels_core.checks import FLAG
 from kernelweave.kernels_core.exceptions import warn
 from kernelweave.kernels_core.parameters import fitted, parameter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .base import EvidenceModel
+from .censored.ends import is_censored
+from .censored.task import CensoredRegression
 from .classes import class_codes
-from .intervals import Range, conformal
+from .distributions import OPEN_SHARE, PredictiveDistribution
+from .intervals import conformal
 from .large.dask_parts import by_parts
 from .probabilities import CalibratedClasses
 from .read_table import FACTOR_ROWS
+from .targets import check_weight
 from .tasks import Classification, Regression
 from .terms import blocks
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-
-OPEN_SHARE = number(above=0.0, below=1.0)
-
-
-@dataclass(frozen=True)
-class PredictiveDistribution:
-    """Conformal predictive distributions of new targets, one a row.
-
-    Each row left out of training says what a new target would be if its residual, in units of its
-    deviation, were that of the row: a point of the distribution. With n points, p of which are
-    less than y, the probability of at most y is about (p + ½)/(n + 1).
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_samples) or (n_points, n_samples, n_outputs)
-        Ascending along the first axis.
-
-    Notes
-    -----
-    Where one predictor makes all residuals and predictions, these are the split conformal
-    predictive distributions of Vovk, Petej, Nouretdinov, Manokhin and Gammerman 2020, which proves
-    that ``cdf(y)``, its ties broken at random, is uniform for exchangeable rows. With a predictor
-    without each row they are cross-conformal, for which it is measured.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.evidence import PredictiveDistribution
-    >>> points = np.arange(1.0, 10.0)[:, None]
-    >>> distribution = PredictiveDistribution(points)
-    >>> distribution.ppf(0.25).tolist(), distribution.cdf(4.5).tolist()
-    ([2.0], [0.45])
-    """
-
-    points: FloatArray
-
-    def cdf(self, y: ArrayLike) -> FloatArray:
-        """Return the probability of targets of at most y, ties half.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        at = self._targets(y)
-        less, equal = np.sum(self.points < at, axis=0), np.sum(self.points == at, axis=0)
-        share = np.asarray((less + 0.5 * (equal + 1)) / (len(self.points) + 1))
-        # however few the points: no target is below −∞ or above ∞
-        return np.where(np.isfinite(at), share, np.clip(at, 0.0, 1.0))
-
-    def ppf(self, q: float) -> FloatArray:
-        """Return the q-quantile: outwards where it lies between two points.
-
-        Parameters
-        ----------
-        q : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Infinite where the points are too few for q.
-        """
-        OPEN_SHARE.check("q", q)
-        n = len(self.points)
-        place = q * (n + 1)
-        rank = int(np.floor(place + 1e-9) if q < 0.5 else np.ceil(place - 1e-9))
-        if 1 <= rank <= n:
-            return np.array(self.points[rank - 1])
-        return np.full(self.points.shape[1:], -np.inf if rank < 1 else np.inf)
-
-    def mean(self) -> FloatArray:
-        """Return the means of the points, shape (n_samples,) or (n_samples, n_outputs)."""
-        return np.asarray(self.points.mean(axis=0))
-
-    def std(self) -> FloatArray:
-        """Return their standard deviations, shape (n_samples,) or (n_samples, n_outputs)."""
-        return np.asarray(self.points.std(axis=0))
-
-    def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Return draws among the points.
-
-        Parameters
-        ----------
-        size : int, default=1
-            How many for each row.
-        random_state : int, RandomState or None, default=None
-
-        Returns
-        -------
-        ndarray of shape (size, n_samples) or (size, n_samples, n_outputs)
-        """
-        state = check_random_state(random_state)
-        which = state.randint(len(self.points), size=(size, *self.points.shape[1:]))
-        return np.take_along_axis(self.points, which, axis=0)
-
-    def crps(self, y: ArrayLike) -> FloatArray:
-        """Return the continuous ranked probability score of each target, in its unit.
-
-        E|Y − y| − ½ E|Y − Y'| with Y and Y' drawn among the points (Gneiting and Raftery 2007,
-        equation 21): the mean pinball loss over all quantiles, twice; of a single point the
-        absolute error.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        n = len(self.points)
-        ranks = (2.0 * np.arange(1, n + 1) - n - 1) / n**2
-        spread = np.tensordot(ranks, self.points, axes=1)
-        return np.asarray(np.abs(self.points - self._targets(y)).mean(axis=0) - spread)
-
-    def _targets(self, y: ArrayLike) -> FloatArray:
-        """Return one target for all, or one a row and output."""
-        at, shape = np.asarray(y, dtype=np.float64), self.points.shape[1:]
-        if at.ndim and at.shape != shape:
-            raise ValueError(f"y must have shape {shape}, or be one number, got shape {at.shape}")
-        return at
 
 
 class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[misc]
@@ -183,7 +60,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     if TYPE_CHECKING:
         _task: Regression = fitted("", "")
 
-    def _new_task(self) -> Regression:
+    def _new_task(self, y: object) -> Regression:
+        if is_censored(y):
+            return CensoredRegression(self.scoring)
         return Regression(self.scoring)
 
     @by_parts
@@ -208,10 +87,33 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         """
         encoded = self._encoded(X)
         self._warn_of_extrapolation(encoded)
-        mean = self._task.shaped(self._predictor.mean(*encoded))
+        mean = self._predictor.mean(*encoded)
         if not return_std:
-            return mean
-        return mean, self._task.shaped(self._predictor.deviation(*encoded))
+            return self._task.shaped(mean)
+        deviation = self._predictor.deviation(*encoded)
+        return self._task.shaped(mean), self._task.deviations(mean, deviation)
+
+    def score(self, X: Table, y: object, sample_weight: Any = None) -> float:
+        """Return R² of predictions, or their concordance with targets that are known by half.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_columns)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            In any form that `fit` takes.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+            At most 1. A concordance is the share of pairs of rows, of those whose order is known,
+            that are predicted in that order: 0.5 by chance.
+        """
+        check_is_fitted(self, "kernel_")
+        if not isinstance(self._task, CensoredRegression):
+            return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        return self._task.score(y, predicted, check_weight(sample_weight, len(predicted)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -256,7 +158,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         encoded = self._encoded(X, folds=True)
         low, high = self._predictor.interval(*encoded, confidence)
         # folds that disagree with all rows, far from them, may leave the prediction outside
-        held = Range.of(self._predictor.rows.targets)
+        held = self._task.range_of(self._predictor.rows)
         low, high = held.ends(low, high, self._predictor.mean(*encoded))
         return self._task.shaped(low), self._task.shaped(high)
 
@@ -278,9 +180,9 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _distribution(
         self, numeric: FloatArray, codes: NDArray[np.int64]
     ) -> PredictiveDistribution:
-        held = Range.of(self._predictor.rows.targets)
+        held = self._task.range_of(self._predictor.rows)
         points = held.hold(self._predictor.members(numeric, codes))
-        return PredictiveDistribution(points[:, :, 0] if self._task.flat else points)
+        return PredictiveDistribution(self._task.shaped(points))
 
     @by_parts
     def predict_quantiles(
@@ -350,7 +252,7 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind="list of labels or None",
     )
 
-    def _new_task(self) -> Classification:
+    def _new_task(self, y: object) -> Classification:
         return Classification(self.scoring, self.class_weight, self.levels)
 
     @by_parts

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from .candidates import KEPT
+from .censored.fit import begun, censored_predictor
 from .columns import ColumnEncoder
 from .division import Division, n_folds_of
 from .exact import ExactPredictor
@@ -71,7 +72,7 @@ def fit_table(
     # one thread: the same bits whatever the machine's number of cores
     with one_blas_thread():
         samples = read_table(
-            X, y, weight, model._new_task(), encoder, groups=groups, order=order,
+            X, y, weight, model._new_task(y), encoder, groups=groups, order=order,
             cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
         )  # fmt: skip
         scoring = samples.task.scoring
@@ -111,16 +112,23 @@ def _by_all_pairs(
         texts = samples.encoder._learn_folds(samples.table, first, parts)
         rows = rows.with_texts_of_folds(texts, len(splits))
     report = partial(_report_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
+    if rows.ends is not None:
+        rows = begun(rows)
     learned = learn(
         rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs, report=report,
         random=not division.is_given,
     )  # fmt: skip
-    if model.warp and not path.classes and not division.is_given:
-        learned = with_outliers(learned)
-    predictor, missing = _last_step(
-        ExactPredictor.of(learned), path, model, state, in_order=division.is_in_order
-    )
-    learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
+    predictor: ExactPredictor
+    if rows.ends is not None:
+        learned, predictor = censored_predictor(learned)
+        rows = learned.rows
+    else:
+        if model.warp and not path.classes and not division.is_given:
+            learned = with_outliers(learned)
+        predictor, missing = _last_step(
+            ExactPredictor.of(learned), path, model, state, in_order=division.is_in_order
+        )
+        learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
     mixture = learned.mixture
     left_out = partial(
         PairsLeaveOut, mixture.inverse, mixture.target, learned.rows, first, mixture.width

@@ -26,6 +26,7 @@ class Fold:
     - `views`: of the training rows
     - `predictions`: one per fit, in the units of the targets, (n_fits, n_held_out, n_outputs)
     - `whole`: whether there was time for the whole path
+    - `units`: of the targets, where they are not those of the training rows
     """
 
     places: Index
@@ -35,6 +36,7 @@ class Fold:
     fits: list[Fit]
     predictions: FloatArray
     whole: bool = True
+    units: Standardised | None = None
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
@@ -43,7 +45,7 @@ class Fold:
         """Return this fold's predictor, the path combined; that of the last weights is kept."""
         kept = vars(self).get("_kept")
         if kept is None or not np.array_equal(kept[0], weights):
-            kept = weights, fit_mixture(self.views, self.training, self.scales(weights))
+            kept = weights, fit_mixture(self.views, self.training, self.scales(weights), self.units)
             vars(self)["_kept"] = kept
         mixture: Mixture = kept[1]
         return mixture
@@ -54,7 +56,7 @@ class Fold:
         The metric, the views, the warp and the units have seen the fold's training rows alone; but
         groups that it has not seen it would take for one, so that views of groups are of all rows.
         """
-        views, units = self.views, Standardised.of(self.training)
+        views, units = self.views, self.units or Standardised.of(self.training)
         if rows.groups is not None:
             views = replace(rows, columns=self.training.columns).views()
         return fit_mixture(views, rows, self.scales(weights), units)

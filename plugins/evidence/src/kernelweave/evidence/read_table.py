@@ -98,9 +98,14 @@ def read_table(
         checked = check_weight(weight, n_rows)
         encoder.fit(X, normalise_weights(checked), estimator=estimator)
         task, values, checked = task.read(y, n_rows, checked)
+        if task.ends is not None and n_rows > FACTOR_ROWS:
+            raise ValueError(
+                f"targets that are known by half take all pairs of rows, of {FACTOR_ROWS} at most, "
+                f"got {n_rows}: give a part of the rows, such as X.sample({FACTOR_ROWS})"
+            )
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
-    counted = _counted(*given, encoder, division, estimator)
+    counted = _counted(*given, encoder, division, estimator, task.ends)
     return ReadTable(*counted, task, encoder, division, given[0])
 
 
@@ -120,7 +125,7 @@ def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> Gro
 
 def _counted(
     X: Table, targets: FloatArray, weight: FloatArray | None, encoder: ColumnEncoder,
-    division: Division, estimator: object,
+    division: Division, estimator: object, ends: FloatArray | None,
 ) -> tuple[Rows, Index]:  # fmt: skip
     """Return the encoded rows that count, and whose they are; equal ones merged.
 
@@ -140,7 +145,7 @@ def _counted(
     kept = np.flatnonzero(mass > 0)
     every = Rows(
         numeric, codes, targets, weight, coding=encoder.coding, groups=division.groups,
-        times=division.order,
+        times=division.order, ends=ends,
     )  # fmt: skip
     rows = every.take(kept)
     group, names = _group_column(rows, division, encoder), {division.column} - {""}
@@ -157,8 +162,9 @@ def _counted(
         owner[kept] = place
         return replace(rows, weight=normalise_weights(rows.weight)), owner
     equal = Rows(numeric, codes, targets).with_equal_copies()
-    # rows that are held out apart are not one
-    merged = merge_samples(np.hstack([equal.numeric, codes, division.keys]), equal.targets, mass)
+    # rows that are held out apart are not one, nor are those known in another way
+    keys = [division.keys] if ends is None else [division.keys, _numbers_of(ends)]
+    merged = merge_samples(np.hstack([equal.numeric, codes, *keys]), equal.targets, mass)
     first = np.unique(merged.owner[kept], return_index=True)[1]
     n_numbers, n_encoded = numeric.shape[1], numeric.shape[1] + codes.shape[1]
     rows = replace(
@@ -169,3 +175,8 @@ def _counted(
         weight=normalise_weights(merged.weight),
     )
     return rows, merged.owner
+
+
+def _numbers_of(ends: FloatArray) -> FloatArray:
+    """Return a number for each pair of ends, which may be infinite, shape (n, 1)."""
+    return np.unique(ends, axis=1, return_inverse=True)[1].reshape(-1, 1).astype(np.float64)

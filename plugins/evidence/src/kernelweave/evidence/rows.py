@@ -47,6 +47,8 @@ class Rows:
     - `names`: which dimensions name the groups, by the user's word or as `group` does
     - `by_folds`: whether the folds alone say how new rows differ from these
     - `columns`: which of ``numeric`` the kernel sees; empty where it sees all
+    - `ends` of shape (2, n): the least and largest value of targets that are known by half, where
+      `targets` and `trust` are what a likelihood makes of them; ``None`` where all are known
     - `of_folds`: which it sees in each fold, where a fold knows the components of its own training
       texts alone; empty where nothing holds texts
     """
@@ -66,6 +68,7 @@ class Rows:
     columns: tuple[int, ...] = ()
     of_folds: tuple[tuple[int, ...], ...] = ()
     trust: FloatArray | None = None
+    ends: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -83,8 +86,9 @@ class Rows:
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Which targets count less than a tenth of what most do, shape (n,)."""
-        trust = np.ones(len(self)) if self.trust is None else self.trust[0]
-        return np.asarray(trust < _OUTLIER * np.median(trust))
+        if self.trust is None or self.ends is not None:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(self.trust[0] < _OUTLIER * np.median(self.trust[0]))
 
     @property
     def n_dimensions(self) -> int:
@@ -210,10 +214,10 @@ class Rows:
         numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
         groups = None if self.groups is None else self.groups[rows]
         times = None if self.times is None else self.times[rows]
-        trust = None if self.trust is None else self.trust[:, rows]
+        trust, ends = (None if each is None else each[:, rows] for each in (self.trust, self.ends))
         return replace(
             self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
-            times=times, trust=trust,
+            times=times, trust=trust, ends=ends,
         )  # fmt: skip
 
     def and_others(self, other: Rows) -> Rows:
@@ -290,6 +294,9 @@ class Standardised:
         targets, share = rows.targets, rows.precision / rows.precision.sum()
         spread = spread_of(targets - (targets @ share)[:, None], share)
         low, high = natural_range(targets, targets.min(axis=1), targets.max(axis=1), spread)
+        if rows.ends is not None:
+            # these targets are a likelihood's, and say nothing of what others never leave
+            low, high = np.full(len(spread), -np.inf), np.full(len(spread), np.inf)
         warps: tuple[Warp, ...] = ()
         if rows.transform_targets:
             warps = tuple(Warp.of(each, share).within(each) for each in targets)

@@ -39,7 +39,7 @@ def check_numbers(
             text += " is {value:.6g} in every row" + ("" if weight is None else " that counts")
             text += ": there is nothing to learn"
             raise ValueError(Message(text, i=i, value=row[0]))
-    _warn_if_few(counted.shape[1])
+    warn_if_few(counted.shape[1])
     return values, flat
 
 
@@ -56,7 +56,11 @@ def check_classes(
     from sklearn.utils import column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
 
-    array = column_or_1d(_array(y), warn=True)
+    array = _array(y)
+    if array.dtype.names:
+        text = "{y} must be labels, got the fields {names}: of events and times learns a regressor"
+        raise ValueError(Message(text, names=", ".join(array.dtype.names)))
+    array = column_or_1d(array, warn=True)
     _check_length(array, n_rows)
     check_labels(array)
     check_classification_targets(array)
@@ -73,7 +77,7 @@ def check_classes(
         lost = labels[np.setdiff1d(np.arange(len(labels)), present)[0]]
         text = "class {label} has no row of positive weight: drop it from {y}"
         raise ValueError(Message(text, label=_shown(lost)))
-    _warn_if_few(len(counted))
+    warn_if_few(len(counted))
     return labels, codes
 
 
@@ -223,7 +227,8 @@ def _shown(value: object) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _warn_if_few(n_rows: int) -> None:
+def warn_if_few(n_rows: int) -> None:
+    """Warn of rows too few to choose a kernel by, and raise ValueError where there is only one."""
     if n_rows < 2:
         raise ValueError("1 sample is too few: at least 2 are needed, 50 or more make sense")
     if n_rows < _FEW_ROWS:

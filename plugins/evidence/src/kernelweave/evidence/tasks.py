@@ -31,6 +31,7 @@ from .classes import (
     judge_classes,
     per_class,
 )
+from .intervals import Range
 from .large.reading import ClassTargets, NumberTargets
 from .rows import Rows, Split, to_original_rows
 from .scores import grouped_ratio, judge_numbers, squared_losses
@@ -156,6 +157,8 @@ class Regression:
 
     scorer: Any = None
     flat: bool = True
+    usual_score: ClassVar[str] = "R²"
+    ends: ClassVar[FloatArray | None] = None
 
     @property
     def scoring(self) -> Scoring | None:
@@ -211,8 +214,16 @@ class Regression:
         return self.shaped(to_original_rows(held_out, owner))
 
     def shaped(self, values: FloatArray) -> FloatArray:
-        """Return values (n, n_outputs) in as many dimensions as the user's targets have."""
-        return values[:, 0] if self.flat else values
+        """Return values (…, n_outputs) in the user's unit, and without outputs where he has one."""
+        return values[..., 0] if self.flat else values
+
+    def deviations(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """Return deviations around predictions (n, n_outputs), as `shaped` does values."""
+        return self.shaped(deviation)
+
+    def range_of(self, rows: Rows) -> Range:
+        """Return what new targets never leave."""
+        return Range.of(rows.targets)
 
     def underfit(self, rows: Rows, values: FloatArray, judged: Judged = HELD_OUT) -> Warning | None:
         """Return the warning that rows are predicted hardly better than by no column, if so."""
@@ -243,6 +254,8 @@ class Classification:
     ranks: Index | None = None
     calibration: Calibration | None = None
     flat: ClassVar[bool] = True
+    usual_score: ClassVar[str] = "accuracy"
+    ends: ClassVar[FloatArray | None] = None
 
     @property
     def scoring(self) -> Scoring | None:
@@ -359,5 +372,4 @@ def score_of(task: Task, rows: Rows, answers: FloatArray, parts: Index) -> tuple
 
 def score_name(task: Task) -> str:
     """Return what a sentence calls the score of rows held out."""
-    usual = "accuracy" if isinstance(task, Classification) else "R²"
-    return usual if task.scoring is None else task.scoring.name
+    return task.usual_score if task.scoring is None else task.scoring.name

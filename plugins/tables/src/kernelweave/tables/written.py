@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -146,6 +146,34 @@ class WrittenNumbers:
                     values[i] *= 0.5
         return values
 
+    def ends(self, cells: Sequence[str]) -> FloatArray:
+        """Return the least and the largest number that each cell may stand for, (2, n_cells).
+
+        Both are its number where it is known, infinite on a side without a limit, and NaN where a
+        cell is no number in this unit.
+
+        Examples
+        --------
+        >>> from kernelweave.tables.written import WrittenNumbers
+        >>> WrittenNumbers().ends(["2", "<5", "36+", "3-5"]).tolist()
+        [[2.0, -inf, 36.0, 3.0], [2.0, 5.0, inf, 5.0]]
+        """
+        plain = replace(self, halved=False)
+        low = plain.read(cells)
+        high = low.copy()
+        for i, each in enumerate(_read_all(tuple(cells))):
+            if each is None or np.isnan(low[i]):
+                continue
+            if each.side == "below":
+                low[i] = -np.inf
+            elif each.side == "above":
+                high[i] = np.inf
+            elif each.upper is not None:
+                # what was read is the middle
+                middle, low[i] = low[i], plain.read([_lower(cells[i])])[0]
+                high[i] = 2.0 * middle - low[i]
+        return np.array([low, high])
+
     def values_of(self, words: Words, comma: str = "") -> FloatArray:
         """Return the number of each row, NaN where there is none; True is 1."""
         if words.seen == "booleans":
@@ -161,6 +189,12 @@ class WrittenNumbers:
         blank = np.zeros((1, len(self.sides)))
         shown = np.vstack([known.reshape(-1, len(self.sides)), blank])[words.codes]
         return np.asarray(shown, dtype=np.float64)
+
+
+def _lower(cell: str) -> str:
+    """Return the text of the lower number of a range."""
+    sided = side_of(cell.strip())
+    return cell if sided is None else sided.number
 
 
 def have_no_unit(n_rows: int, unit: str) -> str:

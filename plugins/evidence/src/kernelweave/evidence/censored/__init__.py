@@ -1,0 +1,1 @@
+"""Targets that are known by half: limits of detection, ranges, and times of what has not ended."""

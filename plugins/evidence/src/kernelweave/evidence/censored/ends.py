@@ -1,0 +1,177 @@
+"""Targets known by half as the user gives them: events and times, ends, or cells such as 36+."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.tables.errors import place_of
+from kernelweave.tables.sided import side_of
+from kernelweave.tables.written import WrittenNumbers
+from numpy.typing import NDArray
+
+from ..targets import finite_numbers, refuse_missing
+
+# names of the columns, or fields, of the two ends
+_ENDS = ("low", "high")
+
+
+def is_censored(y: object) -> bool:
+    """Return whether targets are given in a form that says which of them are known by half.
+
+    A structured array of an event and a time, or two columns of which one is yes or no; a
+    structured array or two columns named low and high, or two of numbers where lower ends are −∞ or
+    upper ends ∞; or cells of which some are such as <0.5, 36+ or 3-5.
+    """
+    named = _named_columns(y)
+    if named is not None:
+        first, second = (_kind_of(column) for column in named.values())
+        return tuple(named) == _ENDS or {first, second} == {"b", "number"}
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f":
+        low, high = array.T
+        infinite = np.isneginf(low) | np.isposinf(high)
+        return bool(infinite.any() and (low <= high).all())
+    if array.ndim == 1 and array.dtype.kind in "OUT":
+        return any(isinstance(cell, str) and side_of(cell.strip()) for cell in array.tolist())
+    return False
+
+
+def ends_of(y: object, n_rows: int, *, known: bool = False) -> tuple[FloatArray, bool]:
+    """Return the least and largest value that each target may have, and whether they are times.
+
+    `y`: as `is_censored` tells it; `n_rows`: what X has; `known`: whether numbers may be given too,
+    and nothing need be learned from them. Returns shape (2, n_rows): both are equal
+    where a target is known, infinite where it has no limit.
+
+    Raises ValueError where an event is not yes or no, a time is negative, a lower end is above the
+    upper, a cell is no number, or no target has a limit on one of the sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.censored.ends import ends_of
+    >>> ends_of(np.array(["2", "<5", "36+"]), 3)[0].tolist()
+    [[2.0, -inf, 36.0], [2.0, 5.0, inf]]
+    """
+    named = _named_columns(y)
+    times = named is not None and tuple(named) != _ENDS
+    if known and not is_censored(y):
+        values = finite_numbers(np.ravel(np.asarray(y)))
+        ends = np.array([values, values])
+    elif named is not None and times:
+        ends = _of_times(named)
+    elif named is not None:
+        ends = np.array([_end(column, name) for name, column in named.items()])
+    else:
+        array = np.asarray(y)
+        ends = np.array(array.T, dtype=np.float64) if array.ndim == 2 else _of_cells(array)
+    if ends.shape[1] != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows and y has {ends.shape[1]}: inconsistent numbers of samples"
+        )
+    _refuse_crossed(ends)
+    if not known:
+        _refuse_unknown(ends, times=times)
+    return ends, times
+
+
+def _named_columns(y: object) -> dict[str, Labels] | None:
+    """Return two columns with their names, in lower case; ``None`` of anything else."""
+    names: list[Any]
+    if getattr(getattr(y, "dtype", None), "names", None):
+        table: Any = y
+        names = list(table.dtype.names)
+    elif hasattr(y, "columns") and hasattr(y, "__getitem__"):
+        table, names = y, list(y.columns)
+    else:
+        return None
+    if len(names) != 2 or np.ndim(table[names[0]]) != 1:
+        return None
+    return {str(name).strip().lower(): np.asarray(table[name]) for name in names}
+
+
+def _kind_of(column: Labels) -> str:
+    return "b" if column.dtype.kind == "b" else "number" if column.dtype.kind in "iuf" else ""
+
+
+def _of_times(columns: dict[str, Labels]) -> FloatArray:
+    (event_name, event), (time_name, time) = sorted(
+        columns.items(), key=lambda pair: _kind_of(pair[1]) != "b"
+    )
+    low = finite_numbers(time, f"the time {time_name!r} of y")
+    _refuse_negative(low, time_name)
+    return np.array([low, np.where(_as_event(event, event_name), low, np.inf)])
+
+
+def _as_event(event: Labels, name: str) -> NDArray[np.bool_]:
+    """Return whether each time ended by the event."""
+    refuse_missing(event, f"the event {name!r} of y")
+    known = np.isin(event, (0, 1))
+    if not known.all():
+        row = int(np.argmin(known))
+        raise ValueError(
+            f"the event {name!r} of y must be yes or no, True or False, got {event[row]!r} in "
+            f"{place_of(row)}"
+        )
+    return event.astype(bool)
+
+
+def _refuse_negative(times: FloatArray, name: str) -> None:
+    if len(times) and times.min() < 0.0:
+        row = int(np.argmin(times))
+        raise ValueError(
+            f"the time {name!r} of y must not be negative, got {times[row]:.6g} in {place_of(row)}"
+        )
+
+
+def _end(column: Labels, name: str) -> FloatArray:
+    """Return one end of the targets; infinite where there is none."""
+    refuse_missing(column, f"the {name!r} end of y")
+    infinite = -np.inf if name == "low" else np.inf
+    at = np.isin(column, (infinite,))
+    ends = finite_numbers(np.where(at, 0.0, column), f"the {name!r} end of y")
+    return np.where(at, infinite, ends)
+
+
+def _of_cells(cells: Labels) -> FloatArray:
+    refuse_missing(cells)
+    texts = [str(cell).strip() for cell in cells.tolist()]
+    labels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
+    found = WrittenNumbers.fit(labels.tolist(), counts.tolist(), any_words=True)
+    reading = WrittenNumbers() if found is None else found[0]
+    ends = reading.ends(labels.tolist())[:, codes]
+    if np.isnan(ends[0]).any():
+        row = int(np.argmax(np.isnan(ends[0])))
+        unit = f" in {reading.unit}" if reading.unit else ""
+        raise ValueError(
+            f"y must hold numbers{unit}, or limits such as <0.5, 36+ and 3-5, got {texts[row]!r} "
+            f"in {place_of(row)}"
+        )
+    return ends
+
+
+def _refuse_crossed(ends: FloatArray) -> None:
+    low, high = ends
+    if (low > high).any():
+        row = int(np.argmax(low > high))
+        raise ValueError(
+            f"low is above high in {place_of(row)} of y: {low[row]:.6g} and {high[row]:.6g}"
+        )
+
+
+def _refuse_unknown(ends: FloatArray, *, times: bool) -> None:
+    """Raise where nothing can be learned: no target has a limit on one side, or all are alike."""
+    low, high = ends
+    for limit, side in ((high, "upper"), (low, "lower")):
+        if not np.isfinite(limit).any():
+            what = "no event" if times else f"no {side} limit"
+            raise ValueError(
+                f"y has {what} in any of its {len(low)} rows: at least one is needed to learn from"
+            )
+    known = np.unique(ends[np.isfinite(ends)])
+    if len(known) == 1:
+        raise ValueError(
+            f"y is {known[0]:.6g}, or has it as its limit, in every row: there is nothing to learn"
+        )

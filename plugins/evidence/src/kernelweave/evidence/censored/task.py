@@ -1,0 +1,143 @@
+"""What a fit asks of targets that are known by half: their scale, and how they are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.estimators.underfit import HELD_OUT, Judged
+from kernelweave.kernels_core.exceptions import UnderfitWarning
+
+from ..intervals import Range
+from ..rows import Rows
+from ..scores import ratio_with_error
+from ..targets import warn_if_few
+from ..tasks import Regression
+from .concordance import concordance, losses
+from .ends import ends_of
+from .likelihood import normal_of, sites
+
+
+@dataclass(frozen=True)
+class CensoredRegression(Regression):
+    """Targets are numbers that are known by half, judged by concordance.
+
+    `log`: whether the logarithm of targets is learned, so that predictions are medians; `times`:
+    whether they are times up to an event; `ends` of shape (2, n_rows): of targets that were read,
+    on that scale, until the fit has them.
+    """
+
+    log: bool = False
+    times: bool = False
+    ends: FloatArray | None = None  # type: ignore[misc]
+    usual_score = "concordance"
+
+    def read(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[CensoredRegression, FloatArray, FloatArray | None]:
+        """Return the task of checked targets, values within their ends, and the weights."""
+        if self.scorer is not None:
+            raise ValueError(
+                f"scoring must be None where targets are known by half, got {self.scorer!r}: "
+                "concordance judges them"
+            )
+        ends, times = ends_of(y, n_rows)
+        mass = np.ones(n_rows) if weight is None else weight
+        counted = mass > 0.0
+        warn_if_few(int(counted.sum()))
+        log = self._is_log(ends[:, counted], mass[counted], times=times)
+        task = replace(self, log=log, times=times)
+        ends = task.learned(ends)
+        finite = np.where(np.isfinite(ends), ends, np.nan)
+        known = np.isfinite(ends).any(axis=0)
+        values = np.full(n_rows, float(np.nanmean(finite)))
+        values[known] = np.nanmean(finite[:, known], axis=0)
+        return replace(task, ends=ends), values[None], weight
+
+    @staticmethod
+    def _is_log(ends: FloatArray, mass: FloatArray, *, times: bool) -> bool:
+        """Return whether logarithms are nearer to a normal distribution, as times always are."""
+        if times:
+            return True
+        finite = ends[np.isfinite(ends)]
+        if finite.min() <= 0.0:
+            return False
+        with np.errstate(invalid="ignore"):
+            logs = np.where(np.isneginf(ends), -np.inf, np.log(np.maximum(ends, finite.min())))
+        likelihoods = []
+        for each in (ends, logs):
+            mean, spread = normal_of(each, mass)
+            told = sites(np.full(each.shape[1], mean), spread, each).log_likelihood
+            likelihoods.append(float(mass @ told))
+        known = ends[0] == ends[1]
+        # of a density in the unit of the targets
+        likelihoods[1] -= float(mass[known] @ logs[0, known])
+        return likelihoods[1] > likelihoods[0]
+
+    def learned(self, values: FloatArray) -> FloatArray:
+        """Return ends, shape (2, n), on the scale that is learned; a time of 0 is at most the next.
+
+        What ended at 0 did so before the first time that tells more.
+        """
+        if not self.log:
+            return values
+        positive = values[np.isfinite(values) & (values > 0.0)]
+        least = float(positive.min()) if len(positive) else 1.0
+        with np.errstate(divide="ignore"):
+            low = np.log(np.maximum(values[0], 0.0))
+            high = np.log(np.maximum(values[1], least))
+        return np.array([low, high])
+
+    def calibrated(
+        self, rows: Rows, held_out: FloatArray
+    ) -> tuple[CensoredRegression, float, float]:
+        """Return the task, the concordance of rows held out, and its standard error."""
+        task, seen = replace(self, ends=None), np.flatnonzero(~np.isnan(held_out[:, 0]))
+        if not len(seen):
+            return task, np.nan, np.nan
+        subset = rows.take(seen)
+        lost, error = ratio_with_error(*self.losses(subset, held_out[seen]), subset.mass)
+        return task, 1.0 - lost, error
+
+    def losses(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return losses of answers and their units: concordance is 1 less the ratio of means."""
+        assert rows.ends is not None
+        return losses(rows.ends, answers[:, 0], rows.mass)
+
+    def shaped(self, values: FloatArray) -> FloatArray:
+        """Return values (…, 1) as medians of the targets, one for each row."""
+        with np.errstate(over="ignore"):
+            return np.exp(values[..., 0]) if self.log else values[..., 0]
+
+    def deviations(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """Return deviations of the targets, of logarithms those of the log-normal distribution."""
+        if not self.log:
+            return deviation[:, 0]
+        variance = deviation[:, 0] ** 2
+        with np.errstate(over="ignore"):
+            return np.exp(mean[:, 0] + 0.5 * variance) * np.sqrt(np.expm1(variance))
+
+    def range_of(self, rows: Rows) -> Range:
+        """Return no range: what is known by half may lie anywhere beyond."""
+        free = np.full(1, np.inf)
+        return Range(-free, free, np.zeros(1, dtype=np.bool_))
+
+    def underfit(self, rows: Rows, values: FloatArray, judged: Judged = HELD_OUT) -> Warning | None:
+        """Return the warning that pairs of rows are in the right order by chance, if they are.
+
+        That is where the concordance is at most one half.
+        """
+        assert rows.ends is not None
+        share = concordance(rows.ends, values[:, 0], rows.mass)
+        if not share <= 0.5:
+            return None
+        return UnderfitWarning(f"concordance is {share:.3f} on {judged.where}: {judged.meaning}")
+
+    def score(self, y: object, predicted: FloatArray, weight: FloatArray | None) -> float:
+        """Return the concordance of predictions with other targets, in a form that `fit` takes.
+
+        `predicted` of shape (n_rows,); numbers are known targets.
+        """
+        ends = ends_of(y, len(predicted), known=True)[0]
+        return concordance(ends, predicted, np.ones(len(predicted)) if weight is None else weight)

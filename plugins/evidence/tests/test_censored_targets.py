@@ -1,0 +1,242 @@
+"""Targets that are known by half, in each form that people have them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+from kernelweave.evidence.censored.ends import ends_of, is_censored
+from kernelweave.kernels_core.arrays import FloatArray
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+# rows beyond those of training, and lines of kinds of rows that are poorer
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning"),
+    pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning"),
+]
+INF = np.inf
+EVENTS = [("died", "?"), ("days", "<f8")]
+
+
+def surv(event: Any, time: Any) -> Any:
+    return np.array(list(zip(event, time, strict=True)), dtype=EVENTS)
+
+
+def made(n: int, seed: int = 0, censored: float = 2.5) -> tuple[pd.DataFrame, FloatArray, Any]:
+    """Times of a log-normal model, observed until a time at random."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 4)), columns=list("abcd"))
+    X["sex"] = rng.choice(["f", "m"], n)
+    centre = 2.0 + X["a"] - 0.7 * X["b"] ** 2 + 0.8 * (X["sex"] == "f")
+    true = np.exp(centre + 0.5 * rng.standard_normal(n)).to_numpy()
+    until = np.exp(censored + rng.standard_normal(n))
+    return X, true, surv(true <= until, np.minimum(true, until))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> EvidenceKernelRegressor:
+    X, _, y = made(240)
+    return EvidenceKernelRegressor().fit(X, y)
+
+
+def test_forms_of_one_target_give_the_same_ends() -> None:
+    event, time = np.array([True, False, True]), np.array([3.0, 5.0, 7.0])
+    expected = [[3.0, 5.0, 7.0], [3.0, INF, 7.0]]
+    forms = {
+        "structured": surv(event, time),
+        "time first": np.rec.fromarrays([time, event], names="T,E"),
+        "frame": pd.DataFrame({"died": event, "days": time}),
+        "ends": pd.DataFrame({"Low": time, "High": [3.0, INF, 7.0]}),
+        "array of ends": np.array(expected).T,
+        "cells": np.array(["3", "5+", "7"], dtype=object),
+        "series": pd.Series(["3", ">5", "7"]),
+        "units": np.array(["3 mg", "5+ mg", "7 mg"]),
+    }
+    for name, y in forms.items():
+        assert is_censored(y), name
+        assert ends_of(y, 3)[0].tolist() == expected, name
+    assert ends_of(np.array(["<0,5", "1,25", "3–5"]), 3)[0].tolist() == [
+        [-INF, 1.25, 3],
+        [0.5, 1.25, 5],
+    ]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [1.0, 2.0, 3.0],
+        ["a", "b", "c"],
+        np.ones((3, 2)),
+        np.array([[1.0, 2.0], [3.0, -INF], [2.0, 1.0]]),
+        pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.0, 0.0, 3.0]}),
+        pd.Series([1.0, np.nan, 2.0]),
+    ],
+)
+def test_other_targets_are_not(y: Any) -> None:
+    assert not is_censored(y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (surv([1, 0, 1], [1, -3, 2]), r"time 'days' of y must not be negative, got -3 in row 1"),
+        (surv([0, 0, 0], [1, 2, 3]), r"y has no event in any of its 3 rows"),
+        (surv([1, 0, 1], [1, np.nan, 3]), r"the time 'days' of y is missing \(NaN\)"),
+        (surv([1, 1, 0], [2, 2, 2]), r"y is 2, or has it as its limit, in every row"),
+        (
+            pd.DataFrame({"low": [1, 5, 3], "high": [2, 4, 3]}),
+            r"low is above high in row 1 of y: 5 and 4",
+        ),
+        (pd.DataFrame({"low": [1, np.nan, 3], "high": [2, 4, 3]}), r"'low' end of y is missing"),
+        (np.array(["<1", "2 kg", "3", "4"]), r"such as <0.5, 36\+ and 3-5, got '2 kg' in row 1"),
+        (np.array(["36+", "40+", "50+"]), r"y has no upper limit in any of its 3 rows"),
+        (surv([1, 0], [1, 2]), r"X has 3 rows and y has 2"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(y: Any, message: str) -> None:
+    X = np.arange(len(y) if "X has 3" not in message else 3)[:, None].astype(float)
+    with pytest.raises(ValueError, match=message):
+        EvidenceKernelRegressor().fit(X, y)
+
+
+def test_an_event_that_is_no_yes_or_no_is_named() -> None:
+    y = np.array([(1.0, 3.0), (2.0, 4.0)], dtype=[("event", "f8"), ("low", "f8")])
+    assert not is_censored(y)
+    with pytest.raises(ValueError, match="event 'died' of y must be yes or no"):
+        ends_of(pd.DataFrame({"died": [1, 2, 0], "days": [1.0, 2.0, 3.0]}), 3)
+
+
+def test_new_rows_are_predicted_by_their_medians(fitted: EvidenceKernelRegressor) -> None:
+    X, true, y = made(600, seed=1)
+    told = np.log(fitted.predict(X))
+    centre = 2.0 + X["a"] - 0.7 * X["b"] ** 2 + 0.8 * (X["sex"] == "f")
+    rest = told - centre
+    assert 1.0 - np.mean(rest**2) / np.var(centre) > 0.85
+    assert abs(rest.mean()) < 0.15
+    error = np.hypot(fitted.held_out_error_, 0.015)
+    assert fitted.score(X, y) == pytest.approx(fitted.held_out_score_, abs=3 * error)
+    # the true times, of which the fit had seen half
+    low, high = fitted.predict_interval(X, 0.8)
+    assert np.mean((low <= true) & (true <= high)) == pytest.approx(0.8, abs=0.06)
+    held = fitted.predict_distribution(X).cdf(true)
+    assert np.quantile(held, [0.25, 0.5, 0.75]) == pytest.approx([0.25, 0.5, 0.75], abs=0.08)
+
+
+def test_a_fit_that_takes_censored_times_as_events_is_worse() -> None:
+    X, _, y = made(240)
+    new, later, _ = made(600, seed=1)
+    known = EvidenceKernelRegressor().fit(X, y).predict(new)
+    naive = EvidenceKernelRegressor(warp=False).fit(X, np.log(y["days"])).predict(new)
+    errors = [np.mean((each - np.log(later)) ** 2) for each in (np.log(known), naive)]
+    assert errors[0] < 0.6 * errors[1]
+
+
+def test_distribution_has_a_survival_function(fitted: EvidenceKernelRegressor) -> None:
+    X = made(5, seed=2)[0]
+    told = fitted.predict_distribution(X)
+    median = fitted.predict(X)
+    assert told.sf(0.0) == pytest.approx(1.0, abs=0.01)
+    assert told.sf(median) == pytest.approx(0.5, abs=0.15)
+    assert np.all(np.diff([told.sf(t) for t in (1.0, 5.0, 20.0)], axis=0) <= 0.0)
+    assert told.cumulative_hazard(5.0) == pytest.approx(-np.log(told.sf(5.0)))
+    assert (told.mean(horizon=10.0) <= 10.0).all()
+    assert (told.mean(horizon=10.0) < told.mean(horizon=20.0)).all()
+
+
+def test_limits_of_detection_are_learned_from() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 3))
+    true = np.exp(X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.standard_normal(300))
+    limit = np.quantile(true, 0.4)
+    cells = np.array([f"{v:.4g}" if v >= limit else f"<{limit:.4g}" for v in true], dtype=object)
+    half = np.where(true >= limit, true, limit / 2)
+    fit, new = slice(0, 150), slice(150, 300)
+    model = EvidenceKernelRegressor().fit(X[fit], cells[fit])
+    ours = np.log(model.predict(X[new])) - np.log(true[new])
+    theirs = EvidenceKernelRegressor(warp=False).fit(X[fit], np.log(half[fit])).predict(X[new])
+    assert np.mean(ours**2) < 0.9 * np.mean((theirs - np.log(true[new])) ** 2)
+    assert "concordance" in model._repr_html_()
+
+
+def test_known_targets_are_learned_as_numbers_are() -> None:
+    X, true, _ = made(150)
+    events = EvidenceKernelRegressor().fit(X, surv(np.ones(150), true))
+    numbers = EvidenceKernelRegressor(warp=False).fit(X, np.log(true))
+    new = made(100, seed=3)[0]
+    told = np.log(events.predict(new)), numbers.predict(new)
+    assert np.corrcoef(told)[0, 1] > 0.999
+    assert np.sqrt(np.mean((told[0] - told[1]) ** 2)) < 0.05
+
+
+def test_a_weight_of_two_is_the_row_twice() -> None:
+    X, _, y = made(60)
+    X = X[["a", "b"]].round(1)
+    twice = np.r_[np.arange(60), np.arange(20)]
+    weight = np.where(np.arange(60) < 20, 2.0, 1.0)
+    by_weight = EvidenceKernelRegressor(n_folds=2).fit(X, y, weight)
+    by_copies = EvidenceKernelRegressor(n_folds=2).fit(X.iloc[twice], y[twice])
+    assert by_copies.predict(X) == pytest.approx(by_weight.predict(X), rel=1e-6)
+
+
+@pytest.mark.parametrize("given", ["groups", "order", "cv"])
+def test_rows_are_held_out_as_asked(given: str) -> None:
+    X, _, y = made(120)
+    X["person"] = np.repeat([f"p{k}" for k in range(30)], 4)
+    X["day"] = np.arange(120) // 2
+    model = EvidenceKernelRegressor(cv=4 if given == "cv" else None)
+    asked = {"groups": {"groups": "person"}, "order": {"order": "day"}}.get(given, {})
+    model.fit(X, y, **asked)
+    assert 0.6 < model.held_out_score_ < 1.0
+    low, high = model.predict_interval(X)
+    assert (low <= high).all()
+    assert np.isfinite(model.explain(X[:3]).values).all()
+
+
+def test_tools_of_scikit_learn_take_them(fitted: EvidenceKernelRegressor) -> None:
+    X, _, y = made(90)
+    scores = cross_val_score(clone(fitted).set_params(n_folds=2), X, y, cv=3)
+    assert (scores > 0.6).all()
+    loaded = pickle.loads(pickle.dumps(fitted))
+    assert loaded.predict(X).tobytes() == fitted.predict(X).tobytes()
+    assert loaded.score(X, y) == fitted.score(X, y)
+    assert {each.column for each in fitted.importance_} == set(X.columns)
+
+
+def test_numbers_can_be_scored_too(fitted: EvidenceKernelRegressor) -> None:
+    X, true, _ = made(100, seed=5)
+    assert fitted.score(X, true) == pytest.approx(
+        fitted.score(X, surv(np.ones(100), true)), abs=1e-12
+    )
+
+
+def test_limits_of_what_is_built_are_told() -> None:
+    X, _, y = made(30)
+    with pytest.raises(ValueError, match="scoring must be None where targets are known by half"):
+        EvidenceKernelRegressor(scoring="r2").fit(X, y)
+    with pytest.raises(ValueError, match="of 5000 at most, got 5001"):
+        EvidenceKernelRegressor().fit(
+            np.arange(5001.0)[:, None], surv(np.ones(5001), np.arange(5001.0))
+        )
+    with pytest.raises(ValueError, match="of events and times learns a regressor"):
+        EvidenceKernelClassifier().fit(X, y)
+
+
+def test_without_time_for_the_likelihood_there_is_a_model(monkeypatch: Any) -> None:
+    from kernelweave.evidence.censored import fit
+    from kernelweave.evidence.terms import Stopped
+
+    def stopped(*_: object) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(fit, "mode_of", stopped)
+    X, _, y = made(80)
+    model = EvidenceKernelRegressor().fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert "likelihood of targets known by half" in model.certificate_.work or (
+        model.result_.status.label != "stationary"
+    )
