@@ -100,7 +100,11 @@ def _by_all_pairs(
     rows, division = samples.rows, samples.division
     assert isinstance(rows, Rows)
     refuse_what_cannot_fit(rows)
-    plan = replace(path, linear=not path.classes and len(rows) < FEW_ROWS)
+    if rows.ends is not None:
+        rows = begun(rows)
+    # a target that is known by half tells as much as a part of one
+    n_known = len(rows) if rows.ends is None else rows.precision.sum()
+    plan = replace(path, linear=not path.classes and n_known < FEW_ROWS)
     splits = samples.splits(n_folds_of(model), state)
     rows = replace(
         rows, by_folds=division.is_given and _folds_judge_new_rows(division, rows, splits)
@@ -112,8 +116,6 @@ def _by_all_pairs(
         texts = samples.encoder._learn_folds(samples.table, first, parts)
         rows = rows.with_texts_of_folds(texts, len(splits))
     report = partial(_report_parts, model.verbose, 0.0, 1.0 if path.classes else _BEFORE_NOISE)
-    if rows.ends is not None:
-        rows = begun(rows)
     learned = learn(
         rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs, report=report,
         random=not division.is_given,
