@@ -26,8 +26,10 @@ def log_likelihood(f: np.ndarray, deviation: float, ends: np.ndarray) -> np.ndar
     low, high = (ends - f) / deviation
     out = np.empty(len(f))
     for i, (a, b) in enumerate(zip(low, high, strict=True)):
-        if b - a < 1e-3:
-            out[i] = norm.logpdf(0.5 * (a + b)) - np.log(deviation)
+        if a == b:
+            out[i] = norm.logpdf(a) - np.log(deviation)
+        elif b - a < 1e-3:
+            out[i] = norm.logpdf(0.5 * (a + b)) + np.log(b - a)
         elif a > 0:
             out[i] = np.log(norm.sf(a) - norm.sf(b)) if a < 30 else norm.logsf(a)
         else:
@@ -39,15 +41,35 @@ def test_slope_and_curvature_are_those_of_the_log_likelihood() -> None:
     deviation, h = 0.8, 1e-4
     found = sites(F, deviation, ENDS)
     at = {step: log_likelihood(F + step * h, deviation, ENDS) for step in (-1, 0, 1)}
-    near = slice(0, 7)
+    # of a narrow range what is left of a second difference is rounding
+    near = [0, 1, 2, 3, 5, 6]
     assert found.log_likelihood == pytest.approx(at[0], rel=1e-9, abs=1e-9)
     slope = (at[1] - at[-1]) / (2 * h)
     by_sites = found.trust / deviation**2 * (found.targets - F)
     assert by_sites == pytest.approx(slope, rel=1e-6, abs=1e-6)
     curvature = -(at[1] - 2 * at[0] + at[-1]) / h**2
     assert found.trust[near] / deviation**2 == pytest.approx(curvature[near], rel=1e-4, abs=1e-5)
+    assert found.trust[4] == pytest.approx(1.0, abs=1e-6)
     # so far above its mean a limit is as good as a number
     assert found.trust[7] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_far_limits_are_as_good_as_numbers() -> None:
+    for z in (20.0, 900.0, 1100.0, 1e5, 1e8):
+        ends = np.array([[z, -INF, z], [INF, -z, z + 2.0 / z]])
+        found = sites(np.zeros(3), 1.0, ends)
+        # a normal tail has the hazard z + 1/z, about, and hardly varies
+        assert found.trust[:2] == pytest.approx(1.0 - 1.0 / z**2, abs=6.0 / z**4 + 1e-3 / z)
+        slope = found.trust * found.targets
+        assert slope[:2] == pytest.approx([z + 1.0 / z, -z - 1.0 / z], rel=3.0 / z**4 + 1e-9)
+        assert z <= slope[2] <= z + 1.0 / z
+
+
+def test_a_narrow_range_has_the_probability_of_its_width() -> None:
+    widths = np.array([1e-6, 9e-4, 1.1e-3])
+    ends = np.array([np.full(3, 0.5), 0.5 + widths])
+    told = sites(np.zeros(3), 1.0, ends).log_likelihood - np.log(widths)
+    assert told == pytest.approx(norm.logpdf(0.5 + 0.5 * widths), abs=1e-6)
 
 
 def test_a_limit_that_tells_nothing_has_hardly_any_trust() -> None:
@@ -116,11 +138,28 @@ def test_residuals_are_those_of_kaplan_and_meier() -> None:
     assert found.tolist() == expected.tolist()
 
 
-def test_residuals_in_ranges_are_where_most_ranges_agree() -> None:
-    ends = np.array([[0.0, 0.0, 2.0, 2.0], [3.0, 3.0, 5.0, 5.0]])
-    assert ResidualDistribution.of(ends, np.ones(4)).quantiles == pytest.approx([2.5] * 4, abs=2.0)
-    known = np.array([[-1.0, 1.0, 0.5], [-1.0, 1.0, INF]])
-    assert ResidualDistribution.of(known, np.ones(3)).quantiles.tolist() == [-1.0, 1.0, 1.0]
+def test_residuals_are_where_ranges_overlap() -> None:
+    def quantiles(*ranges: tuple[float, float]) -> list[float]:
+        return ResidualDistribution.of(np.array(ranges).T, np.ones(len(ranges))).quantiles.tolist()
+
+    # of Turnbull's innermost intervals the likeliest has all the mass
+    assert quantiles((0.0, 3.0), (2.0, 5.0)) == [2.5, 2.5]
+    assert quantiles((0.0, 3.0), (2.0, 5.0), (-INF, 1.0)) == [0.5, 2.5, 2.5]
+    # each limit alone leaves all open, both meet between 0 and 1
+    assert quantiles((0.0, INF), (-INF, 1.0)) == [0.5, 0.5]
+    assert quantiles((-INF, 0.0), (1.0, INF)) == [-INF, INF]
+    assert quantiles((-1.0, -1.0), (1.0, 1.0), (0.5, INF)) == [-1.0, 1.0, 1.0]
+
+
+def test_limits_alone_tell_a_distribution() -> None:
+    rng = np.random.default_rng(0)
+    t, limit = rng.standard_normal(4000), rng.uniform(-2, 2, 4000)
+    nothing = np.full(4000, INF)
+    ends = np.where(t <= limit, [-nothing, limit], [limit, nothing])
+    found = ResidualDistribution.of(ends, np.ones(4000)).quantiles
+    # of such limits the estimator converges as the cube root of the rows
+    told = found[[1000, 2000, 3000]]
+    assert told == pytest.approx(norm.ppf([0.25, 0.5, 0.75]), abs=0.2)
 
 
 def test_concordance_counts_pairs_whose_order_is_known() -> None:

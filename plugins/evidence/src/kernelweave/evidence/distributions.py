@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RandomState
 from kernelweave.kernels_core.checks import number
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 OPEN_SHARE = number(above=0.0, below=1.0)
@@ -117,18 +117,24 @@ class PredictiveDistribution:
         ----------
         horizon : float, optional
             What lies beyond counts as this: of times up to an event the restricted mean survival
-            time. Without it the mean is infinite where no training row tells how far the tail goes.
+            time. Without it the mean is infinite where no training row tells how far the tail goes,
+            and NaN where none tells it of either tail.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         points = self.points if horizon is None else np.minimum(self.points, horizon)
-        return np.asarray(points.mean(axis=0))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(points.mean(axis=0))
 
     def std(self) -> FloatArray:
-        """Return their standard deviations, shape (n_samples,) or (n_samples, n_outputs)."""
-        return np.asarray(self.points.std(axis=0))
+        """Return their standard deviations, shape (n_samples,) or (n_samples, n_outputs).
+
+        Infinite where a point is.
+        """
+        with np.errstate(invalid="ignore"):
+            return np.where(self._is_open, np.inf, self.points.std(axis=0))
 
     def rvs(self, size: int = 1, random_state: RandomState = None) -> FloatArray:
         """Return draws among the points.
@@ -161,11 +167,19 @@ class PredictiveDistribution:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Infinite where a point is.
         """
         n = len(self.points)
         ranks = (2.0 * np.arange(1, n + 1) - n - 1) / n**2
-        spread = np.tensordot(ranks, self.points, axes=1)
-        return np.asarray(np.abs(self.points - self._targets(y)).mean(axis=0) - spread)
+        with np.errstate(invalid="ignore"):
+            spread = np.tensordot(ranks, self.points, axes=1)
+            score = np.abs(self.points - self._targets(y)).mean(axis=0) - spread
+        return np.where(self._is_open, np.inf, score)
+
+    @property
+    def _is_open(self) -> NDArray[np.bool_]:
+        """Where no training row tells how far a tail goes."""
+        return np.asarray(np.isinf(self.points[[0, -1]]).any(axis=0))
 
     def _targets(self, y: ArrayLike) -> FloatArray:
         """Return one target for all, or one a row and output."""

@@ -122,7 +122,7 @@ def _by_all_pairs(
     )  # fmt: skip
     predictor: ExactPredictor
     if rows.ends is not None:
-        learned, predictor = censored_predictor(learned)
+        learned, predictor = censored_predictor(learned, log=samples.task.log)
         rows = learned.rows
     else:
         if model.warp and not path.classes and not division.is_given:

@@ -163,7 +163,7 @@ def _counted(
         return replace(rows, weight=normalise_weights(rows.weight)), owner
     equal = Rows(numeric, codes, targets).with_equal_copies()
     # rows that are held out apart are not one, nor are those known in another way
-    keys = [division.keys] if ends is None else [division.keys, _numbers_of(ends)]
+    keys = [division.keys] if ends is None else [division.keys, every.known_by]
     merged = merge_samples(np.hstack([equal.numeric, codes, *keys]), equal.targets, mass)
     first = np.unique(merged.owner[kept], return_index=True)[1]
     n_numbers, n_encoded = numeric.shape[1], numeric.shape[1] + codes.shape[1]
@@ -175,8 +175,3 @@ def _counted(
         weight=normalise_weights(merged.weight),
     )
     return rows, merged.owner
-
-
-def _numbers_of(ends: FloatArray) -> FloatArray:
-    """Return a number for each pair of ends, which may be infinite, shape (n, 1)."""
-    return np.unique(ends, axis=1, return_inverse=True)[1].reshape(-1, 1).astype(np.float64)

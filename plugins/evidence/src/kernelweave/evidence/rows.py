@@ -123,12 +123,23 @@ class Rows:
     def in_fold(self, k: int) -> Rows:
         """Return the rows as a fold sees them."""
         columns = self.of_folds[k] if self.of_folds else self.columns
-        trust = None if self.trust is None or len(self.trust) == 1 else self.trust[[k + 1]]
+        trust = self.trust
+        if trust is not None and self.ends is None:
+            # what a target is known by is so in each fold, but outliers are told by all rows
+            trust = None if len(trust) == 1 else trust[[k + 1]]
         return replace(self, columns=columns, trust=trust)
 
     def without_folds(self) -> Rows:
         """Return the rows for other folds than those that saw them in their own way."""
         return replace(self, of_folds=(), trust=None if self.trust is None else self.trust[:1])
+
+    @property
+    def known_by(self) -> FloatArray:
+        """What is known of the targets, equal where that is equal, shape (n, n_numbers)."""
+        if self.ends is None:
+            return self.targets.T
+        numbers = np.unique(self.ends, axis=1, return_inverse=True)[1]
+        return numbers.reshape(-1, 1).astype(np.float64)
 
     @cached_property
     def recurring(self) -> bool:
@@ -147,9 +158,9 @@ class Rows:
                     return False
         if 2 * combinations > self.given_once.max(initial=-1) + 1:
             return False
-        if np.ptp(self.mass) == 0 or 2 * len(np.unique(self.targets, axis=1).T) > len(self):
+        if np.ptp(self.mass) == 0 or 2 * len(np.unique(self.known_by, axis=0)) > len(self):
             return True
-        table = np.hstack([self.numbers, self.codes, self.targets.T])
+        table = np.hstack([self.numbers, self.codes, self.known_by])
         return len(np.unique(table, axis=0)) < len(table)
 
     @cached_property
@@ -184,7 +195,7 @@ class Rows:
         times. Of fewer rows than `_FEWEST` counts have a common factor by chance.
         """
         keys = [each[:, None] for each in (self.groups, self.times) if each is not None]
-        groups = copy_groups(np.hstack([self.numeric, self.targets.T, *keys]), self.codes)
+        groups = copy_groups(np.hstack([self.numeric, self.known_by, *keys]), self.codes)
         counts = np.bincount(groups)
         times = int(np.gcd.reduce(counts)) if len(counts) >= _FEWEST else 1
         by, out = np.argsort(groups, kind="stable"), np.empty(len(self), dtype=np.intp)

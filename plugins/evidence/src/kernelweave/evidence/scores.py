@@ -113,9 +113,11 @@ def grouped_ratio(
     """Return 1 less the ratio of two means, and its standard error over draws of whole groups.
 
     `losses`, `units` of shape (n, n_outputs); `groups` of shape (n,): from 0. Where all answers are
-    right, or wrong, the error is half the bound of the rule of three.
+    right, or wrong, the error is half the bound of the rule of three. NaN where all units are zero.
     """
     share = (weight / weight.sum())[:, None]
+    if not units.any():
+        return np.nan, np.nan
     if not np.ptp(losses) and not np.ptp(units):
         masses = np.bincount(groups, weights=share[:, 0])
         error = float(1.5 * np.sum(masses**2)) if len(masses) > 1 else np.nan

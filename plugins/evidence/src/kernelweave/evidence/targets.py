@@ -72,11 +72,11 @@ def check_classes(
             "{y} has one class only, {label}: at least two classes are needed, each with a "
             "positive weight"
         )
-        raise ValueError(Message(text, label=_shown(labels[present[0]])))
+        raise ValueError(Message(text, label=shown(labels[present[0]])))
     if len(present) < len(labels):
         lost = labels[np.setdiff1d(np.arange(len(labels)), present)[0]]
         text = "class {label} has no row of positive weight: drop it from {y}"
-        raise ValueError(Message(text, label=_shown(lost)))
+        raise ValueError(Message(text, label=shown(lost)))
     warn_if_few(len(counted))
     return labels, codes
 
@@ -102,7 +102,7 @@ def ranks_of(labels: Labels, levels: Any, y: object = None) -> NDArray[np.intp] 
     places = index.get_indexer(labels)
     if places.min() < 0:
         raise ValueError(
-            f"levels must be all classes of y, lowest first: {_shown(labels[places.argmin()])} is "
+            f"levels must be all classes of y, lowest first: {shown(labels[places.argmin()])} is "
             f"not in {index.tolist()}"
         )
     return np.argsort(np.argsort(places))
@@ -218,12 +218,13 @@ def _refuse_no_number(column: Labels, name: str, first: int) -> NoReturn:
         except (TypeError, ValueError):
             hint = "; for classes take a classifier" if name == "y" else ""
             raise ValueError(
-                f"{name} must hold numbers, got {_shown(value)} in {place_of(first + row)}{hint}"
+                f"{name} must hold numbers, got {shown(value)} in {place_of(first + row)}{hint}"
             ) from None
     raise ValueError(f"{name} must hold numbers, got {column.dtype} values")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value as people write it, without numpy's types."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 

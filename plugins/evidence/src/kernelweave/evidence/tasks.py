@@ -159,6 +159,7 @@ class Regression:
     flat: bool = True
     usual_score: ClassVar[str] = "R²"
     ends: ClassVar[FloatArray | None] = None
+    log: ClassVar[bool] = False
 
     @property
     def scoring(self) -> Scoring | None:
@@ -256,6 +257,7 @@ class Classification:
     flat: ClassVar[bool] = True
     usual_score: ClassVar[str] = "accuracy"
     ends: ClassVar[FloatArray | None] = None
+    log: ClassVar[bool] = False
 
     @property
     def scoring(self) -> Scoring | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -158,20 +158,18 @@ class WrittenNumbers:
         >>> WrittenNumbers().ends(["2", "<5", "36+", "3-5"]).tolist()
         [[2.0, -inf, 36.0, 3.0], [2.0, 5.0, inf, 5.0]]
         """
-        plain = replace(self, halved=False)
-        low = plain.read(cells)
+        low = np.full(len(cells), np.nan)
         high = low.copy()
         for i, each in enumerate(_read_all(tuple(cells))):
-            if each is None or np.isnan(low[i]):
+            if not _is_of(each, self.unit):
                 continue
+            low[i] = high[i] = _number(each, self.decimal)
             if each.side == "below":
                 low[i] = -np.inf
             elif each.side == "above":
                 high[i] = np.inf
             elif each.upper is not None:
-                # what was read is the middle
-                middle, low[i] = low[i], plain.read([_lower(cells[i])])[0]
-                high[i] = 2.0 * middle - low[i]
+                high[i] = _number(each.upper, self.decimal)
         return np.array([low, high])
 
     def values_of(self, words: Words, comma: str = "") -> FloatArray:
@@ -189,12 +187,6 @@ class WrittenNumbers:
         blank = np.zeros((1, len(self.sides)))
         shown = np.vstack([known.reshape(-1, len(self.sides)), blank])[words.codes]
         return np.asarray(shown, dtype=np.float64)
-
-
-def _lower(cell: str) -> str:
-    """Return the text of the lower number of a range."""
-    sided = side_of(cell.strip())
-    return cell if sided is None else sided.number
 
 
 def have_no_unit(n_rows: int, unit: str) -> str:

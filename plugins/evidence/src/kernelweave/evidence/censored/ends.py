@@ -11,7 +11,8 @@ from kernelweave.tables.sided import side_of
 from kernelweave.tables.written import WrittenNumbers
 from numpy.typing import NDArray
 
-from ..targets import finite_numbers, refuse_missing
+from ..targets import finite_numbers, refuse_missing, shown
+from .concordance import pairs_lost
 
 # names of the columns, or fields, of the two ends
 _ENDS = ("low", "high")
@@ -20,14 +21,18 @@ _ENDS = ("low", "high")
 def is_censored(y: object) -> bool:
     """Return whether targets are given in a form that says which of them are known by half.
 
-    A structured array of an event and a time, or two columns of which one is yes or no; a
-    structured array or two columns named low and high, or two of numbers where lower ends are −∞ or
+    A structured array of an event and a time, or two columns of which one is boolean; a structured
+    array or two columns named low and high, or an array of two columns where lower ends are −∞ or
     upper ends ∞; or cells of which some are such as <0.5, 36+ or 3-5.
     """
+    if y is None or isinstance(y, str) or hasattr(y, "dask"):
+        # of what is read in parts, targets are numbers
+        return False
     named = _named_columns(y)
     if named is not None:
-        first, second = (_kind_of(column) for column in named.values())
-        return tuple(named) == _ENDS or {first, second} == {"b", "number"}
+        kinds = {_kind_of(column) for column in named.values()}
+        is_structured = not hasattr(y, "columns")
+        return is_structured or tuple(named) == _ENDS or kinds == {"b", "number"}
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f":
         low, high = array.T
@@ -41,12 +46,12 @@ def is_censored(y: object) -> bool:
 def ends_of(y: object, n_rows: int, *, known: bool = False) -> tuple[FloatArray, bool]:
     """Return the least and largest value that each target may have, and whether they are times.
 
-    `y`: as `is_censored` tells it; `n_rows`: what X has; `known`: whether numbers may be given too,
-    and nothing need be learned from them. Returns shape (2, n_rows): both are equal
+    `y`: as `is_censored` tells it; `n_rows`: what X has; `known`: whether numbers may be given too.
+    Returns shape (2, n_rows): both are equal
     where a target is known, infinite where it has no limit.
 
     Raises ValueError where an event is not yes or no, a time is negative, a lower end is above the
-    upper, a cell is no number, or no target has a limit on one of the sides.
+    upper, or a cell is no number.
 
     Examples
     --------
@@ -57,34 +62,35 @@ def ends_of(y: object, n_rows: int, *, known: bool = False) -> tuple[FloatArray,
     """
     named = _named_columns(y)
     times = named is not None and tuple(named) != _ENDS
-    if known and not is_censored(y):
-        values = finite_numbers(np.ravel(np.asarray(y)))
+    array = np.asarray(y)
+    if known and array.ndim == 1 and array.dtype.kind in "biuf":
+        values = finite_numbers(array)
         ends = np.array([values, values])
     elif named is not None and times:
         ends = _of_times(named)
     elif named is not None:
         ends = np.array([_end(column, name) for name, column in named.items()])
+    elif array.ndim == 2:
+        ends = np.array([_end(*pair) for pair in zip(array.T, _ENDS, strict=True)])
     else:
-        array = np.asarray(y)
-        ends = np.array(array.T, dtype=np.float64) if array.ndim == 2 else _of_cells(array)
+        ends = _of_cells(array)
     if ends.shape[1] != n_rows:
         raise ValueError(
             f"X has {n_rows} rows and y has {ends.shape[1]}: inconsistent numbers of samples"
         )
     _refuse_crossed(ends)
-    if not known:
-        _refuse_unknown(ends, times=times)
     return ends, times
 
 
 def _named_columns(y: object) -> dict[str, Labels] | None:
     """Return two columns with their names, in lower case; ``None`` of anything else."""
     names: list[Any]
+    table: Any = y
     if getattr(getattr(y, "dtype", None), "names", None):
-        table: Any = y
         names = list(table.dtype.names)
-    elif hasattr(y, "columns") and hasattr(y, "__getitem__"):
-        table, names = y, list(y.columns)
+    elif hasattr(y, "column_names") or hasattr(y, "columns"):
+        # of Arrow and of the others
+        names = list(getattr(y, "column_names", None) or table.columns)
     else:
         return None
     if len(names) != 2 or np.ndim(table[names[0]]) != 1:
@@ -97,6 +103,7 @@ def _kind_of(column: Labels) -> str:
 
 
 def _of_times(columns: dict[str, Labels]) -> FloatArray:
+    # without one that is boolean the event is the first, as scikit-survival has it
     (event_name, event), (time_name, time) = sorted(
         columns.items(), key=lambda pair: _kind_of(pair[1]) != "b"
     )
@@ -112,8 +119,8 @@ def _as_event(event: Labels, name: str) -> NDArray[np.bool_]:
     if not known.all():
         row = int(np.argmin(known))
         raise ValueError(
-            f"the event {name!r} of y must be yes or no, True or False, got {event[row]!r} in "
-            f"{place_of(row)}"
+            f"the event {name!r} of y must be yes or no, True or False, got {shown(event[row])} "
+            f"in {place_of(row)}"
         )
     return event.astype(bool)
 
@@ -161,8 +168,11 @@ def _refuse_crossed(ends: FloatArray) -> None:
         )
 
 
-def _refuse_unknown(ends: FloatArray, *, times: bool) -> None:
-    """Raise where nothing can be learned: no target has a limit on one side, or all are alike."""
+def refuse_unknown(ends: FloatArray, *, times: bool) -> None:
+    """Raise where nothing can be learned of the rows that count.
+
+    No target has a limit on one side, all are alike, or no two are in a known order.
+    """
     low, high = ends
     for limit, side in ((high, "upper"), (low, "lower")):
         if not np.isfinite(limit).any():
@@ -174,4 +184,9 @@ def _refuse_unknown(ends: FloatArray, *, times: bool) -> None:
     if len(known) == 1:
         raise ValueError(
             f"y is {known[0]:.6g}, or has it as its limit, in every row: there is nothing to learn"
+        )
+    nothing = np.zeros(len(low))
+    if not pairs_lost(ends, nothing, nothing + 1.0)[1].any():
+        raise ValueError(
+            f"no two of the {len(low)} rows of y are in a known order: there is nothing to learn"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,22 +13,27 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..cross import cross_kernel, gram_of, own_kernel
 from ..exact import ExactPredictor
-from ..mixture import explained_by, fit_mixture
+from ..mixture import Expansion, explained_by, fit_mixture
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import JITTER, Stopped
+from ..views import Warp
 from .likelihood import mode_of, normal_of, sites
 from .residuals import ResidualDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..folds import Fold
     from ..learn import Learned
     from ..terms import Scales
     from ..views import Views
 
 # of the noise as the scales learned it of targets that were not yet known; at most 1 over it
 _LEAST_SHARE = 0.05
+# folds that choose it, at most
+_JUDGES = 3
+_LOGARITHM = Warp(0.0, 0.0, 1.0, True)
 
 
 def begun(rows: Rows) -> Rows:
@@ -50,7 +55,14 @@ class CensoredPredictor(ExactPredictor):
     is Laplace's approximation. `residuals`: of rows held out, in their deviations.
     """
 
-    residuals: ResidualDistribution
+    residuals: ResidualDistribution = field(kw_only=True)
+    log: bool = field(kw_only=True)
+
+    def expansion(self, fold: int | None = None) -> Expansion:
+        """Return the posterior mean as a sum of kernel values, on the way to medians."""
+        expansion = super().expansion(fold)
+        warps = (_LOGARITHM,) if self.log else ()
+        return replace(expansion, target=replace(expansion.target, warps=warps), width=0.0)
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, 1)."""
@@ -60,20 +72,24 @@ class CensoredPredictor(ExactPredictor):
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
     ) -> FloatArray:
         """Return ends that leave as much on either side, shape (2, n, 1)."""
-        members = self.members(numeric, codes)
-        n = len(members)
+        quantiles = self.residuals.quantiles
+        n = len(quantiles)
         rank = int(np.floor(0.5 * (1.0 - confidence) * (n + 1) + 1e-9))
-        if rank < 1:
-            shape = members.shape[1:]
-            return np.array([np.full(shape, -np.inf), np.full(shape, np.inf)])
-        return members[[rank - 1, n - rank]]
+        ends = quantiles[[rank - 1, n - rank]] if rank else np.array([-np.inf, np.inf])
+        return self._at(ends, numeric, codes)
 
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
+        return self._at(self.residuals.quantiles, numeric, codes)
+
+    def _at(
+        self, quantiles: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> FloatArray:
+        """Return predictions plus residuals in their deviations, shape (n_quantiles, n, 1)."""
         points = self.views.points(numeric, codes)
         mixture = self.mixture
         width = np.sqrt(mixture.variance(points) + mixture.nugget)
-        ends = mixture.latent(points)[:, 0] + self.residuals.quantiles[:, None] * width
+        ends = mixture.latent(points)[:, 0] + quantiles[:, None] * width
         return mixture.target.restore(ends.reshape(-1, 1)).reshape(*ends.shape, 1)
 
     def fold_scores(self) -> list[FloatArray]:
@@ -81,62 +97,71 @@ class CensoredPredictor(ExactPredictor):
         return []
 
 
-def censored_predictor(learned: Learned) -> tuple[Learned, CensoredPredictor]:
+def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, CensoredPredictor]:
     """Return the fit with targets, and a trust in them, at the posterior mode; and what predicts.
 
     Each fold finds the mode of its own training rows, so that rows held out are predicted by what
     has not seen them. They choose the share of the noise by their likelihood, and tell the
     distribution of the residuals.
+
+    `log`: whether the targets are logarithms.
     """
-    rows, weights = learned.rows, learned.weights
-    parts = [
-        _Part.of(fold.views, fold.training, fold.scales(weights), rows.take(fold.held_out))
-        for fold in learned.folds
-    ]
+    rows, mixture, folds = learned.rows, learned.mixture, learned.folds
+    judges = folds[:: -(-len(folds) // _JUDGES)] if folds else []
+    whole = _Part.of(mixture.views, rows, mixture.scales, None)
+    share, late = _best_share([_part_of(learned, fold) for fold in judges])
+    found = whole.solve(share) if not late else None
+    solved = []
+    for fold in folds if found is not None else ():
+        if (of_fold := _part_of(learned, fold).solve(share)) is None:
+            break
+        solved.append(of_fold)
     missing = learned.missing
-    try:
-        share, solved = _best_share(parts)
-        everything = _Part.of(learned.mixture.views, rows, learned.mixture.scales, None)
-        known = everything.solve(share).training
-    except Stopped:
-        # rows as the search for scales had them are worse, but what they say is true of them
-        share, known = 1.0, rows
-        solved = [each.at(each.training, 1.0) for each in parts]
+    if found is None or len(solved) < len(folds):
+        # rows as the search for scales had them: worse, but what they say of others is true
+        share, found = 1.0, whole.at(rows, 1.0)
+        solved = [(part := _part_of(learned, fold)).at(part.training, 1.0) for fold in folds]
         missing = ", ".join(filter(None, (missing, "the likelihood of targets known by half")))
     shift = _shifted(share)
-    folds, held_out = [], np.full((len(rows), 1), np.nan)
-    residuals = np.full((2, len(rows)), np.nan)
-    for fold, part, found in zip(learned.folds, parts, solved, strict=True):
+    held_out, residuals = np.full((len(rows), 1), np.nan), np.full((2, len(rows)), np.nan)
+    kept = []
+    for fold, each in zip(folds, solved, strict=True):
         fits = list(map(shift, fold.fits))
-        folds.append(replace(fold, training=found.training, fits=fits, units=part.units))
-        held_out[fold.held_out] = part.units.restore(found.latent[:, None])
-        residuals[:, fold.held_out] = (part.ends_held_out - found.latent) / found.width
-    scales = tuple(replace(each, noise=each.noise * share) for each in learned.mixture.scales)
-    mixture = fit_mixture(learned.mixture.views, known, scales, learned.mixture.target)
+        kept.append(replace(fold, training=each.training, fits=fits, units=each.units))
+        held_out[fold.held_out] = each.units.restore(each.latent[:, None])
+        residuals[:, fold.held_out] = each.residuals
+    scales = tuple(replace(each, noise=each.noise * share) for each in mixture.scales)
+    mixture = fit_mixture(mixture.views, found.training, scales, mixture.target)
     seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
-    told = (
-        ResidualDistribution.of(residuals[:, seen], rows.mass[seen])
-        if len(seen)
-        else ResidualDistribution.normal()
-    )
+    told = ResidualDistribution.normal()
+    if len(seen):
+        told = ResidualDistribution.of(residuals[:, seen], rows.mass[seen])
     learned = replace(
-        learned, mixture=mixture, fits=list(map(shift, learned.fits)), folds=folds,
-        held_out=held_out, rows=known, left_out=(), missing=missing,
+        learned, mixture=mixture, fits=list(map(shift, learned.fits)), folds=kept,
+        held_out=held_out, rows=found.training, left_out=(), missing=missing,
     )  # fmt: skip
-    given = (mixture, folds, weights, known, held_out)
-    return learned, CensoredPredictor(*given, told)
+    given = (mixture, kept, learned.weights, found.training, held_out)
+    return learned, CensoredPredictor(*given, residuals=told, log=log)
+
+
+def _part_of(learned: Learned, fold: Fold) -> _Part:
+    """Return the training rows of a fold with their kernels, and the rows that it held out."""
+    held_out = learned.rows.take(fold.held_out)
+    return _Part.of(fold.views, fold.training, fold.scales(learned.weights), held_out)
 
 
 class _Solved(NamedTuple):
     """Training rows at the mode, and what they say of rows held out.
 
-    `latent`, `width` of shape (n_held_out,): standardised, the noise included;
-    `log_likelihood`: of the rows held out.
+    `units`: of the targets; `latent` of shape (n_held_out,): standardised; `residuals` of shape
+    (2, n_held_out): ends less these, in deviations, the noise included; `log_likelihood`: of the
+    rows held out.
     """
 
     training: Rows
+    units: Standardised
     latent: FloatArray
-    width: FloatArray
+    residuals: FloatArray
     log_likelihood: float
 
 
@@ -181,9 +206,12 @@ class _Part(NamedTuple):
         beyond = units.standardise(held_out.ends.reshape(-1, 1)).reshape(2, -1)
         return cls(training, units, gram, cross, own, noise, ends, beyond, held_out.mass)
 
-    def solve(self, share: float) -> _Solved:
-        """Return the mode under a share of the noise. Raises Stopped where time is up."""
-        found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass)
+    def solve(self, share: float) -> _Solved | None:
+        """Return the mode under a share of the noise; ``None`` where time is up."""
+        try:
+            found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass)
+        except Stopped:
+            return None
         targets = self.units.restore(found.targets[:, None]).T
         return self.at(replace(self.training, targets=targets, trust=found.trust[None]), share)
 
@@ -198,21 +226,25 @@ class _Part(NamedTuple):
         variance = np.maximum(self.own - explained_by(factor[0], self.cross), 0.0)
         width = np.sqrt(variance + noise + JITTER)
         told = sites(latent, width, self.ends_held_out).log_likelihood
-        return _Solved(training, latent, width, float(self.mass_held_out @ told))
+        residuals = (self.ends_held_out - latent) / width
+        likelihood = float(self.mass_held_out @ told)
+        return _Solved(training, self.units, latent, residuals, likelihood)
 
 
-def _best_share(parts: Sequence[_Part]) -> tuple[float, list[_Solved]]:
-    """Return the share of the noise that makes rows held out likeliest, and the folds under it.
+def _best_share(parts: Sequence[_Part]) -> tuple[float, bool]:
+    """Return the share of the noise that makes rows held out likeliest, and whether time is up.
 
     Smaller ones are tried as long as they are better, and larger ones where none was.
     """
-    found: dict[float, list[_Solved]] = {}
 
     def value(share: float) -> float:
-        found[share] = [part.solve(share) for part in parts]
-        return sum(each.log_likelihood for each in found[share])
+        solved = [part.solve(share) for part in parts]
+        known = [each.log_likelihood for each in solved if each is not None]
+        return sum(known) if len(known) == len(parts) else -np.inf
 
     best, most = 1.0, value(1.0)
+    if np.isneginf(most):
+        return best, True
     for step in (0.5, 2.0) if parts else ():
         share = step
         while _LEAST_SHARE <= share <= 1.0 / _LEAST_SHARE and (other := value(share)) > most:
@@ -220,7 +252,7 @@ def _best_share(parts: Sequence[_Part]) -> tuple[float, list[_Solved]]:
             share *= step
         if best != 1.0:
             break
-    return best, found[best]
+    return best, False
 
 
 def _shifted(share: float) -> Callable[[Fit], Fit]:

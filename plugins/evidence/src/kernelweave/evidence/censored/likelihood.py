@@ -23,6 +23,8 @@ from ..terms import Stopped
 LEAST_TRUST = 1e-6
 # ends closer than this in deviations of the noise are one number
 _CLOSE = 1e-3
+# deviations from the mean beyond which the normal distribution's tail is an exponential one
+_FAR = 100.0
 _LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
 # steps of Newton's method, halvings of each, and the change of f that ends them, in deviations
 _STEPS, _HALVINGS, _SMALL = 50, 20, 1e-6
@@ -34,7 +36,7 @@ _EM_STEPS, _EM_SMALL = 500, 1e-7
 class Sites(NamedTuple):
     """What a likelihood says near values f of the rows.
 
-    - `log_likelihood` of shape (n,): a density where a target is known, else a probability
+    - `log_likelihood` of shape (n,): of a density where a target is known, else of a probability
     - `targets` of shape (n,): of the normal likelihood with its slope and curvature
     - `trust` of shape (n,): that curvature, in units of a known target's; from `LEAST_TRUST` to 1
     """
@@ -61,7 +63,8 @@ def sites(f: FloatArray, deviation: FloatArray | float, ends: FloatArray) -> Sit
     [1.0, 0.637]
     """
     low, high = (ends - f) / deviation
-    known = high - low < _CLOSE
+    width = high - low
+    known = width < _CLOSE
     middle = np.where(known, 0.5 * np.where(known, ends, f).sum(axis=0), f)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # in the lower tail, where both logarithms are exact
@@ -74,16 +77,33 @@ def sites(f: FloatArray, deviation: FloatArray | float, ends: FloatArray) -> Sit
         )
         bent = np.where(np.isinf(a), 0.0, a * at_a) - np.where(np.isinf(b), 0.0, b * at_b)
         slope = at_a - at_b
-        trust = np.clip(slope**2 - bent, LEAST_TRUST, 1.0)
+        trust = slope**2 - bent
+        # these differences lose all digits far in the tail
+        far = -b > _FAR
+        slope[far], trust[far] = _of_tail(-b[far], width[far])
+        trust = np.clip(trust, LEAST_TRUST, 1.0)
+        # a narrow range has the probability of its density times its width
+        wide = np.where(width > 0.0, np.log(width), -np.log(deviation))
     slope = np.where(turned, -slope, slope)
     z = (middle - f) / deviation
-    exact = -0.5 * z**2 - _LOG_ROOT - np.log(deviation)
+    exact = -0.5 * z**2 - _LOG_ROOT + wide
     moved = f + deviation * slope / trust
     return Sites(
         np.where(known, exact, log_mass),
         np.where(known, middle, moved),
         np.where(known, 1.0, trust),
     )
+
+
+def _of_tail(beyond: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return slope and curvature for ranges of a width so many deviations below the mean.
+
+    What lies there has nearly an exponential distribution.
+    """
+    steps = beyond * width
+    decay = np.where(np.isinf(steps), 0.0, steps * np.exp(-steps) / -np.expm1(-steps))
+    shrunk = np.where(np.isinf(steps), 1.0, 1.0 - decay * steps / -np.expm1(-steps))
+    return -(beyond + (1.0 - decay) / beyond), 1.0 - shrunk / beyond**2
 
 
 def normal_of(ends: FloatArray, mass: FloatArray) -> tuple[float, float]:
@@ -93,10 +113,10 @@ def normal_of(ends: FloatArray, mass: FloatArray) -> tuple[float, float]:
 
     `ends` of shape (2, n); `mass` of shape (n,): weights.
     """
-    finite = np.where(np.isfinite(ends), ends, np.nan)
-    values = np.nanmean(finite, axis=0, where=np.isfinite(ends).any(axis=0))
+    finite = np.isfinite(ends)
+    told = finite.any(axis=0)
+    values = np.where(finite, ends, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     share = mass / mass.sum()
-    told = np.isfinite(values)
     mean = float(np.average(values[told], weights=share[told]))
     spread = float(np.sqrt(np.average((values[told] - mean) ** 2, weights=share[told])))
     spread = spread or 1.0
@@ -156,6 +176,9 @@ def mode_of(gram: FloatArray, noise: float, ends: FloatArray, mass: FloatArray) 
             if objective <= value + _ROUNDING * abs(value):
                 break
             step = 0.5 * step
+        else:
+            # nothing is left but rounding
+            break
         moved = float(np.max(np.abs(there - f))) / deviation
         dual, f, found, value = dual + step, there, trial, objective
         if moved < _SMALL:

@@ -12,8 +12,8 @@ from .likelihood import normal_of
 
 # steps of the EM algorithm, the change of a probability that ends them, and the error of a sum
 _STEPS, _SMALL, _ROUNDING = 2000, 1e-10, 1e-6
-# of a distribution that no row tells, and of one that many do
-_LEVELS, _MOST = 199, 1000
+# quantiles of a distribution that no row tells
+_LEVELS = 199
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ class ResidualDistribution:
         """Return the likeliest distribution of residuals within ends (Turnbull 1976).
 
         Of residuals that are known or above a limit it is Kaplan and Meier's estimator. By the EM
-        algorithm for probabilities of the known residuals, and of the middles of ranges that hold
-        none of them.
+        algorithm; what is known of no place but a range is put in its middle.
 
         `ends` of shape (2, n); `mass` of shape (n,): weights.
 
@@ -51,7 +50,7 @@ class ResidualDistribution:
         [-1.0, 1.0, 1.0]
         """
         atoms, probabilities = _likeliest(ends, mass)
-        n = min(ends.shape[1], _MOST)
+        n = ends.shape[1]
         levels = np.arange(1, n + 1) / (n + 1)
         # a residual is one of n + 1 alike: what the last leaves is beyond all
         cumulative = np.cumsum(probabilities) * (n / (n + 1))
@@ -61,21 +60,26 @@ class ResidualDistribution:
 
 
 def _likeliest(ends: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return places, ascending, and their probabilities; the outermost may be infinite."""
+    """Return places, ascending, and their probabilities; the outermost may be infinite.
+
+    The likeliest distribution is on the innermost intervals: a lower end that an upper end follows
+    with nothing between. Of equal ends, what is known comes first, and what is above a limit last.
+    """
     low, high = ends
-    known = low == high
-    inner = np.unique(low[known])
-    # a range is a place of its own where it holds none
-    empty = ~known & (np.searchsorted(inner, high) == np.searchsorted(inner, low, side="right"))
-    bounded = empty & np.isfinite(low) & np.isfinite(high)
-    atoms = np.unique(np.concatenate([inner, 0.5 * (low[bounded] + high[bounded])]))
-    atoms = np.concatenate([[-np.inf], atoms, [np.inf]])
-    first = np.where(known, np.searchsorted(atoms, low), np.searchsorted(atoms, low, side="right"))
-    last = np.where(known, first + 1, np.searchsorted(atoms, high))
-    first, last = (
-        np.where(np.isneginf(low), 0, first),
-        np.where(np.isposinf(high), len(atoms), last),
-    )
+    n = len(low)
+    values = np.concatenate([low, high])
+    kinds = np.concatenate([np.where(low == high, 0, 2), np.ones(n, dtype=np.intp)])
+    by = np.lexsort((kinds, values))
+    place = np.empty(2 * n, dtype=np.intp)
+    place[by] = np.arange(2 * n)
+    inner = np.flatnonzero((by[:-1] < n) & (by[1:] >= n))
+    left, right = values[by[inner]], values[by[inner + 1]]
+    with np.errstate(invalid="ignore"):
+        middles = 0.5 * (left + right)
+    atoms = np.where(np.isneginf(left), left, np.where(np.isposinf(right), right, middles))
+    # each range holds those between its ends
+    first = np.searchsorted(inner, place[:n])
+    last = np.searchsorted(inner + 1, place[n:], side="right")
     share = mass / mass.sum()
     p = np.full(len(atoms), 1.0 / len(atoms))
     for _ in range(_STEPS):

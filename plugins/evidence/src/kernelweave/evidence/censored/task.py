@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.estimators.underfit import HELD_OUT, Judged
-from kernelweave.kernels_core.exceptions import UnderfitWarning
+from kernelweave.kernels_core.exceptions import UnderfitWarning, warn
 
 from ..intervals import Range
 from ..rows import Rows
 from ..scores import ratio_with_error
 from ..targets import warn_if_few
 from ..tasks import Regression
-from .concordance import concordance, losses
-from .ends import ends_of
+from .concordance import concordance
+from .concordance import losses as losses_of_pairs
+from .ends import ends_of, refuse_unknown
 from .likelihood import normal_of, sites
 
 
@@ -28,7 +29,7 @@ class CensoredRegression(Regression):
     on that scale, until the fit has them.
     """
 
-    log: bool = False
+    log: bool = False  # type: ignore[misc]
     times: bool = False
     ends: FloatArray | None = None  # type: ignore[misc]
     usual_score = "concordance"
@@ -45,7 +46,10 @@ class CensoredRegression(Regression):
         ends, times = ends_of(y, n_rows)
         mass = np.ones(n_rows) if weight is None else weight
         counted = mass > 0.0
+        refuse_unknown(ends[:, counted], times=times)
         warn_if_few(int(counted.sum()))
+        if np.isfinite(ends).all() and (ends[0] < ends[1]).any():
+            warn("y is read as ranges from 'low' to 'high': give an array for two outputs")
         log = self._is_log(ends[:, counted], mass[counted], times=times)
         task = replace(self, log=log, times=times)
         ends = task.learned(ends)
@@ -97,13 +101,16 @@ class CensoredRegression(Regression):
         if not len(seen):
             return task, np.nan, np.nan
         subset = rows.take(seen)
-        lost, error = ratio_with_error(*self.losses(subset, held_out[seen]), subset.mass)
+        losses, units = self.losses(subset, held_out[seen])
+        if not units.any():
+            return task, np.nan, np.nan
+        lost, error = ratio_with_error(losses, units, subset.mass)
         return task, 1.0 - lost, error
 
     def losses(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return losses of answers and their units: concordance is 1 less the ratio of means."""
         assert rows.ends is not None
-        return losses(rows.ends, answers[:, 0], rows.mass)
+        return losses_of_pairs(rows.ends, answers[:, 0], rows.mass)
 
     def shaped(self, values: FloatArray) -> FloatArray:
         """Return values (…, 1) as medians of the targets, one for each row."""
@@ -130,7 +137,12 @@ class CensoredRegression(Regression):
         """
         assert rows.ends is not None
         share = concordance(rows.ends, values[:, 0], rows.mass)
-        if not share <= 0.5:
+        if np.isnan(share):
+            return UnderfitWarning(
+                f"no two of {judged.where} are in a known order: there is no score, and "
+                "intervals say little"
+            )
+        if share > 0.5:
             return None
         return UnderfitWarning(f"concordance is {share:.3f} on {judged.where}: {judged.meaning}")
 

@@ -157,7 +157,11 @@ class Explained:
         )
         values = np.zeros((2, len(cells), len(names), len(base)))
         values[:, :, used] = contributions, spread
-        described = _output_names(classes, len(base), response, bool(expansion.target.warps))
+        scaled = "the target"
+        if expansion.target.warps and not response:
+            scaled += " under its power"
+            scaled = "the logarithm of the target" if self._task.log else scaled
+        described = _output_names(classes, len(base), response, scaled)
         kept = 0 if len(base) == 1 and self._task.flat else slice(None)
         bases = np.repeat(base[None], len(cells), axis=0)
         return ShapleyValues(
@@ -205,15 +209,12 @@ class Explained:
 
 
 def _output_names(
-    classes: Labels | None, n_outputs: int, response: bool, transform_targets: bool
+    classes: Labels | None, n_outputs: int, response: bool, target: str
 ) -> tuple[list[str], str]:
     """Return the names of the explained outputs, and their scale in words."""
     if classes is None:
         names = ["prediction"] if n_outputs == 1 else [f"output {k}" for k in range(n_outputs)]
-        return (
-            names,
-            "the target under its power" if transform_targets and not response else "the target",
-        )
+        return names, target
     names = [str(each) for each in classes[-n_outputs:]]
     which = f"of {names[0]}" if n_outputs == 1 else "of each class"
     return names, f"the probability {which}" if response else f"the logit {which}"
