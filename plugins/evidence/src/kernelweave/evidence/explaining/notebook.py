@@ -6,7 +6,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from sklearn.base import is_classifier
 
 from ..tasks import score_name
 
@@ -52,7 +51,7 @@ def _columns(model: EvidenceModel) -> list[str]:
     if model._importance is not None:
         names = [each.column for each in model.columns_]
         table = pd.DataFrame(model._importance, names, ["importance", "error"])
-        usual = "accuracy" if is_classifier(model) else "R²"
+        usual = model._task.usual_score
         caption = f"Strongest columns: drop in {usual} when a column is shuffled (importance_)."
     else:
         sources = [each.source for each in model.dimensions_]
