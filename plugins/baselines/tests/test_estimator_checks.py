@@ -9,6 +9,8 @@ from kernelweave.baselines import (
     AverageMKLClassifier,
     CKAClassifier,
     EasyMKLClassifier,
+    ElasticNetMKLClassifier,
+    ElasticNetMKLRegressor,
     PWMKClassifier,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
@@ -23,8 +25,10 @@ ESTIMATORS = [
     PWMKClassifier(),
     SimpleMKLClassifier(),
     SimpleMKLRegressor(),
+    ElasticNetMKLClassifier(),
+    ElasticNetMKLRegressor(),
 ]
-NAMES = ("average", "easy", "cka", "pwmk", "simple")
+NAMES = ("average", "easy", "cka", "pwmk", "simple", "elastic-net")
 
 
 # some of the checks learn from noise
