@@ -14,6 +14,8 @@ import pytest
 from kernelweave.baselines import (
     AverageMKLClassifier,
     CKAClassifier,
+    ElasticNetMKLClassifier,
+    KernelQuantileRegressor,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
 )
@@ -32,6 +34,8 @@ from sklearn.preprocessing import StandardScaler
 WEIGHTED = (
     AverageMKLClassifier,
     CKAClassifier,
+    ElasticNetMKLClassifier,
+    KernelQuantileRegressor,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
     EvidenceMKLClassifier,

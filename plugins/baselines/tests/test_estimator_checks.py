@@ -11,6 +11,7 @@ from kernelweave.baselines import (
     EasyMKLClassifier,
     ElasticNetMKLClassifier,
     ElasticNetMKLRegressor,
+    KernelQuantileRegressor,
     PWMKClassifier,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
@@ -27,6 +28,7 @@ ESTIMATORS = [
     SimpleMKLRegressor(),
     ElasticNetMKLClassifier(),
     ElasticNetMKLRegressor(),
+    KernelQuantileRegressor(),
 ]
 NAMES = ("average", "easy", "cka", "pwmk", "simple", "elastic-net")
 

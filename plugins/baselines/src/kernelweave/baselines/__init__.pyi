@@ -14,6 +14,7 @@ from .estimators import SimpleMKLClassifier as SimpleMKLClassifier
 from .estimators import SimpleMKLRegressor as SimpleMKLRegressor
 from .proportional import AverageWeights as AverageWeights
 from .proportional import ProportionalWeights as ProportionalWeights
+from .quantile import KernelQuantileRegressor as KernelQuantileRegressor
 from .simplemkl import Simplex as Simplex
 
 __version__: str
