@@ -15,7 +15,6 @@ from kernelweave.baselines import (
     AverageMKLClassifier,
     CKAClassifier,
     ElasticNetMKLClassifier,
-    KernelQuantileRegressor,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
 )
@@ -35,7 +34,6 @@ WEIGHTED = (
     AverageMKLClassifier,
     CKAClassifier,
     ElasticNetMKLClassifier,
-    KernelQuantileRegressor,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
     EvidenceMKLClassifier,

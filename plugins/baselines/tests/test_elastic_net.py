@@ -8,9 +8,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.baselines import (
-    ElasticNet,
     ElasticNetMKLClassifier,
     ElasticNetMKLRegressor,
+    ElasticNetWeights,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
     elastic_net_weights,
@@ -26,7 +26,7 @@ RATIOS = (0.0, 1e-3, 0.2, 0.5, 0.9, 1.0)
 def problem_of(name: str, l1_ratio: float, kernels: Any = KERNELS) -> Problem:
     X, y = make_classification(40) if name == "svc" else make_regression(40)
     learner = {"svc": SVC(C=5.0), "svr": SVR(C=5.0, epsilon=0.05), "ridge": Ridge(C=5.0)}[name]
-    return Problem(KernelDictionary(kernels), learner, ElasticNet(l1_ratio), X, y)
+    return Problem(KernelDictionary(kernels), learner, ElasticNetWeights(l1_ratio), X, y)
 
 
 def primal(problem: Problem) -> Any:
@@ -110,7 +110,7 @@ def test_copies_of_a_kernel_share_its_weight() -> None:
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 1e-9, 0.01, 0.5, 0.999, 1.0 - 1e-15, 1.0])
 def test_no_point_of_the_set_is_above_its_worst(l1_ratio: float) -> None:
-    rng, held = np.random.default_rng(0), ElasticNet(l1_ratio)
+    rng, held = np.random.default_rng(0), ElasticNetWeights(l1_ratio)
     for _ in range(20):
         forms = rng.random(5) ** 3
         values = [held.weights_at(d) @ forms for d in rng.dirichlet(np.full(5, 0.3), size=300)]
@@ -123,7 +123,7 @@ def test_no_point_of_the_set_is_above_its_worst(l1_ratio: float) -> None:
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.05, 0.5, 1.0])
 def test_the_projection_is_the_nearest_point(l1_ratio: float) -> None:
-    rng, held = np.random.default_rng(2), ElasticNet(l1_ratio)
+    rng, held = np.random.default_rng(2), ElasticNetWeights(l1_ratio)
     for given in 2.0 * rng.random((5, 4)) - 0.3:
         nearest = held.project(given)
         np.testing.assert_allclose(held.project(nearest), nearest, atol=1e-12)
@@ -139,7 +139,7 @@ def test_the_closed_form_is_the_minimum() -> None:
         value = 0.5 * ratio * norms.sum() ** 2 + 0.5 * (1.0 - ratio) * norms @ norms
         assert 0.5 * np.sum(norms**2 / weights) == pytest.approx(value)
         for shares in rng.dirichlet(np.ones(3), size=50):
-            assert 0.5 * np.sum(norms**2 / ElasticNet(ratio).weights_at(shares)) >= value
+            assert 0.5 * np.sum(norms**2 / ElasticNetWeights(ratio).weights_at(shares)) >= value
 
 
 def test_what_is_wrong_is_named() -> None:

@@ -60,7 +60,7 @@ def test_everything_is_registered() -> None:
         assert spec.load() is not None
         assert spec.paper
     sets = {"average-weights", "easymkl-weights", "alignment-weights", "proportional-weights"}
-    assert {"simplex", "elastic-net", *sets} <= set(components("constraints"))
+    assert {"simplex", "elastic-net-weights", *sets} <= set(components("constraints"))
 
 
 def test_importing_loads_nothing_heavy() -> None:

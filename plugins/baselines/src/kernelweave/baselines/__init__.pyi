@@ -2,7 +2,7 @@ from .alignment import AlignmentWeights as AlignmentWeights
 from .alignment import alignment_weights as alignment_weights
 from .easymkl import EasyMKLWeights as EasyMKLWeights
 from .easymkl import easymkl_weights as easymkl_weights
-from .elastic_net import ElasticNet as ElasticNet
+from .elastic_net import ElasticNetWeights as ElasticNetWeights
 from .elastic_net import elastic_net_weights as elastic_net_weights
 from .estimators import AverageMKLClassifier as AverageMKLClassifier
 from .estimators import CKAClassifier as CKAClassifier

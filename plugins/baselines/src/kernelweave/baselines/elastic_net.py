@@ -41,7 +41,7 @@ def elastic_net_weights(norms: npt.ArrayLike, l1_ratio: float = 0.5) -> FloatArr
     """Return the best weights of kernels whose parts of the function have these norms.
 
     ``βⱼ = dⱼ/(ρ + (1 − ρ)dⱼ)`` with ``dⱼ = ‖fⱼ‖/Σ ‖fₖ‖`` and ρ = ``l1_ratio``: they minimise
-    ``½ Σ ‖fⱼ‖²/βⱼ`` over the weights of `ElasticNet`, and the minimum is
+    ``½ Σ ‖fⱼ‖²/βⱼ`` over the weights of `ElasticNetWeights`, and the minimum is
     ``½ρ (Σ ‖fⱼ‖)² + ½(1 − ρ) Σ ‖fⱼ‖²``.
 
     Parameters
@@ -77,10 +77,10 @@ def elastic_net_weights(norms: npt.ArrayLike, l1_ratio: float = 0.5) -> FloatArr
     """
     SHARE.check("l1_ratio", l1_ratio)
     array = _NORMS.check("norms", np.asarray(norms, dtype=np.float64))
-    return ElasticNet(l1_ratio).weights_at(array / array.sum())
+    return ElasticNetWeights(l1_ratio).weights_at(array / array.sum())
 
 
-class ElasticNet(Value):
+class ElasticNetWeights(Value):
     """{β : 0 ≤ βⱼ ≤ dⱼ/(ρ + (1 − ρ)dⱼ) for shares d ≥ 0, Σd = 1}, ρ being the l1 ratio.
 
     Convex, as the bounds are concave in d. At ρ = 1 it is the simplex and what lies below, at ρ = 0
@@ -88,12 +88,12 @@ class ElasticNet(Value):
 
     Examples
     --------
-    >>> from kernelweave.baselines import ElasticNet
-    >>> ElasticNet(l1_ratio=0.5).start(3)
+    >>> from kernelweave.baselines import ElasticNetWeights
+    >>> ElasticNetWeights(l1_ratio=0.5).start(3)
     array([0.5, 0.5, 0.5])
     """
 
-    name: ClassVar[str] = "elastic-net"
+    name: ClassVar[str] = "elastic-net-weights"
     l1_ratio: float = parameter(
         "ρ in [0, 1], the share of the squared sum of the norms of the kernels' parts in the "
         "regulariser; the rest is the sum of their squares. 0 is the sum of the kernels, 1 is "
@@ -216,13 +216,13 @@ class ElasticNetMKL:
     Every dual point u of a solve bounds the objective by ``κ(u) − ½ Σ βⱼ(dⱼ) uᵀKⱼu``, which is
     convex in d. The tangents of these cuts are minimised over the simplex by the master problem of
     SimpleMKL, and added to until their minimum is near that of the cuts. Its multipliers mix the
-    cuts, and the mixture less its `ElasticNet.worst` is the proved lower bound. Where many weights
-    are positive, cuts alone are slow, and the closed form of the paper takes turns with them.
+    cuts, and the mixture less its `ElasticNetWeights.worst` is the proved lower bound. Where many
+    weights are positive, cuts alone are slow, and the closed form takes turns with them.
     """
 
     def __init__(self, problem: Problem, random_state: np.random.RandomState) -> None:
         """Solve the learner at equal shares; nothing is drawn."""
-        self.constraint: ElasticNet = problem.constraint
+        self.constraint: ElasticNetWeights = problem.constraint
         self.constraint.validate()
         self.oracle = oracle_of(problem)
         q = len(self.oracle.grams)
@@ -334,7 +334,7 @@ class _Tangents:
     `pool`: the tangents as cuts of the shares; `cut_of` (m,): the cut that each is a tangent of.
     """
 
-    def __init__(self, cuts: CutPool, constraint: ElasticNet) -> None:
+    def __init__(self, cuts: CutPool, constraint: ElasticNetWeights) -> None:
         self._cuts, self._constraint = cuts, constraint
         self.pool, self.cut_of = CutPool(cuts.n_kernels), np.empty(0, dtype=np.intp)
 

@@ -20,7 +20,7 @@ from kernelweave.qp_smo import SVC, SVR
 
 from .alignment import AlignmentWeights
 from .easymkl import EasyMKLWeights
-from .elastic_net import ElasticNet
+from .elastic_net import ElasticNetWeights
 from .proportional import AverageWeights, ProportionalWeights
 from .simplemkl import Simplex
 
@@ -258,11 +258,11 @@ class ElasticNetMKLClassifier(OptimalWeights, KernelClassifier):
     True
     """
 
-    l1_ratio: float = parameter_of(ElasticNet, "l1_ratio")
+    l1_ratio: float = parameter_of(ElasticNetWeights, "l1_ratio")
 
     def formula(self, samples: Samples) -> Formula:
         """Return the classifier over the weights of the elastic net."""
-        parts = SVC(C=self.C), ElasticNet(self.l1_ratio)
+        parts = SVC(C=self.C), ElasticNetWeights(self.l1_ratio)
         return formula_of(self, parts, "mkl-elastic-net", samples)
 
 
@@ -287,9 +287,9 @@ class ElasticNetMKLRegressor(OptimalWeights, SpreadRegressor):
     True
     """
 
-    l1_ratio: float = parameter_of(ElasticNet, "l1_ratio")
+    l1_ratio: float = parameter_of(ElasticNetWeights, "l1_ratio")
 
     def formula(self, samples: Samples) -> Formula:
         """Return the regressor over the elastic net, in units of the targets' spread."""
-        parts = SVR(C=self.C, epsilon=self.epsilon), ElasticNet(self.l1_ratio)
+        parts = SVR(C=self.C, epsilon=self.epsilon), ElasticNetWeights(self.l1_ratio)
         return formula_of(self, parts, "mkl-elastic-net", samples, unit=unit_of(self, samples))
