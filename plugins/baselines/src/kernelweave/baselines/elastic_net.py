@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from kernelweave.kernels_core.checks import SHARE, Rule
+from kernelweave.kernels_core.checks import SHARE, Rule, check_array
 from kernelweave.kernels_core.formula import Solution, lower_bound
 from kernelweave.kernels_core.parameters import Value, parameter
 from kernelweave.kernels_core.rounding import UNIT, gamma
@@ -28,13 +28,10 @@ from kernelweave.qp_smo.saddle import (
 
 from .simplemkl import oracle_of
 
-
-def _are_norms(norms: FloatArray) -> bool:
-    is_finite = norms.ndim == 1 and bool(np.isfinite(norms).all())
-    return is_finite and bool((norms >= 0.0).all() and norms.sum() > 0.0)
-
-
-_NORMS = Rule("finite numbers >= 0, one per kernel and not all 0", _are_norms)
+_NORMS = Rule(
+    "finite numbers >= 0, one per kernel and not all 0",
+    lambda norms: bool((norms >= 0.0).all() and norms.any()),
+)
 
 
 def elastic_net_weights(norms: npt.ArrayLike, l1_ratio: float = 0.5) -> FloatArray:
@@ -76,7 +73,7 @@ def elastic_net_weights(norms: npt.ArrayLike, l1_ratio: float = 0.5) -> FloatArr
     array([0.857, 0.4  , 0.   ])
     """
     SHARE.check("l1_ratio", l1_ratio)
-    array = _NORMS.check("norms", np.asarray(norms, dtype=np.float64))
+    array = _NORMS.check("norms", check_array("norms", norms, 1))
     return ElasticNetWeights(l1_ratio).weights_at(array / array.sum())
 
 
@@ -138,7 +135,7 @@ class ElasticNetWeights(Value):
         """
         from scipy.optimize import brentq
 
-        given, rho = np.maximum(np.asarray(weights, dtype=np.float64), 0.0), self.l1_ratio
+        given, rho = np.maximum(check_array("weights", weights, 1), 0.0), self.l1_ratio
         capped = np.minimum(given, 1.0)
         if rho == 0.0:
             return capped
