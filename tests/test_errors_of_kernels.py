@@ -14,6 +14,7 @@ import pytest
 from kernelweave.baselines import (
     AverageMKLClassifier,
     CKAClassifier,
+    ElasticNetMKLClassifier,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
 )
@@ -32,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 WEIGHTED = (
     AverageMKLClassifier,
     CKAClassifier,
+    ElasticNetMKLClassifier,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
     EvidenceMKLClassifier,

@@ -20,7 +20,15 @@ from kernelweave.kernels_core import (
     TessellatedFamily,
 )
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor, sparse_mkl_path
-from kernelweave.qp_smo import SVC, SVR, SquaredHingeSVC, solve_svc, solve_svr
+from kernelweave.qp_smo import (
+    SVC,
+    SVR,
+    QuantileSVR,
+    SquaredHingeSVC,
+    solve_quantile_svr,
+    solve_svc,
+    solve_svr,
+)
 from kernelweave.qp_smo.saddle import solve_kernel_weights
 from kernelweave.ridge_mkl import GeneralizedMKLClassifier, RidgeMKLClassifier, RidgeMKLRegressor
 from kernelweave.spectahedron import TessellatedKernelClassifier, TessellatedKernelRegressor
@@ -68,6 +76,8 @@ def at_penalty(C: float) -> list[Callable[[], Any]]:
         lambda: SquaredHingeSVC(C=C).solve(K, Y),
         lambda: SVC(C=C).solve(K, Y),
         lambda: SVR(C=C).solve(K, Y),
+        lambda: QuantileSVR(C=C).solve(K, Y),
+        lambda: solve_quantile_svr(K, Y, C=C),
         lambda: solve_kernel_weights([K], Y, C=C),
         lambda: sparse_mkl_path([K], Y, Cs=[C], lams=[1.0], k0s=[1]),
     ]
@@ -76,6 +86,7 @@ def at_penalty(C: float) -> list[Callable[[], Any]]:
 LIMITED = [
     lambda **limit: solve_svc(K, Y, C=1.0, **limit),
     lambda **limit: solve_svr(K, Y, C=1.0, epsilon=0.1, **limit),
+    lambda **limit: solve_quantile_svr(K, Y, C=1.0, **limit),
     lambda **limit: solve_kernel_weights([K], Y, C=1.0, **limit),
 ]
 

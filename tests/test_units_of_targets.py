@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernelweave.baselines import SimpleMKLRegressor
+from kernelweave.baselines import (
+    ElasticNetMKLRegressor,
+    KernelQuantileRegressor,
+    SimpleMKLRegressor,
+)
 from kernelweave.mkl_sparse import SparseMKLRegressor
 from kernelweave.relaxations import certify
 from kernelweave.ridge_mkl import RidgeMKLRegressor
@@ -28,6 +32,8 @@ def friedman() -> tuple[Any, Any, Any, Any]:
         SparseMKLRegressor(k0=1, C="cv", cv=3),
         SparseMKLRegressor(approximation="nystroem", n_components=60, tol=1e-2, random_state=0),
         SimpleMKLRegressor(),
+        ElasticNetMKLRegressor(),
+        KernelQuantileRegressor(),
         RidgeMKLRegressor(),
         MatrixValuedKernelRegressor(),
         TessellatedKernelRegressor(tol=1e-2),
@@ -40,7 +46,7 @@ def test_the_unit_of_a_target_means_nothing(model: Any) -> None:
     np.testing.assert_allclose(scores, scores[0], atol=2e-3)
 
 
-@pytest.mark.parametrize("kind", [SparseMKLRegressor, SimpleMKLRegressor])
+@pytest.mark.parametrize("kind", [SparseMKLRegressor, SimpleMKLRegressor, ElasticNetMKLRegressor])
 def test_absolute_units_are_those_of_a_support_vector_machine(kind: Any) -> None:
     X, y, X_new, _ = friedman()
     spread = float(y.std())

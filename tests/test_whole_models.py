@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.baselines import AverageMKLClassifier, CKAClassifier, SimpleMKLRegressor
+from kernelweave.baselines import (
+    AverageMKLClassifier,
+    CKAClassifier,
+    ElasticNetMKLRegressor,
+    KernelQuantileRegressor,
+    SimpleMKLRegressor,
+)
 from kernelweave.granger import GrangerGraph, random_network
 from kernelweave.kernels_core import RBF, KernelDictionary, KernelLearningClassifier, Linear
 from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
@@ -42,6 +48,8 @@ MODELS: dict[str, Any] = {
     ),
     "alignment": CKAClassifier(KERNELS),
     "simplex": SimpleMKLRegressor(KERNELS),
+    "elastic net": ElasticNetMKLRegressor(KERNELS),
+    "quantile": KernelQuantileRegressor(KERNELS, quantile=0.7),
     "tessellated": TessellatedKernelClassifier(tol=0.05),
     "tessellated, warm": TessellatedKernelRegressor(tol=0.05, warm_start=True),
     "sparse": SparseMKLClassifier(KERNELS, k0=1),

@@ -25,7 +25,7 @@ Triple = tuple[str, str, str]
 _SUMS, _PRODUCTS = {"dictionary"}, {"dictionary-power"}
 _MATRICES = {"tessellated", "polynomial"}
 _LABELS = {"svc", "squared-hinge-svc"}
-_NUMBERS = {"svr", "ridge", "vector-least-squares"}
+_NUMBERS = {"svr", "quantile-svr", "ridge", "vector-least-squares"}
 _MANY = {"vector-least-squares"}
 _OUTPUTS = {"separable-kernels", "frobenius-output-kernels"}
 _LABEL_RULES = {"easymkl-weights", "proportional-weights"}
@@ -70,6 +70,11 @@ def reasons() -> list[Reason]:
             "the rule weighs the kernels of a sum and says nothing of products",
         ),
         Reason(
+            _PRODUCTS, learners, {"elastic-net-weights"}, False,
+            "the set is of the norms of the parts of a function in a sum of kernels; a product "
+            "has no such parts",
+        ),
+        Reason(
             _PRODUCTS, learners, {"sparse-simplex"}, True,
             "the cuts of the search rest on a Gram matrix that is linear in the weights; of "
             "products they prove nothing",
@@ -79,7 +84,7 @@ def reasons() -> list[Reason]:
             "the template has no projection; take `simplex`, the same set with one",
         ),
         Reason(
-            _SUMS, {"svc", "svr"}, {"priced-orthant"}, True,
+            _SUMS, {"svc", "svr", "quantile-svr"}, {"priced-orthant"}, True,
             "the steps of the evidence ask for a squared loss",
         ),
         Reason(
@@ -91,8 +96,7 @@ def reasons() -> list[Reason]:
             "joint learning of weights and output kernel is written for sums",
         ),
         Reason(
-            _MATRICES, {"ridge", "squared-hinge-svc", "vector-least-squares"}, {"spectahedron"},
-            True,
+            _MATRICES, learners - {"svc", "svr"}, {"spectahedron"}, True,
             "the solvers over positive matrices know the duals of SVC and SVR only",
         ),
     ]  # fmt: skip

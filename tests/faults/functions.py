@@ -130,7 +130,7 @@ def functions() -> list[Function]:
 
 
 def _projections() -> list[Function]:
-    from kernelweave import mkl_sparse, ridge_mkl
+    from kernelweave import baselines, mkl_sparse, ridge_mkl
     from kernelweave.kernels_core import psd_cone
 
     vector, square = np.array([0.9, 0.5, 0.125]), np.array([[2.0, 0.5], [0.5, -1.0]])
@@ -153,6 +153,13 @@ def _projections() -> list[Function]:
             {"trace": (0.0, math.inf)},
         ),
         Function(ridge_mkl.LqBall(q=1.5).project, {"mu": vector}, ("mu",), (), {}),
+        Function(baselines.ElasticNetWeights().project, {"weights": vector}, ("weights",)),
+        Function(
+            baselines.elastic_net_weights,
+            {"norms": vector, "l1_ratio": 0.25},
+            ("norms",),
+            numbers={"l1_ratio": (1.5, math.inf)},
+        ),
     ]
 
 

@@ -85,6 +85,7 @@ def _of_packages() -> list[Solver]:
     return [
         Solver("solve_svc", qp_smo.solve_svc, cl, quick, _dual, single=True),
         Solver("solve_svr", qp_smo.solve_svr, re, {**quick, "epsilon": 0.1}, _dual, single=True),
+        Solver("solve_quantile_svr", qp_smo.solve_quantile_svr, re, quick, _dual, single=True),
         Solver("solve_kernel_weights", qp_smo.solve_kernel_weights, cl, quick, _weights, psd=True),
         Solver("lower_bound", relaxations.lower_bound, cl, sparse, _bound, psd=True),
         Solver("solve_global", relaxations.solve_global, cl, sparse, _weights, psd=True),

@@ -9,6 +9,9 @@ from kernelweave.baselines import (
     AverageMKLClassifier,
     CKAClassifier,
     EasyMKLClassifier,
+    ElasticNetMKLClassifier,
+    ElasticNetMKLRegressor,
+    KernelQuantileRegressor,
     PWMKClassifier,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
@@ -23,8 +26,11 @@ ESTIMATORS = [
     PWMKClassifier(),
     SimpleMKLClassifier(),
     SimpleMKLRegressor(),
+    ElasticNetMKLClassifier(),
+    ElasticNetMKLRegressor(),
+    KernelQuantileRegressor(),
 ]
-NAMES = ("average", "easy", "cka", "pwmk", "simple")
+NAMES = ("average", "easy", "cka", "pwmk", "simple", "elastic-net")
 
 
 # some of the checks learn from noise

@@ -11,6 +11,7 @@ from kernelweave.baselines import (
     AverageMKLClassifier,
     CKAClassifier,
     EasyMKLClassifier,
+    ElasticNetMKLClassifier,
     PWMKClassifier,
     SimpleMKLClassifier,
     SimpleMKLRegressor,
@@ -38,6 +39,7 @@ CLASSIFIERS = [
     CKAClassifier,
     PWMKClassifier,
     SimpleMKLClassifier,
+    ElasticNetMKLClassifier,
 ]
 
 

@@ -14,7 +14,7 @@ from kernelweave.kernels_core import algorithms, components
 FOLDER = Path(kernelweave.baselines.__file__).parent
 FOREIGN = "kernelweave."
 OWN = "kernelweave.baselines"
-NAMES = ("average", "easy", "cka", "pwmk", "simple")
+NAMES = ("average", "easy", "cka", "pwmk", "simple", "elastic-net")
 
 
 def private_imports(source: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_everything_is_registered() -> None:
         assert spec.load() is not None
         assert spec.paper
     sets = {"average-weights", "easymkl-weights", "alignment-weights", "proportional-weights"}
-    assert {"simplex", *sets} <= set(components("constraints"))
+    assert {"simplex", "elastic-net-weights", *sets} <= set(components("constraints"))
 
 
 def test_importing_loads_nothing_heavy() -> None:

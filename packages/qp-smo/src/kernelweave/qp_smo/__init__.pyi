@@ -1,5 +1,6 @@
 from .learners import SVC as SVC
 from .learners import SVR as SVR
+from .learners import QuantileSVR as QuantileSVR
 from .problem import DualSolution as DualSolution
 from .proof import Proof as Proof
 from .proof import UnprovedError as UnprovedError
@@ -9,5 +10,6 @@ from .saddle.solver import KernelWeights as KernelWeights
 from .saddle.solver import solve_kernel_weights as solve_kernel_weights
 from .squared_losses import Ridge as Ridge
 from .squared_losses import SquaredHingeSVC as SquaredHingeSVC
+from .svm import solve_quantile_svr as solve_quantile_svr
 from .svm import solve_svc as solve_svc
 from .svm import solve_svr as solve_svr

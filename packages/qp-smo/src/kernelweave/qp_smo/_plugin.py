@@ -11,6 +11,7 @@ _LEARNERS = {
     "svr": ("learners:SVR", "support vector regression, ε-insensitive loss"),
     "ridge": ("squared_losses:Ridge", "kernel ridge regression, squared loss"),
     "squared-hinge-svc": ("squared_losses:SquaredHingeSVC", "classification, squared hinge loss"),
+    "quantile-svr": ("learners:QuantileSVR", "quantile regression, pinball loss"),
 }
 
 

@@ -18,12 +18,14 @@ from .bounds import FunctionValues, dual_value, kkt_violation, primal_bound
 from .engine import Backend, solve_box
 from .point import GridPoint
 from .problem import (
+    QUANTILE,
     BoxProblem,
     Budget,
     DualSolution,
     check_bounds,
     check_labels,
     classification,
+    quantile_regression,
     regression,
 )
 from .svm import DEFAULT_MAX_ITER, solution_from
@@ -48,7 +50,7 @@ def _part(problem: BoxProblem, dual: DualSolution) -> Solution:
 
 
 class BoxLearner(ABC):
-    """What both learners share; the problem of one task is all they add."""
+    """What these learners share; the problem of one task is all they add."""
 
     C: float
     name: ClassVar[str]
@@ -252,3 +254,49 @@ class SVR(BoxLearner):
     ) -> BoxProblem:
         values = check_vector("y", target, bound.size)
         return regression(K, values, bound, float(self.epsilon), asymmetry)
+
+
+@dataclass(frozen=True)
+class QuantileSVR(BoxLearner):
+    """``max yᵀα − ½αᵀKα`` over ``(τ − 1)C·wᵢ ≤ αᵢ ≤ τC·wᵢ``, ``Σα = 0``: a value.
+
+    The dual of ``min ½‖f‖² + Σ Cᵢ ρ(yᵢ − f(xᵢ) − b)`` with the pinball loss
+    ``ρ(r) = max(τr, (τ − 1)r)`` and ``Cᵢ = C·wᵢ``: kernel quantile regression. At τ = ½ it is
+    `SVR` with half of C and ``epsilon=0``.
+
+    Parameters
+    ----------
+    C : float
+    quantile : float
+        τ in (0, 1): at most this share of the samples, by weight, lies below the function, and
+        at most the rest above it. Like C checked by `validate`, and so by `solve`, not here.
+
+    References
+    ----------
+    Takeuchi, Le, Sears and Smola, "Nonparametric quantile estimation", JMLR 2006, equation 10
+    and lemma 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.qp_smo import QuantileSVR
+    >>> y = np.array([0.0, 1.0, 2.0, 10.0])
+    >>> QuantileSVR(quantile=0.9).solve(np.zeros((4, 4)), y).intercept
+    array([10.])
+    """
+
+    C: float = 1.0
+    quantile: float = 0.5
+    name: ClassVar[str] = "quantile-svr"
+    task: ClassVar[str] = "regression"
+
+    def validate(self) -> None:
+        """Raise ValueError unless C is finite and positive and the quantile in (0, 1)."""
+        POSITIVE.check("C", self.C)
+        QUANTILE.check("quantile", self.quantile)
+
+    def _problem(
+        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
+    ) -> BoxProblem:
+        values = check_vector("y", target, bound.size)
+        return quantile_regression(K, values, bound, float(self.quantile), asymmetry)

@@ -42,6 +42,8 @@ def _class_weights(problem: BoxProblem) -> tuple[float, list[float]]:
     """Return C and the factors of the classes -1 and +1, or raise where C varies inside a class."""
     size = np.maximum(problem.upper, -problem.lower)
     if not problem.exact_kappa:
+        if (problem.upper != -problem.lower).any():
+            raise ValueError(_ONE_SIDED)
         if np.ptp(size) > 0.0:
             raise ValueError(_UNIFORM)
         return float(size[0]), []
@@ -51,6 +53,10 @@ def _class_weights(problem: BoxProblem) -> tuple[float, list[float]]:
     return 1.0, [float(negative[0]), float(positive[0])]
 
 
+_ONE_SIDED = (
+    'backend="libsvm" charges residuals above and below alike, which a quantile does not: use '
+    'backend="smo"'
+)
 _UNIFORM = (
     'backend="libsvm" has weights of classes but none of samples: sample_weight must be equal '
     'inside each class (use backend="smo")'

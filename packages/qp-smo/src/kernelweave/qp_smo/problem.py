@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.checks import POSITIVE, check_sample_weight, check_vector
+from kernelweave.kernels_core.checks import POSITIVE, check_sample_weight, check_vector, number
 from kernelweave.kernels_core.exceptions import convergence_warning, warn
 from kernelweave.kernels_core.formula.learner import SolveStatus
 from kernelweave.kernels_core.grams.psd import KernelArray
@@ -92,6 +92,17 @@ def regression(
 ) -> BoxProblem:
     """Return the ε-SVR dual in n signed variables; ``bound`` (n,) holds the Cᵢ."""
     return BoxProblem(K, y, -bound, bound, epsilon, asymmetry)
+
+
+# The τ of a quantile: at 0 and 1 nothing is charged on one side, and no optimum need exist.
+QUANTILE = number(above=0.0, below=1.0)
+
+
+def quantile_regression(
+    K: KernelArray, y: FloatArray, bound: FloatArray, quantile: float, asymmetry: float = 0.0
+) -> BoxProblem:
+    """Return the dual of the pinball loss at the quantile τ; ``bound`` (n,) holds the Cᵢ."""
+    return BoxProblem(K, y, (quantile - 1.0) * bound, quantile * bound, 0.0, asymmetry)
 
 
 def check_bounds(C: float, sample_weight: ArrayLike | None, n: int) -> FloatArray:

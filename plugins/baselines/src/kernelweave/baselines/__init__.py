@@ -1,4 +1,4 @@
-"""Classic multiple kernel learning: AverageMKL, EasyMKL, CKA, PWMK and SimpleMKL.
+"""Classic multiple kernel learning: AverageMKL, EasyMKL, CKA, PWMK, SimpleMKL, elastic net.
 
 The stub beside this file lists the public names; each is loaded on first use.
 """

@@ -10,7 +10,12 @@ _HOME = "kernelweave.baselines"
 # name: target, tasks, what the set must have, scaling, paper, summary
 _BOTH = ("classification", "regression")
 # the sets whose algorithms need no Gram matrix
-_OF_FACTORS = ("total=1.0", "name=average-weights", "name=easymkl-weights")
+_OF_FACTORS = (
+    "total=1.0",
+    "name=average-weights",
+    "name=easymkl-weights",
+    "name=elastic-net-weights",
+)
 _ALGORITHMS = {
     "mkl-average": (
         "rule:rule_weights", _BOTH, "name=average-weights", {"m": 2.0, "q": 1.0},
@@ -33,6 +38,11 @@ _ALGORITHMS = {
         "Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, JMLR 2008",
         "the optimal weights of the simplex, by cuts",
     ),
+    "mkl-elastic-net": (
+        "elastic_net:ElasticNetMKL", _BOTH, "name=elastic-net-weights", {"m": 1.9, "q": 1.0},
+        "Mourão-Miranda and others, Elastic-net MKL, arXiv 2512.11547",
+        "the optimal weights of the elastic net, by cuts",
+    ),
 }  # fmt: skip
 _SETS = {
     "average-weights": ("proportional:AverageWeights", "the point βⱼ = 1/q"),
@@ -40,6 +50,10 @@ _SETS = {
     "alignment-weights": ("alignment:AlignmentWeights", "the point of largest centred alignment"),
     "proportional-weights": ("proportional:ProportionalWeights", "the point β ∝ accuracy"),
     "simplex": ("simplemkl:Simplex", "{β ≥ 0, Σβ = 1}"),
+    "elastic-net-weights": (
+        "elastic_net:ElasticNetWeights",
+        "{βⱼ ≤ dⱼ/(ρ + (1 − ρ)dⱼ), Σd = 1}",
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import Rows
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils import _safe_indexing, indexable
 
 from ..arrays import FloatArray, Index
@@ -64,6 +65,8 @@ def warn_if_underfit(
     predicted, truth, weight = model.predict(_some(X, rows)), truth[rows], weight[rows]
     if is_classifier(model):
         finding = underfit_of_classes(truth, predicted == model.classes_[truth], weight, LEARNED)
+    elif hasattr(model, "quantile"):
+        finding = underfit_of_quantiles(truth, predicted, weight, model.quantile)
     else:
         finding = underfit_of_numbers(truth, predicted, weight, LEARNED)
     if finding is not None:
@@ -96,6 +99,16 @@ def underfit_of_numbers(
     scores = scores[total > _CONSTANT]
     r2 = float(scores.max(initial=-np.inf))
     return _finding(f"R² is {r2:z.3f}", judged) if scores.size and r2 < judged.least else None
+
+
+def underfit_of_quantiles(
+    y: FloatArray, predicted: FloatArray, weight: FloatArray, quantile: float
+) -> UnderfitWarning | None:
+    """Return the warning that D² of the pinball loss is too low, if it is; R² says nothing here."""
+    if np.ptp(y) == 0.0:
+        return None
+    d2 = float(d2_pinball_score(y, predicted, sample_weight=weight, alpha=quantile))
+    return _finding(f"D² of the pinball loss is {d2:z.3f}", LEARNED) if d2 < LEARNED.least else None
 
 
 def underfit_of_classes(
