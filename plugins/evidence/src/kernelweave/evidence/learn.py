@@ -106,10 +106,13 @@ class Learned:
         powers = "; skewed columns under a power" if self.rows.transform_columns else ""
         n_outliers = np.count_nonzero(self.rows.outliers)
         powers += f"; {n_outliers} outliers count less than a tenth" if n_outliers else ""
+        if self.rows.ends is not None:
+            powers += "; scales of what the likeliest normal makes of targets known by half, found"
+            powers += " before the noise"
         away, p = len(without_scales(self.fits)), self.rows.n_dimensions
         wide = f"; {away} of {p} dimensions screened away by trees" if away else ""
         metrics = f"{len(self.folds)} folds, metrics from {self.metric_rows} rows of each"
-        if self.left_out:
+        if self.folds and n > SHARED_METRIC:
             metrics = f"{len(self.folds)} folds, one metric from {self.metric_rows} other rows"
         elif not self.folds:
             metrics = "no folds"
