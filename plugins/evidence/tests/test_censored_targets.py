@@ -291,10 +291,6 @@ def test_limits_of_what_is_built_are_told() -> None:
     X, _, y = made(30)
     with pytest.raises(ValueError, match="scoring must be None where targets are known by half"):
         EvidenceKernelRegressor(scoring="r2").fit(X, y)
-    with pytest.raises(ValueError, match="of 5000 at most, got 5001"):
-        EvidenceKernelRegressor().fit(
-            np.arange(5001.0)[:, None], surv(np.ones(5001), np.arange(5001.0))
-        )
     with pytest.raises(ValueError, match="of events and times learns a regressor"):
         EvidenceKernelClassifier().fit(X, y)
 

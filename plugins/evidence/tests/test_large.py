@@ -130,7 +130,7 @@ def test_a_packed_posterior_has_the_variance_of_the_normal_equations(ridge: floa
 
 def test_landmarks_stop_where_a_sure_gain_is_below_a_hundredth_of_the_loss() -> None:
     n = 50
-    choosing = SimpleNamespace(mass=np.ones(n))
+    choosing = SimpleNamespace(precision=np.ones(n))
 
     def trial(loss: float) -> Trial:
         choice = Choice(loss, 1.0, np.full(n, loss), 0.0)

@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from .candidates import KEPT
 from .censored.fit import begun, censored_predictor
+from .censored.large import censored_landmarks
 from .columns import ColumnEncoder
 from .division import Division, n_folds_of
 from .exact import ExactPredictor
@@ -173,11 +174,16 @@ def _by_landmarks(
     source, division = samples.rows, samples.division
     owner: NDArray[Any] = samples.owner
     splits = None if division.cv is None else samples.splits(n_folds_of(model), state)
+    last_step = None
+    if isinstance(source, Rows) and source.ends is not None:
+        source = begun(source)
+        last_step = partial(censored_landmarks, log=samples.task.log)
     learned = learn_large(
         source, LargePlan.of(path, model.n_landmarks, n_folds_of(model)), state,
         stratify=path.classes, splits=splits, powers=model.warp,
-        varying_noise=not path.classes and not division.is_in_order,
+        varying_noise=not (path.classes or division.is_in_order or last_step),
         n_jobs=model.n_jobs, tell=partial(_report_rows, model.verbose, ProgressPrinter()),
+        last_step=last_step,
     )  # fmt: skip
     if model.verbose > 0:
         print(f"[evidence] {learned}")  # noqa: T201

@@ -98,11 +98,6 @@ def read_table(
         checked = check_weight(weight, n_rows)
         encoder.fit(X, normalise_weights(checked), estimator=estimator)
         task, values, checked = task.read(y, n_rows, checked)
-        if task.ends is not None and n_rows > FACTOR_ROWS:
-            raise ValueError(
-                f"targets that are known by half take all pairs of rows, of {FACTOR_ROWS} at most, "
-                f"got {n_rows}: give a part of the rows, such as X.sample({FACTOR_ROWS})"
-            )
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
     counted = _counted(*given, encoder, division, estimator, task.ends)
@@ -111,8 +106,9 @@ def read_table(
 
 def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:
     """Return the dimension that names the groups of the rows, ``None`` if none does."""
-    if division.cv is not None and len(rows) > FACTOR_ROWS:
-        # folds of a splitter may part groups, which sums of rows must not
+    if len(rows) > FACTOR_ROWS and (division.cv is not None or rows.ends is not None):
+        # folds of a splitter may part groups, which sums of rows must not; the mode of targets
+        # known by half has no levels
         return None
     columns = [
         (each.name != division.column, GroupColumn.of(place, encoder.coding))

@@ -38,6 +38,8 @@ class Rows:
     - `weight` of shape (n,): ``None`` where all are one
     - `trust` of shape (1 + n_folds, n): what the targets' weights are multiplied by where all rows
       are learned from, and in each fold, little for outliers; ``None`` where all are one
+    - `information` of shape (n,): what a target that is known by half tells, as a share of what a
+      known one does; ``None`` where all are known
     - `transform_targets`: whether a power makes the targets nearly normal
     - `transform_columns`: whether a power makes skewed columns nearly normal
     - `coding`: how a part of them codes the others
@@ -48,7 +50,7 @@ class Rows:
     - `by_folds`: whether the folds alone say how new rows differ from these
     - `columns`: which of ``numeric`` the kernel sees; empty where it sees all
     - `ends` of shape (2, n): the least and largest value of targets that are known by half, where
-      `targets` and `trust` are what a likelihood makes of them; ``None`` where all are known
+      `targets` and `information` are what a likelihood makes of them; ``None`` where all are known
     - `of_folds`: which it sees in each fold, where a fold knows the components of its own training
       texts alone; empty where nothing holds texts
     """
@@ -69,6 +71,7 @@ class Rows:
     of_folds: tuple[tuple[int, ...], ...] = ()
     trust: FloatArray | None = None
     ends: FloatArray | None = None
+    information: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -80,13 +83,17 @@ class Rows:
 
     @property
     def precision(self) -> FloatArray:
-        """The weights of the targets where a fit learns from them; those of outliers are less."""
-        return self.mass if self.trust is None else self.mass * self.trust[0]
+        """The weights of the targets where a fit learns from them.
+
+        Those of outliers are less, and of targets that are known by half.
+        """
+        mass = self.mass if self.trust is None else self.mass * self.trust[0]
+        return mass if self.information is None else mass * self.information
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Which targets count less than a tenth of what most do, shape (n,)."""
-        if self.trust is None or self.ends is not None:
+        if self.trust is None:
             return np.zeros(len(self), dtype=np.bool_)
         return np.asarray(self.trust[0] < _OUTLIER * np.median(self.trust[0]))
 
@@ -124,8 +131,8 @@ class Rows:
         """Return the rows as a fold sees them."""
         columns = self.of_folds[k] if self.of_folds else self.columns
         trust = self.trust
-        if trust is not None and self.ends is None:
-            # what a target is known by is so in each fold, but outliers are told by all rows
+        if trust is not None:
+            # without those of folds it was told by all rows
             trust = None if len(trust) == 1 else trust[[k + 1]]
         return replace(self, columns=columns, trust=trust)
 
@@ -226,18 +233,22 @@ class Rows:
         groups = None if self.groups is None else self.groups[rows]
         times = None if self.times is None else self.times[rows]
         trust, ends = (None if each is None else each[:, rows] for each in (self.trust, self.ends))
+        information = None if self.information is None else self.information[rows]
         return replace(
             self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
-            times=times, trust=trust, ends=ends,
+            times=times, trust=trust, ends=ends, information=information,
         )  # fmt: skip
 
     def and_others(self, other: Rows) -> Rows:
         """Return these rows and, behind them, others that are read alike."""
         weighted = self.weight is not None or other.weight is not None
-        pairs = ((self.groups, other.groups), (self.times, other.times))
-        groups, times = (
-            None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs
-        )
+        groups, times, ends, information = (
+            None if one is None or two is None else np.concatenate([one, two], axis=-1)
+            for one, two in (
+                (self.groups, other.groups), (self.times, other.times), (self.ends, other.ends),
+                (self.information, other.information),
+            )
+        )  # fmt: skip
         return replace(
             self,
             numeric=np.concatenate([self.numeric, other.numeric]),
@@ -246,6 +257,8 @@ class Rows:
             weight=np.concatenate([self.mass, other.mass]) if weighted else None,
             groups=groups,
             times=times,
+            ends=ends,
+            information=information,
         )
 
     def divided_by(self, column: GroupColumn) -> bool:

@@ -17,9 +17,8 @@ from ..mixture import Expansion, explained_by, fit_mixture
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import JITTER, Stopped
-from ..views import Warp
 from .likelihood import mode_of, normal_of, sites
-from .residuals import ResidualDistribution
+from .residuals import LOGARITHM, ResidualDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.05
 # folds that choose it, at most
 _JUDGES = 3
-_LOGARITHM = Warp(0.0, 0.0, 1.0, True)
 
 
 def begun(rows: Rows) -> Rows:
@@ -44,7 +42,7 @@ def begun(rows: Rows) -> Rows:
     assert rows.ends is not None
     mean, spread = normal_of(rows.ends, rows.mass)
     found = sites(np.full(len(rows), mean), spread, rows.ends)
-    return replace(rows, targets=found.targets[None], trust=found.trust[None])
+    return replace(rows, targets=found.targets[None], information=found.trust)
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class CensoredPredictor(ExactPredictor):
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the posterior mean as a sum of kernel values, on the way to medians."""
         expansion = super().expansion(fold)
-        warps = (_LOGARITHM,) if self.log else ()
+        warps = (LOGARITHM,) if self.log else ()
         return replace(expansion, target=replace(expansion.target, warps=warps), width=0.0)
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
@@ -72,11 +70,7 @@ class CensoredPredictor(ExactPredictor):
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
     ) -> FloatArray:
         """Return ends that leave as much on either side, shape (2, n, 1)."""
-        quantiles = self.residuals.quantiles
-        n = len(quantiles)
-        rank = int(np.floor(0.5 * (1.0 - confidence) * (n + 1) + 1e-9))
-        ends = quantiles[[rank - 1, n - rank]] if rank else np.array([-np.inf, np.inf])
-        return self._at(ends, numeric, codes)
+        return self._at(self.residuals.ends(confidence), numeric, codes)
 
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
@@ -213,7 +207,7 @@ class _Part(NamedTuple):
         except Stopped:
             return None
         targets = self.units.restore(found.targets[:, None]).T
-        return self.at(replace(self.training, targets=targets, trust=found.trust[None]), share)
+        return self.at(replace(self.training, targets=targets, information=found.trust), share)
 
     def at(self, training: Rows, share: float) -> _Solved:
         """Return what training rows with given targets and trust say of the rows held out."""

@@ -31,6 +31,8 @@ _STEPS, _HALVINGS, _SMALL = 50, 20, 1e-6
 _ROUNDING = 1e-12
 # the same of the EM algorithm, whose steps are cheap and short
 _EM_STEPS, _EM_SMALL = 500, 1e-7
+# rows that it is run on at most, evenly spread
+_EM_ROWS = 10_000
 
 
 class Sites(NamedTuple):
@@ -109,10 +111,14 @@ def _of_tail(beyond: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatAr
 def normal_of(ends: FloatArray, mass: FloatArray) -> tuple[float, float]:
     """Return mean and deviation of the likeliest normal distribution of targets known by half.
 
-    By the EM algorithm: the missing parts are those of targets within their ends.
+    By the EM algorithm: the missing parts are those of targets within their ends. Of more than
+    10,000 rows it takes as many, evenly spread.
 
     `ends` of shape (2, n); `mass` of shape (n,): weights.
     """
+    if len(mass) > _EM_ROWS:
+        some = np.linspace(0, len(mass) - 1, _EM_ROWS).astype(np.intp)
+        ends, mass = ends[:, some], mass[some]
     finite = np.isfinite(ends)
     told = finite.any(axis=0)
     values = np.where(finite, ends, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)

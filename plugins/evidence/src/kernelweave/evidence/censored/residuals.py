@@ -8,12 +8,15 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from scipy.stats import norm
 
+from ..views import Warp
 from .likelihood import normal_of
 
 # steps of the EM algorithm, the change of a probability that ends them, and the error of a sum
 _STEPS, _SMALL, _ROUNDING = 2000, 1e-10, 1e-6
 # quantiles of a distribution that no row tells
 _LEVELS = 199
+# the way from medians on the scale of logarithms to those of targets
+LOGARITHM = Warp(0.0, 0.0, 1.0, True)
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,23 @@ class ResidualDistribution:
         """Return the normal distribution, where no row was held out."""
         return cls(np.asarray(norm.ppf(np.arange(1, _LEVELS + 1) / (_LEVELS + 1))))
 
+    def ends(self, confidence: float) -> FloatArray:
+        """Return two quantiles that leave as much on either side; infinite where rows are few."""
+        n = len(self.quantiles)
+        rank = int(np.floor(0.5 * (1.0 - confidence) * (n + 1) + 1e-9))
+        return self.quantiles[[rank - 1, n - rank]] if rank else np.array([-np.inf, np.inf])
+
     @classmethod
-    def of(cls, ends: FloatArray, mass: FloatArray) -> ResidualDistribution:
+    def of(
+        cls, ends: FloatArray, mass: FloatArray, most: int | None = None
+    ) -> ResidualDistribution:
         """Return the likeliest distribution of residuals within ends (Turnbull 1976).
 
         Of residuals that are known or above a limit it is Kaplan and Meier's estimator. By the EM
         algorithm; what is known of no place but a range is put in its middle.
 
-        `ends` of shape (2, n); `mass` of shape (n,): weights.
+        `ends` of shape (2, n); `mass` of shape (n,): weights; `most`: quantiles that are kept at
+        most, by default one for each row.
 
         Examples
         --------
@@ -51,7 +63,8 @@ class ResidualDistribution:
         """
         atoms, probabilities = _likeliest(ends, mass)
         n = ends.shape[1]
-        levels = np.arange(1, n + 1) / (n + 1)
+        n_levels = n if most is None else min(n, most)
+        levels = np.arange(1, n_levels + 1) / (n_levels + 1)
         # a residual is one of n + 1 alike: what the last leaves is beyond all
         cumulative = np.cumsum(probabilities) * (n / (n + 1))
         place = np.searchsorted(cumulative, levels - _ROUNDING)
@@ -80,14 +93,15 @@ def _likeliest(ends: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArr
     # each range holds those between its ends
     first = np.searchsorted(inner, place[:n])
     last = np.searchsorted(inner + 1, place[n:], side="right")
-    share = mass / mass.sum()
+    # of many rows, ranges that hold the same are one
+    size = len(atoms) + 1
+    ranges, of = np.unique(first * size + last, return_inverse=True)
+    first, last, share = ranges // size, ranges % size, np.bincount(of, weights=mass / mass.sum())
     p = np.full(len(atoms), 1.0 / len(atoms))
     for _ in range(_STEPS):
         sums = np.concatenate([[0.0], np.cumsum(p)])
-        within = np.maximum(sums[last] - sums[first], np.finfo(np.float64).tiny)
-        pull = np.zeros(len(atoms) + 1)
-        np.add.at(pull, first, share / within)
-        np.add.at(pull, last, -share / within)
+        each = share / np.maximum(sums[last] - sums[first], np.finfo(np.float64).tiny)
+        pull = np.bincount(first, each, size) - np.bincount(last, each, size)
         new = p * np.cumsum(pull)[:-1]
         new = np.maximum(new, 0.0) / np.maximum(new, 0.0).sum()
         change = float(np.abs(new - p).max())

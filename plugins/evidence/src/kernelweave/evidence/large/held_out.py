@@ -99,7 +99,8 @@ class HeldFolds:
 
     def _block(self, which: Index, targets: Standardised) -> RowBlock:
         rows = self.rows.take(which)
-        return RowBlock(rows, rows.mass, rows.mass[:, None] * targets.of_rows(rows).values.T)
+        mass = rows.precision
+        return RowBlock(rows, mass, mass[:, None] * targets.of_rows(rows).values.T)
 
 
 @dataclass(frozen=True)

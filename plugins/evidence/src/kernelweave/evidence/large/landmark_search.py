@@ -129,7 +129,7 @@ class LandmarkSearch:
 
         Few landmarks would hide what the finer scales of a weaker λ are worth. `most`: others.
         """
-        rows = self._others(most)
+        rows = self.others(most)
         views = self.seen.views
         points, chosen = (views.points(each.numeric, each.codes) for each in (rows, self.choosing))
 
@@ -143,7 +143,7 @@ class LandmarkSearch:
     def first_trial(self, scales: Sequence[Scales]) -> Trial:
         """Return the trial of few landmarks; never cut short, as a stopped fit returns it."""
         size = self.plan.sizes(self.seen.n_rows, len(self.roles.landmarks))[0]
-        landmarks, rows = self._landmarks(scales, size), self._others(self.plan.first_rows)
+        landmarks, rows = self._landmarks(scales, size), self.others(self.plan.first_rows)
         noise = sum(each.noise for each in scales)
         ratio = self._ratio(scales)
         sums = block_sums(landmarks, rows, self.targets, stop=lambda: False, ratio=ratio)
@@ -169,8 +169,8 @@ class LandmarkSearch:
         """
         for size in sizes:
             trial = self._summed(self.scales, size)
-            gain, error = trial.gain_over(self.best, self.choosing.mass)
-            loss, _ = mean_with_error(self.best.choice.losses, self.choosing.mass)
+            gain, error = trial.gain_over(self.best, self.choosing.precision)
+            loss, _ = mean_with_error(self.best.choice.losses, self.choosing.precision)
             self._note(trial)
             if gain > 0.0:
                 self.best = trial
@@ -192,7 +192,7 @@ class LandmarkSearch:
 
     def _is_sharper(self, member: Trial, whole: Trial) -> bool:
         """Return whether the best λ alone is surely better; then the path is that λ."""
-        gain, error = member.gain_over(whole, self.choosing.mass)
+        gain, error = member.gain_over(whole, self.choosing.precision)
         if gain > error and self._member is not None:
             # landmarks of sums have no groups' term
             self.scales = (self._member,)
@@ -201,7 +201,7 @@ class LandmarkSearch:
 
     def _summed(self, scales: Sequence[Scales], size: int) -> Trial:
         """Return the trial of ``size`` landmarks, solved by sums over the drawn rows."""
-        others, landmarks = self._others(), self._landmarks(scales, size)
+        others, landmarks = self.others(), self._landmarks(scales, size)
         cut = whole_groups if self._grouped else blocks_of
         source = BlockSource(partial(cut, others), self.n_jobs)
         report = partial(self._report_rows, size, len(others))
@@ -217,10 +217,9 @@ class LandmarkSearch:
         seen = whole and self.best.n_rows == self.roles.n_others
         if seen and not len(self.roles.late_landmarks):
             return
-        early, late = self.roles.landmarks[:size], self.roles.late_landmarks
         known_rows = self.roles.held_out.known_rows
-        n_late = int(size * min(len(late) / len(self.roles.landmarks), _LATE))
-        landmarks = self._landmarks(self.scales, np.concatenate([early, late[:n_late]]))
+        landmarks = self._with_late()
+        n_late = len(landmarks) - size
         report = partial(self._report_rows, len(landmarks), n_rows)
         ratio = self._ratio(self.scales)
         sums = total_sums(self.source, landmarks, self.targets, n_rows, known_rows, report, ratio)
@@ -235,12 +234,29 @@ class LandmarkSearch:
         self._total, self._n_early = (total, copies), size
         self._note(self.best)
 
+    def take_late_landmarks(self) -> None:
+        """Add landmarks of rows held out, for what predicts from all rows but not yet has."""
+        if not self._n_early:
+            landmarks, n_early = self._with_late(), len(self.best.landmarks)
+            self.best, self._n_early = replace(self.best, landmarks=landmarks), n_early
+
+    def _with_late(self) -> Landmarks:
+        """Return the landmarks of the best, behind which are those of rows held out."""
+        size, late = len(self.best.landmarks), self.roles.late_landmarks
+        n_late = int(size * min(len(late) / len(self.roles.landmarks), _LATE))
+        which = np.concatenate([self.roles.landmarks[:size], late[:n_late]])
+        return self._landmarks(self.scales, which)
+
+    @property
+    def n_early(self) -> int:
+        """How many landmarks of the best are of no row that is held out; the others are last."""
+        return self._n_early or len(self.best.landmarks)
+
     @property
     def landmarks_at(self) -> Index:
         """Which row of the sample each landmark of the best is."""
-        n, n_early = len(self.best.landmarks), self._n_early or len(self.best.landmarks)
-        late = self.roles.late_landmarks[: n - n_early]
-        return np.concatenate([self.roles.landmarks[:n_early], late])
+        late = self.roles.late_landmarks[: len(self.best.landmarks) - self.n_early]
+        return np.concatenate([self.roles.landmarks[: self.n_early], late])
 
     def solution(self) -> LandmarkSolution:
         """Return the coefficients by all rows that were seen, judged by folds without them."""
@@ -269,7 +285,7 @@ class LandmarkSearch:
         if self.report is not None:
             self.report(size, done, n_rows)
 
-    def _others(self, most: int | None = None) -> Rows:
+    def others(self, most: int | None = None) -> Rows:
         """Return the sample without the rows that choose and their copies, or some of it."""
         places = self.roles.order[: self.roles.n_others]
         if most is not None and most < len(places):
@@ -314,7 +330,7 @@ class LandmarkSearch:
         )  # fmt: skip
 
     def _note(self, trial: Trial) -> None:
-        loss, error = mean_with_error(trial.choice.losses, self.choosing.mass)
+        loss, error = mean_with_error(trial.choice.losses, self.choosing.precision)
         self.record.append(
             SearchStep(len(trial.landmarks), trial.n_rows, trial.choice.ridge, 1.0 - loss, error)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -38,6 +38,9 @@ from .survey import Survey, survey
 _HOPELESS, _ROUGH_ROWS = 0.25, 500
 # of the rows that choose: without those whose losses change most, a power must still gain
 _FAR = 0.01
+# from a search, all rows and whether the search had the time that it asked for, to coefficients,
+# what predicts, the rows with the targets that it made of them, and what time was not left for
+LastStep = Callable[..., tuple[LandmarkSolution, LandmarkPredictor, Rows, str]]
 # rows that a predictor keeps, besides those that judge
 _KEPT = 10_000
 
@@ -72,6 +75,8 @@ class LearnedLarge:
             for each in self.record
         )
         powers = ", skewed columns under a power" if any(self.predictor.views.warps) else ""
+        if self.predictor.rows.ends is not None:
+            powers += ", of what the likeliest normal makes of targets known by half"
         # nothing leaves rows out that are not in memory
         alone = "" if self.left_out else "; not known is how new groups and later rows differ"
         return (
@@ -90,6 +95,7 @@ def learn_large(
     varying_noise: bool = False,
     n_jobs: int | None = None,
     tell: Tell | None = None,
+    last_step: LastStep | None = None,
 ) -> LearnedLarge:
     """Learn the metric on some rows, and the predictor on all by landmarks.
 
@@ -102,6 +108,8 @@ def learn_large(
     - `varying_noise`: whether the rows that judge tell how noise varies
     - `n_jobs`: threads of the sums over rows in memory
     - `tell`: called with what is summed over, the rows done, all of them and the share of the fit
+    - `last_step`: what takes the place of the sums of squares over all rows, where these are in
+      memory and their targets are known by half
     """
     whole = BlockSource(partial(blocks_of, source), n_jobs) if isinstance(source, Rows) else source
     seen = survey(whole, plan.sample_rows, random_state.randint(2**31 - 1))
@@ -124,11 +132,17 @@ def learn_large(
     try:
         work.grow_landmarks(sizes[1:])
         work.sharpen()
-        work.sum_all()
+        if last_step is None:
+            work.sum_all()
     except Stopped:
         omissions.append("some rows not learned from")
-    solution = work.solution()
-    predictor, places = solution.predictor(roles.held_out, work.targets), np.empty(0, dtype=np.intp)
+    places = np.empty(0, dtype=np.intp)
+    if last_step is not None and isinstance(source, Rows):
+        solution, predictor, source, missing = last_step(work, source, is_whole=not omissions)
+        omissions += [missing] if missing else []
+    else:
+        solution = work.solution()
+        predictor = solution.predictor(roles.held_out, work.targets)
     if solution.ratio is not None and isinstance(source, Rows):
         levels = GroupLevels.of(source, predictor.residuals, solution.ratio, predictor.ridge)
         predictor = replace(predictor, levels=levels)
@@ -159,6 +173,9 @@ def _left_out(
     if not whole and not isinstance(source, Rows):
         return None
     rows, places = (seen.sample, seen.index) if whole else (source, np.arange(n))
+    if whole and isinstance(source, Rows):
+        # with the targets that the likelihood made of them
+        rows = source.take(places)
     assert isinstance(rows, Rows)
     # a duplicate of a landmark is at the same place as the landmark
     landmarks, duplicate_ids = work.landmarks_at, seen.sample.duplicate_ids
@@ -190,7 +207,7 @@ def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> L
             others = _rough_losses(other, random_state)
             # what bends the targets bends a trend too, beyond the rows that chose it
             errors = 2.0 if columns or metric.times is not None else 1.0
-            if _is_significantly_less(others, losses, work.choosing.mass, errors):
+            if _is_significantly_less(others, losses, work.choosing.precision, errors):
                 best, losses = other, others
     return best
 

@@ -147,5 +147,5 @@ def group_features(landmarks: Landmarks, rows: Rows, members: Index, numbers: In
     for piece in row_slices(len(members), _PIECE):
         subset = rows.take(members[piece])
         features = landmarks.features(subset.numeric, subset.codes).astype(np.float64)
-        out += _members(numbers[piece], len(out), subset.mass) @ features
+        out += _members(numbers[piece], len(out), subset.precision) @ features
     return out

@@ -104,7 +104,7 @@ class RidgeJudge:
         predicted = self.targets.moments(latent, width)[0]
         residuals = (self.choosing.targets.T - predicted) / self.units
         losses = np.mean(residuals**2, axis=1)
-        share = self.choosing.mass / self.choosing.mass.sum()
+        share = self.choosing.precision / self.choosing.precision.sum()
         loss = share @ losses if self.loss is None else self.loss(self.choosing, predicted)
         if self.loss is None and self.ratio is not None:
             # noise that hides in the levels of new groups shows within those that are known
@@ -118,7 +118,7 @@ def _width(latent: FloatArray, choosing: Rows, targets: Standardised) -> float:
     if not targets.warps:
         return 0.0
     rest = targets.of_rows(choosing).values.T - latent
-    return float(np.sqrt(np.average(np.mean(rest**2, axis=1), weights=choosing.mass)))
+    return float(np.sqrt(np.average(np.mean(rest**2, axis=1), weights=choosing.precision)))
 
 
 def _loss_of_known(rows: Rows, residuals: FloatArray, ratio: float) -> float:
@@ -306,14 +306,14 @@ class LandmarksLeaveOut:
 
     def residuals(self, rows: Index) -> FloatArray:
         """Return residuals of rows predicted from all others, shape (n_rows, n_outputs)."""
-        return centred_by_others(self._residuals(rows), self.values, self.rows.mass, rows)
+        return centred_by_others(self._residuals(rows), self.values, self.rows.precision, rows)
 
     def _residuals(self, rows: Index) -> FloatArray:
         """Return residuals of the standardised targets and, last, of targets that are all one."""
         units = np.unique(self.at[rows])
         units = units[units >= 0]
         inner, right = self._equations(np.concatenate([rows, len(self.rows) + units]))
-        mass = self.rows.mass[rows]
+        mass = self.rows.precision[rows]
         inner[np.arange(len(rows)), np.arange(len(rows))] -= 1.0 / mass
         # a landmark that no row needs has 1e-15 where rows have 1
         scale = 1.0 / np.sqrt(np.abs(inner).max(axis=1, keepdims=True))
@@ -332,12 +332,12 @@ class LandmarksLeaveOut:
         subset, ridge = self.rows.take(rows), self.solution.ridge
         # 1 − h, h what a row weighs in its own prediction
         inner, _ = self._equations(rows)
-        open_ = 1.0 - subset.mass * np.diag(inner)
+        open_ = 1.0 - subset.precision * np.diag(inner)
         landmarks, posterior = self.solution.landmarks, self.solution.posterior
         halves = posterior.halves(landmarks.features(subset.numeric, subset.codes))
         in_span = ridge * np.einsum("ij,ij->j", halves, halves, dtype=np.float64)
         rest = latent_variance(landmarks, posterior, subset.numeric, subset.codes) - in_span
-        return residuals, rest + ridge / subset.mass * (1.0 / open_ - 1.0)
+        return residuals, rest + ridge / subset.precision * (1.0 / open_ - 1.0)
 
     def _equations(self, which: Index) -> tuple[FloatArray, FloatArray]:
         """Return the products of the columns of rows and landmarks, and their right sides."""

@@ -75,7 +75,8 @@ def block_sums(
     values = targets.of_rows(rows).values
     if known is not None:
         sums.copies = _of_copies(rows, values, known)
-    root = None if rows.weight is None else np.sqrt(rows.weight)
+    alike = rows.weight is None and rows.information is None
+    root = None if alike else np.sqrt(rows.precision)
     groups = None
     if ratio is not None and rows.groups is not None:
         groups = GroupSums.zeros(rows.groups, len(landmarks), len(values))
@@ -85,7 +86,7 @@ def block_sums(
         features = landmarks.features(rows.numeric[piece], rows.codes[piece])
         phi, y = features.astype(np.float64), values.T[piece]
         if groups is not None:
-            mass = rows.mass[piece]
+            mass = rows.precision[piece]
             groups.add(piece, mass, phi, mass[:, None] * y)
         if root is not None:
             phi *= root[piece, None]
@@ -104,7 +105,7 @@ def _of_copies(rows: Rows, values: FloatArray, known: KnownRows) -> tuple[FloatA
     """Return Σw and Σwy over the copies of known rows; `values` of shape (n_outputs, n)."""
     places = known.find(rows.numeric, rows.codes)
     seen = np.flatnonzero(places >= 0)
-    at, mass, n = places[seen], rows.mass[seen], len(known)
+    at, mass, n = places[seen], rows.precision[seen], len(known)
     cross = [np.bincount(at, weights=mass * output[seen], minlength=n) for output in values]
     return np.bincount(at, weights=mass, minlength=n).astype(np.float64), np.column_stack(cross)
 

@@ -104,7 +104,7 @@ class PartSurvey:
         return cls(
             len(rows),
             _Moments.of(rows.numeric, weight),
-            _Moments.of(rows.targets.T, weight),
+            _Moments.of(rows.targets.T, rows.precision),
             [np.bincount(column, weights=weight).astype(np.float64) for column in rows.codes.T],
             rows.targets.min(axis=1),
             rows.targets.max(axis=1),
@@ -128,6 +128,9 @@ class PartSurvey:
         spread[spread == 0] = 1.0
         values = (self.drawn.rows.targets - centre[:, None]) / spread[:, None]
         low, high = natural_range(self.drawn.rows.targets, self.low, self.high, spread)
+        if self.drawn.rows.ends is not None:
+            # these targets are a likelihood's, and say nothing of what others never leave
+            low, high = np.full(len(spread), -np.inf), np.full(len(spread), np.inf)
         return Standardised(values, centre, spread, low, high)
 
     def views(self) -> Views:

@@ -1,0 +1,297 @@
+"""Targets known by half of more rows than pairs are taken of: a likelihood by landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray, Index
+from numpy.typing import NDArray
+
+from ..large.features import Landmarks
+from ..large.held_out import HeldFolds, RowBlock
+from ..large.landmark_search import LandmarkSearch
+from ..large.landmarks import LandmarkPredictor
+from ..large.posterior import PosteriorOfSums, latent_variance, root_of
+from ..large.solution import FoldLeftOut, LandmarkSolution
+from ..mixture import Expansion
+from ..rows import Rows
+from ..terms import Stopped
+from .likelihood import Sites, sites
+from .residuals import LOGARITHM, ResidualDistribution
+from .span import SpanMode, SpanProblem, at_mode, mode_in_span, with_curvature
+
+# of the noise of the path; at most 1 over it
+_LEAST_SHARE = 0.05
+# from one ridge to the next, and how many at most
+_STEP, _WALK = float(np.sqrt(10.0)), 8
+# rows and landmarks of a mode that no time is left for
+_LATE_ROWS, _LATE_LANDMARKS = 5000, 1000
+# quantiles that a distribution of residuals keeps at most
+_QUANTILES = 2000
+
+
+@dataclass(frozen=True)
+class CensoredLandmarks(LandmarkPredictor):
+    """A function of landmarks at the posterior mode, and how far rows held out were from it.
+
+    `distribution`: of residuals of rows held out, in their deviations; `log`: whether targets are
+    logarithms.
+    """
+
+    distribution: ResidualDistribution = field(kw_only=True)
+    log: bool = field(kw_only=True)
+
+    def expansion(self, fold: int | None = None) -> Expansion:
+        """Return the posterior mean as a sum of kernel values, on the way to medians."""
+        expansion = super().expansion(fold)
+        warps = (LOGARITHM,) if self.log else ()
+        return replace(expansion, target=replace(expansion.target, warps=warps))
+
+    def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return the standard deviation of a new observation, shape (n, 1)."""
+        return super().deviation(numeric, codes) * self.distribution.scale
+
+    def interval(
+        self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
+    ) -> FloatArray:
+        """Return ends that leave as much on either side, shape (2, n, 1)."""
+        return self._around(self.distribution.ends(confidence), numeric, codes)
+
+    def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
+        return self._around(self.distribution.quantiles, numeric, codes)
+
+    def _around(
+        self, quantiles: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> FloatArray:
+        """Return predictions plus residuals in their deviations, shape (n_quantiles, n, 1)."""
+        latent = self.landmarks.products(numeric, codes, self.dual)[:, 0]
+        variance = latent_variance(self.landmarks, self.posterior, numeric, codes)
+        ends = latent + quantiles[:, None] * np.sqrt(variance + self.ridge)
+        return self.targets.restore(ends.reshape(-1, 1)).reshape(*ends.shape, 1)
+
+    def fold_scores(self) -> list[FloatArray]:
+        """Return nothing: a residual that is known by half is no score."""
+        return []
+
+
+def censored_landmarks(
+    work: LandmarkSearch, rows: Rows, *, is_whole: bool, log: bool
+) -> tuple[LandmarkSolution, LandmarkPredictor, Rows, str]:
+    """Return the mode of all rows and of those without each fold that judges; and what predicts.
+
+    The rows that choose tell the noise, as a share of that of the path, and then how much of the
+    kernel's variance is left, by their likelihood. Those that judge tell the distribution of
+    residuals. Third are all rows with the targets of the mode, and last what time was not left for.
+
+    - `rows`: all, with the ends of their targets
+    - `is_whole`: whether the search had the time that it asked for; where it had not, or where the
+      time ends here, the mode is of 5,000 rows and 1,000 landmarks at most
+    - `log`: whether targets are logarithms
+    """
+    held = work.roles.held_out
+    away = _away(held, rows)
+    try:
+        if not is_whole:
+            raise Stopped
+        start = _likeliest(work)
+        work.take_late_landmarks()
+        landmarks = _scaled(work.best.landmarks, start.problem.noise / start.problem.ridge)
+        problem = _problem(work, landmarks, rows, start.problem.noise)
+        # with another variance of the kernel the same function has other coefficients
+        begin = np.zeros(len(landmarks))
+        begin[: work.n_early] = start.mode.dual * start.problem.ridge / start.problem.noise
+        mode = with_curvature(problem, mode_in_span(problem, begin))
+        parts = [_left_out(problem, mode, held, *each, away, work.n_early) for each in _folds(held)]
+        found, missing = at_mode(problem, mode.latent), ""
+    except Stopped:
+        problem = _late_problem(work, rows)
+        mode = mode_in_span(problem, np.zeros(len(problem.landmarks)))
+        some, n = _late_rows(len(rows)), len(problem.landmarks)
+        parts = [_left_out(problem, mode, held, *each, away[:, some], n) for each in _folds(held)]
+        latent = problem.landmarks.products(rows.numeric, rows.codes, mode.dual[:, None])[:, 0]
+        found = at_mode(replace(problem, rows=rows), latent)
+        missing = f"targets known by half learned from {len(some)} rows, their noise as at first"
+    return *_predictor(problem, mode, parts, held, log=log), found, missing
+
+
+class _Tried(NamedTuple):
+    """A mode without the rows that choose, and their log likelihood."""
+
+    problem: SpanProblem
+    mode: SpanMode
+    log_likelihood: float
+
+
+class _Part(NamedTuple):
+    """Rows held out as a mode without them sees them.
+
+    `left_out`: for the solution; `residuals` of shape (2, n): ends less predictions, in deviations.
+    """
+
+    left_out: FoldLeftOut
+    residuals: FloatArray
+
+
+def _folds(held: HeldFolds) -> Iterator[tuple[int, Index]]:
+    """Yield the number of each fold that judges, and which of the rows held out are of it."""
+    for k in range(1, len(held.without)):
+        if len(which := np.flatnonzero(held.fold == k)):
+            yield k, which
+
+
+def _away(held: HeldFolds, rows: Rows) -> NDArray[np.bool_]:
+    """Return which of all rows are left out where each fold is predicted, copies included."""
+    away = np.zeros((len(held.without), len(rows)), dtype=np.bool_)
+    away[:, held.places] = held.without
+    if held.known_rows is not None:
+        at = held.known_rows.find(rows.numeric, rows.codes)
+        seen = np.flatnonzero(at >= 0)
+        known = np.zeros((len(away), len(held.known_rows)), dtype=np.bool_)
+        for own, without in zip(known, held.without, strict=True):
+            own[held.copy_of[without]] = True
+        away[:, seen] |= known[:, at[seen]]
+    return away
+
+
+def _problem(work: LandmarkSearch, landmarks: Landmarks, rows: Rows, noise: float) -> SpanProblem:
+    """Return what a mode of some rows takes, in the units of all targets."""
+    root = root_of(landmarks.gram())
+    return SpanProblem(landmarks, root, rows, work.targets, noise, noise, work.n_jobs)
+
+
+def _scaled(landmarks: Landmarks, factor: float) -> Landmarks:
+    """Return landmarks of a multiple of the kernel."""
+    scales = tuple(replace(each, weights=factor * each.weights) for each in landmarks.scales)
+    return Landmarks(landmarks.views, landmarks.points, scales, landmarks.dtype)
+
+
+def _noise(work: LandmarkSearch) -> float:
+    return sum(each.noise for each in work.scales)
+
+
+def _likeliest(work: LandmarkSearch) -> _Tried:
+    """Return the noise, and then the ridge, that make the rows that choose likeliest.
+
+    Each is changed step by step as long as that is better, from the noise of the path and the ridge
+    that the search found, first to less, and to more where that was not better.
+    """
+    rows = work.others(work.plan.first_rows)
+    problem = _problem(work, work.best.landmarks, rows, _noise(work))
+    problem = replace(problem, ridge=work.best.choice.ridge)
+
+    def tried(changed: SpanProblem, near: SpanMode | None) -> _Tried:
+        start = np.zeros(len(problem.landmarks)) if near is None else near.dual
+        mode = mode_in_span(changed, start, None if near is None else near.equations)
+        _, _, told = _told(changed, mode, work.choosing)
+        return _Tried(changed, mode, float(work.choosing.mass @ told.log_likelihood))
+
+    def share(of: SpanProblem, step: float) -> SpanProblem:
+        return replace(of, noise=step * of.noise, ridge=step * of.ridge)
+
+    def ridge(of: SpanProblem, step: float) -> SpanProblem:
+        return replace(of, ridge=step * of.ridge)
+
+    best, least, most = tried(problem, None), _LEAST_SHARE, 1.0 / _LEAST_SHARE
+    for change, steps in ((share, (0.5, 2.0)), (ridge, (1.0 / _STEP, _STEP))):
+        before = best
+        for step in steps:
+            for _ in range(_WALK):
+                other = change(best.problem, step)
+                if not least <= other.noise / problem.noise <= most:
+                    break
+                new = tried(other, best.mode)
+                if not new.log_likelihood > best.log_likelihood:
+                    break
+                best = new
+            if best is not before:
+                break
+    return best
+
+
+def _told(problem: SpanProblem, mode: SpanMode, rows: Rows) -> tuple[FloatArray, FloatArray, Sites]:
+    """Return predictions of other rows, the function's variance, and what their ends say of these.
+
+    All standardised, of shape (n,).
+    """
+    assert rows.ends is not None
+    landmarks = problem.landmarks
+    latent = landmarks.products(rows.numeric, rows.codes, mode.dual[:, None])[:, 0]
+    posterior = PosteriorOfSums.of(landmarks, problem.ridge, problem.root, mode.factor)
+    variance = latent_variance(landmarks, posterior, rows.numeric, rows.codes)
+    variance *= problem.noise / problem.ridge
+    ends = problem.units.standardise(rows.ends.reshape(-1, 1)).reshape(2, -1)
+    return latent, variance, sites(latent, np.sqrt(variance + problem.noise), ends)
+
+
+def _left_out(
+    problem: SpanProblem, mode: SpanMode, held: HeldFolds, k: int, which: Index,
+    away: NDArray[np.bool_], n_early: int,
+) -> _Part:  # fmt: skip
+    """Return a fold's rows as the mode of the others predicts them.
+
+    The mode begins where that of all rows is, with its curvature less what the fold's rows add.
+
+    `which`: of the rows held out; `away` of shape (n_folds, n_rows); `n_early`: landmarks that are
+    of no row held out.
+    """
+    landmarks = problem.landmarks
+    early = landmarks.first(n_early, landmarks.dtype)
+    out = np.flatnonzero(away[k])
+    own = at_mode(replace(problem, rows=problem.rows.take(out)), mode.latent[out])
+    share = RowBlock(own, own.precision, np.zeros((len(own), 1)))
+    equations = mode.equations.first(n_early).with_block(early, share, -1.0)
+    rest = replace(
+        problem, landmarks=early, root=equations.root,
+        rows=problem.rows.take(np.flatnonzero(~away[k])),
+    )  # fmt: skip
+    found = mode_in_span(rest, mode.dual[:n_early], equations)
+    rows = held.rows.take(which)
+    assert rows.ends is not None
+    latent, variance, _ = _told(rest, found, rows)
+    ends = problem.units.standardise(rows.ends.reshape(-1, 1)).reshape(2, -1)
+    dual = np.concatenate([found.dual, np.zeros(len(landmarks) - n_early)])
+    left_out = FoldLeftOut(which, latent[:, None], variance, dual[:, None])
+    return _Part(left_out, (ends - latent) / np.sqrt(variance + problem.noise))
+
+
+def _late_rows(n_rows: int) -> Index:
+    return np.linspace(0, n_rows - 1, min(n_rows, _LATE_ROWS)).astype(np.intp)
+
+
+def _late_problem(work: LandmarkSearch, rows: Rows) -> SpanProblem:
+    """Return what the mode of some rows and landmarks takes, which no clock ends."""
+    landmarks = work.best.landmarks
+    landmarks = landmarks.first(min(work.n_early, _LATE_LANDMARKS), landmarks.dtype)
+    noise = _noise(work)
+    landmarks = _scaled(landmarks, noise / work.best.choice.ridge)
+    problem = _problem(work, landmarks, rows.take(_late_rows(len(rows))), noise)
+    return replace(problem, is_limited=False)
+
+
+def _predictor(
+    problem: SpanProblem, mode: SpanMode, parts: Sequence[_Part], held: HeldFolds, *, log: bool
+) -> tuple[LandmarkSolution, CensoredLandmarks]:
+    """Return the coefficients, and what predicts with them and the residuals of rows held out."""
+    posterior = PosteriorOfSums.of(problem.landmarks, problem.ridge, problem.root, mode.factor)
+    left_out = tuple(each.left_out for each in parts)
+    solution = LandmarkSolution(
+        problem.landmarks, problem.ridge, 0.0, mode.dual[:, None], posterior, left_out
+    )
+    rows = held.rows.take(solution.judged)
+    told = ResidualDistribution.normal()
+    if parts:
+        residuals = np.hstack([each.residuals for each in parts])
+        told = ResidualDistribution.of(residuals, rows.mass, _QUANTILES)
+    latent = np.vstack([np.empty((0, 1)), *(each.latent for each in left_out)])
+    ends = np.array([problem.units.values.min(), problem.units.values.max()])[None]
+    fold = np.repeat(np.arange(len(parts)), [len(each.which) for each in left_out])
+    return solution, CensoredLandmarks(
+        problem.landmarks, problem.ridge, solution.dual, posterior,
+        replace(problem.units, values=ends), 0.0, np.ones(1), np.empty((0, 1)), rows,
+        problem.units.restore(latent), fold, tuple(each.dual for each in left_out),
+        distribution=told, log=log,
+    )  # fmt: skip
