@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
 from kernelweave.evidence.censored.ends import ends_of, is_censored
+from kernelweave.evidence.censored.task import CensoredRegression
 from kernelweave.kernels_core.arrays import FloatArray
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
@@ -295,19 +296,22 @@ def test_limits_of_what_is_built_are_told() -> None:
         EvidenceKernelClassifier().fit(X, y)
 
 
-def test_without_time_for_the_likelihood_there_is_a_model(monkeypatch: Any) -> None:
+def test_without_time_for_the_likelihood_there_is_a_model(
+    fitted: EvidenceKernelRegressor, monkeypatch: Any
+) -> None:
     from kernelweave.evidence.censored import fit
-    from kernelweave.evidence.terms import Stopped
 
-    def stopped(*_: object) -> None:
-        raise Stopped
-
-    monkeypatch.setattr(fit, "mode_of", stopped)
-    X, true, y = made(120)
+    monkeypatch.setattr(fit, "best_share", lambda _: (1.0, True))
+    monkeypatch.setattr(fit, "_SOME", 100)
+    X, true, y = made(240)
     model = EvidenceKernelRegressor().fit(X, y)
+    whole = fitted.predict(X)
     assert model.result_.status.label in ("stopped", "max_time")
     assert model.held_out_score_ > 0.7
-    assert np.corrcoef(np.log(model.predict(X)), np.log(true))[0, 1] > 0.8
+    # the mode of a part of the rows, and a step of all from there, are near the mode of all
+    assert np.sqrt(np.mean(np.log(model.predict(X) / whole) ** 2)) < 0.15
+    low, high = model.predict_interval(X, confidence=0.8)
+    assert np.mean((low <= true) & (true <= high)) > 0.7
 
 
 def test_numbers_in_a_part_of_a_table_are_known(fitted: EvidenceKernelRegressor) -> None:
@@ -315,3 +319,47 @@ def test_numbers_in_a_part_of_a_table_are_known(fitted: EvidenceKernelRegressor)
     ends = np.column_stack([true, true])
     cells = np.array([f"{each:.17g} h" for each in true])
     assert fitted.score(X, ends) == fitted.score(X, cells) == fitted.score(X, true)
+
+
+def limited(t: FloatArray, seed: int) -> Any:
+    """Return ends of targets, of which about a quarter are above limits."""
+    rng = np.random.default_rng(seed)
+    until = np.where(rng.random(len(t)) < 0.5, INF, rng.exponential(6.0, len(t)))
+    return ends(np.minimum(t, until), np.where(t <= until, t, INF))
+
+
+def test_the_scale_is_that_of_rows_held_out() -> None:
+    rng = np.random.default_rng(0)
+    skewed = rng.exponential(1.0, 300)
+    X = np.column_stack([skewed, rng.standard_normal((300, 2))])
+    # linear in a skewed column: targets alone look like the exponentials of normal ones
+    plain = 1.0 + 2.0 * skewed + 0.3 * rng.standard_normal(300)
+    model = EvidenceKernelRegressor(n_folds=2).fit(X, limited(plain, 0))
+    assert not model._task.log
+    assert CensoredRegression().read(limited(plain, 0), 300, None)[0].log
+    # noise that multiplies, around targets that are uniform
+    X[:, 0] = rng.random(300)
+    even = (1.0 + 6.0 * X[:, 0]) * np.exp(0.05 * rng.standard_normal(300))
+    y = limited(even, 1)
+    model = EvidenceKernelRegressor(n_folds=2).fit(X, y)
+    assert model._task.log
+    assert not CensoredRegression().read(y, 300, None)[0].log
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_times_keep_their_logarithms_where_these_are_right(noise: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 2))
+    time = np.exp(X[:, 0] + noise * rng.standard_normal(200))
+    model = EvidenceKernelRegressor(n_folds=2).fit(X, surv(rng.random(200) < 0.7, time))
+    assert model._task.log
+
+
+def test_times_on_their_own_scale_are_not_negative() -> None:
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.uniform(0.0, 1.0, 300), rng.standard_normal(300)])
+    time = np.maximum(20.0 * X[:, 0] + rng.standard_normal(300), 0.01)
+    model = EvidenceKernelRegressor(n_folds=2).fit(X, surv(rng.random(300) < 0.8, time))
+    assert not model._task.log
+    assert model.predict(np.array([[-1.0, 0.0]])) == 0.0
+    assert model.predict_interval(np.array([[-1.0, 0.0]]))[0] == 0.0

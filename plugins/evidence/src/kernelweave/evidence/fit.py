@@ -23,6 +23,8 @@ from sklearn.utils import check_random_state
 from .candidates import KEPT
 from .censored.fit import begun, censored_predictor
 from .censored.large import censored_landmarks
+from .censored.scale import with_chosen_scale
+from .censored.task import CensoredRegression
 from .columns import ColumnEncoder
 from .division import Division, n_folds_of
 from .exact import ExactPredictor
@@ -82,6 +84,8 @@ def fit_table(
             classes=isinstance(samples.task, Classification),
             loss=None if scoring is None else scoring.loss,
         )  # fmt: skip
+        if isinstance(samples.task, CensoredRegression):
+            samples = with_chosen_scale(samples, samples.task, path, state)
         by = _by_landmarks if samples.are_many else _by_all_pairs
         fitted = by(samples, path, model, state)
         attributes, late = attributes_of(samples, fitted, model.random_state)

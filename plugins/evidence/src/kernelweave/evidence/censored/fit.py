@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
@@ -17,7 +18,7 @@ from ..mixture import Expansion, explained_by, fit_mixture
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import JITTER, Stopped
-from .likelihood import mode_of, normal_of, sites
+from .likelihood import Sites, mode_of, normal_of, sites
 from .residuals import LOGARITHM, ResidualDistribution
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 0.05
 # folds that choose it, at most
 _JUDGES = 3
+# rows of a mode that time is not left for
+_SOME = 1000
 
 
 def begun(rows: Rows) -> Rows:
@@ -96,15 +99,17 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
 
     Each fold finds the mode of its own training rows, so that rows held out are predicted by what
     has not seen them. They choose the share of the noise by their likelihood, and tell the
-    distribution of the residuals.
+    distribution of the residuals. Where time is up before, modes are of 1,000 rows, and the noise
+    is that of the scales.
 
     `log`: whether the targets are logarithms.
     """
     rows, mixture, folds = learned.rows, learned.mixture, learned.folds
     judges = folds[:: -(-len(folds) // _JUDGES)] if folds else []
-    whole = _Part.of(mixture.views, rows, mixture.scales, None)
-    share, late = _best_share([_part_of(learned, fold) for fold in judges])
-    found = whole.solve(share) if not late else None
+    share, late = 1.0, clock.expired()
+    if not late:
+        share, late = best_share([_part_of(learned, fold) for fold in judges])
+    found = None if late else Part.of(mixture.views, rows, mixture.scales, None).solve(share)
     solved = []
     for fold in folds if found is not None else ():
         if (of_fold := _part_of(learned, fold).solve(share)) is None:
@@ -112,10 +117,14 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
         solved.append(of_fold)
     missing = learned.missing
     if found is None or len(solved) < len(folds):
-        # rows as the search for scales had them: worse, but what they say of others is true
-        share, found = 1.0, whole.at(rows, 1.0)
-        solved = [(part := _part_of(learned, fold)).at(part.training, 1.0) for fold in folds]
-        missing = ", ".join(filter(None, (missing, "the likelihood of targets known by half")))
+        share, found = 1.0, _by_some(mixture.views, rows, mixture.scales, None)
+        solved = [
+            _by_some(f.views, f.training, f.scales(learned.weights), rows.take(f.held_out))
+            for f in folds
+        ]
+        what = "the noise of targets known by half"
+        what += f", their likelihood beyond {_SOME} rows" if len(rows) > _SOME else ""
+        missing = ", ".join(filter(None, (missing, what)))
     shift = _shifted(share)
     held_out, residuals = np.full((len(rows), 1), np.nan), np.full((2, len(rows)), np.nan)
     kept = []
@@ -138,28 +147,53 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     return learned, CensoredPredictor(*given, residuals=told, log=log)
 
 
-def _part_of(learned: Learned, fold: Fold) -> _Part:
+def _part_of(learned: Learned, fold: Fold) -> Part:
     """Return the training rows of a fold with their kernels, and the rows that it held out."""
     held_out = learned.rows.take(fold.held_out)
-    return _Part.of(fold.views, fold.training, fold.scales(learned.weights), held_out)
+    return Part.of(fold.views, fold.training, fold.scales(learned.weights), held_out)
+
+
+def _by_some(
+    views: Views, training: Rows, scales: Sequence[Scales], held_out: Rows | None
+) -> _Solved:
+    """Return training rows at the mode of some of them, which no time limit ends.
+
+    The others have the targets that their likelihood makes of what these say of them, so that the
+    next factorisation is a step of Newton's method for all.
+    """
+    units = Standardised.of(training)
+    some = np.linspace(0, len(training) - 1, min(len(training), _SOME)).astype(np.intp)
+    part = Part.of(views, training.take(some), scales, held_out, units)
+    found = mode_of(part.gram, part.noise, part.ends, part.training.mass, is_limited=False)
+    solved = part.at(found, 1.0)
+    assert training.ends is not None
+    ends = units.standardise(training.ends.reshape(-1, 1)).reshape(2, -1)
+    every, own = (views.points(each.numeric, each.codes) for each in (training, part.training))
+    latent = cross_kernel(every, own, scales, views.match_weight) @ solved.dual
+    of_all = sites(latent, float(np.sqrt(part.noise)), ends)
+    targets = units.restore(of_all.targets[:, None]).T
+    return solved._replace(training=replace(training, targets=targets, information=of_all.trust))
 
 
 class _Solved(NamedTuple):
     """Training rows at the mode, and what they say of rows held out.
 
-    `units`: of the targets; `latent` of shape (n_held_out,): standardised; `residuals` of shape
-    (2, n_held_out): ends less these, in deviations, the noise included; `log_likelihood`: of the
-    rows held out.
+    `units`: of the targets; `dual` of shape (n,): coefficients; `latent` of shape (n_held_out,):
+    standardised; `residuals` of shape (2, n_held_out): ends less these, in deviations, the noise
+    included; `told` of shape (n_held_out,): log likelihood of the rows held out, and
+    `log_likelihood`, their weighted sum.
     """
 
     training: Rows
     units: Standardised
+    dual: FloatArray
     latent: FloatArray
     residuals: FloatArray
+    told: FloatArray
     log_likelihood: float
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Training rows with the kernels that a mode takes, in units of their targets.
 
     `gram` of shape (n, n); `cross` of shape (n_held_out, n); `own` of shape (n_held_out,): the
@@ -179,10 +213,19 @@ class _Part(NamedTuple):
 
     @classmethod
     def of(
-        cls, views: Views, training: Rows, scales: Sequence[Scales], held_out: Rows | None
-    ) -> _Part:
-        """Work out the kernels; `held_out`: ``None`` where no row is."""
-        units = Standardised.of(training)
+        cls,
+        views: Views,
+        training: Rows,
+        scales: Sequence[Scales],
+        held_out: Rows | None,
+        units: Standardised | None = None,
+    ) -> Part:
+        """Work out the kernels.
+
+        `held_out`: ``None`` where no row is; `units`: of the targets, by default those of the
+        training rows.
+        """
+        units = Standardised.of(training) if units is None else units
         points = views.points(training.numeric, training.codes)
         gram = gram_of(points, scales, views.match_weight)
         gram[np.diag_indices_from(gram)] += JITTER
@@ -206,26 +249,27 @@ class _Part(NamedTuple):
             found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass)
         except Stopped:
             return None
-        targets = self.units.restore(found.targets[:, None]).T
-        return self.at(replace(self.training, targets=targets, information=found.trust), share)
+        return self.at(found, share)
 
-    def at(self, training: Rows, share: float) -> _Solved:
-        """Return what training rows with given targets and trust say of the rows held out."""
+    def at(self, found: Sites, share: float) -> _Solved:
+        """Return what training rows at a mode say of the rows held out."""
+        targets = self.units.restore(found.targets[:, None]).T
+        training = replace(self.training, targets=targets, information=found.trust)
         noise = share * self.noise
         S = self.gram.copy()
         S[np.diag_indices_from(S)] += noise / training.precision
         factor = cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
-        values = self.units.of_rows(training).values[0]
-        latent = self.cross @ cho_solve(factor, values, check_finite=False)
+        dual = cho_solve(factor, found.targets, check_finite=False)
+        latent = self.cross @ dual
         variance = np.maximum(self.own - explained_by(factor[0], self.cross), 0.0)
         width = np.sqrt(variance + noise + JITTER)
         told = sites(latent, width, self.ends_held_out).log_likelihood
         residuals = (self.ends_held_out - latent) / width
         likelihood = float(self.mass_held_out @ told)
-        return _Solved(training, self.units, latent, residuals, likelihood)
+        return _Solved(training, self.units, dual, latent, residuals, told, likelihood)
 
 
-def _best_share(parts: Sequence[_Part]) -> tuple[float, bool]:
+def best_share(parts: Sequence[Part]) -> tuple[float, bool]:
     """Return the share of the noise that makes rows held out likeliest, and whether time is up.
 
     Smaller ones are tried as long as they are better, and larger ones where none was.

@@ -20,6 +20,15 @@ from .ends import ends_of, refuse_unknown
 from .likelihood import normal_of, sites
 
 
+def values_within(ends: FloatArray) -> FloatArray:
+    """Return the middle of ends (2, n), or the finite one of them, shape (1, n)."""
+    finite = np.where(np.isfinite(ends), ends, np.nan)
+    known = np.isfinite(ends).any(axis=0)
+    values = np.full(ends.shape[1], float(np.nanmean(finite)))
+    values[known] = np.nanmean(finite[:, known], axis=0)
+    return values[None]
+
+
 @dataclass(frozen=True)
 class CensoredRegression(Regression):
     """Targets are numbers that are known by half, judged by concordance.
@@ -53,15 +62,14 @@ class CensoredRegression(Regression):
         log = self._is_log(ends[:, counted], mass[counted], times=times)
         task = replace(self, log=log, times=times)
         ends = task.learned(ends)
-        finite = np.where(np.isfinite(ends), ends, np.nan)
-        known = np.isfinite(ends).any(axis=0)
-        values = np.full(n_rows, float(np.nanmean(finite)))
-        values[known] = np.nanmean(finite[:, known], axis=0)
-        return replace(task, ends=ends), values[None], weight
+        return replace(task, ends=ends), values_within(ends), weight
 
     @staticmethod
     def _is_log(ends: FloatArray, mass: FloatArray, *, times: bool) -> bool:
-        """Return whether logarithms are nearer to a normal distribution, as times always are."""
+        """Return whether logarithms are nearer to a normal distribution, as times always are.
+
+        The rows held out choose the scale later; this is the one that they compare another with.
+        """
         if times:
             return True
         finite = ends[np.isfinite(ends)]
@@ -115,7 +123,8 @@ class CensoredRegression(Regression):
     def shaped(self, values: FloatArray) -> FloatArray:
         """Return values (…, 1) as medians of the targets, one for each row."""
         with np.errstate(over="ignore"):
-            return np.exp(values[..., 0]) if self.log else values[..., 0]
+            shaped = np.exp(values[..., 0]) if self.log else values[..., 0]
+        return np.maximum(shaped, 0.0) if self.times else shaped
 
     def deviations(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
         """Return deviations of the targets, of logarithms those of the log-normal distribution."""
