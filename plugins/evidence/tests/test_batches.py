@@ -419,3 +419,27 @@ def test_bad_beginnings_of_a_csv_are_one_sentence(tmp_path: Path, text: str, sai
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(TableError, match=said):
         next(iter(Batches(tmp_path / "t.csv", "y")))
+
+
+def test_targets_known_by_half_are_for_tables_in_memory() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((60, 2)), columns=["a", "days"])
+    frame["died"] = rng.random(60) < 0.5
+    cells = [f"{days:.2f}" if died else f"{days:.2f}+" for _, days, died in frame.to_numpy()]
+    shown = frame.assign(days=cells)
+    first = int(np.argmin(frame["died"]))
+    structured = frame[["died", "days"]].to_records(index=False)
+    for batches, got in (
+        (Batches(frame, ["died", "days"], size=20), "got ends, or events and times"),
+        (Batches((frame[["a"]].to_numpy(), structured)), "got ends, or events and times"),
+        (
+            Batches(shown.drop(columns="died"), "days", size=20),
+            rf"got '{cells[first][:-1]}\+' in row {first}",
+        ),
+    ):
+        with pytest.raises(ValueError, match=f"y must hold numbers .*, {got}: targets known by"):
+            EvidenceKernelRegressor(**QUICK).fit(batches)
+    # words such as these may be classes
+    marked = shown.assign(days=np.where(shown["died"], "<30", ">30")).drop(columns="died")
+    model = EvidenceKernelClassifier(**QUICK).fit(Batches(marked, "days", size=20))
+    assert model.classes_.tolist() == ["<30", ">30"]

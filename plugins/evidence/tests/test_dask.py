@@ -193,6 +193,9 @@ def test_what_does_not_fit_together_is_refused() -> None:
         EvidenceKernelRegressor().fit(lazy, da.from_array(y, chunks=5))
     with pytest.raises(ValueError, match=r"a part of X has 10 rows and that of y (12|8)"):
         EvidenceKernelRegressor().fit(lazy, da.from_array(y, chunks=((12, 8),)))
+    events = pd.DataFrame({"died": y > 5.0, "days": y})
+    with pytest.raises(ValueError, match="got ends, or events and times: targets known by half"):
+        EvidenceKernelRegressor().fit(lazy, dd.from_pandas(events, npartitions=2))
     frame = table(600)
     frame.loc[555, "a"] = np.inf
     lazy = dd.from_pandas(frame, npartitions=4)

@@ -82,6 +82,24 @@ def ends_of(y: object, n_rows: int, *, known: bool = False) -> tuple[FloatArray,
     return ends, times
 
 
+def refuse_in_parts(y: object, first: int = 0) -> None:
+    """Raise where targets of a table that is read in parts are known by half.
+
+    `first`: where the first row of a part stands in the table.
+    """
+    if not is_censored(y):
+        return
+    got = "ends, or events and times"
+    array = np.asarray(y)
+    if _named_columns(y) is None and array.ndim == 1:
+        row = next(k for k, cell in enumerate(array.tolist()) if side_of(str(cell).strip()))
+        got = f"{array[row]!r} in {place_of(first + row)}"
+    raise ValueError(
+        f"y must hold numbers where a table is read in parts, got {got}: targets known by half are "
+        "for tables in memory, so give a table that fits there, or a part of its rows"
+    )
+
+
 def _named_columns(y: object) -> dict[str, Labels] | None:
     """Return two columns with their names, in lower case; ``None`` of anything else."""
     names: list[Any]

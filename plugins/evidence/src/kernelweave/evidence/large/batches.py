@@ -18,6 +18,8 @@ from kernelweave.tables.table import hold_codes, without_a_name
 from kernelweave.tables.text import Dialect, dialect_of, empty_row_of, may_hold_codes
 from numpy.typing import NDArray
 
+from ..censored.ends import refuse_in_parts
+
 # Rows that are read and summed over at a time: with 2000 landmarks, 33 million kernel values.
 BLOCK = 16_384
 _SIZE = integer(1)
@@ -146,6 +148,8 @@ class Batches:
             X, y, *others = part
             if len(X) != len(y):
                 raise ValueError(f"a batch has {len(X)} rows and {len(y)} targets")
+            if np.ndim(y) == 2:
+                refuse_in_parts(y)
             return Batch(X, np.asarray(y), *map(np.asarray, others))
         if not hasattr(part, "columns"):
             raise TypeError(
@@ -161,6 +165,8 @@ class Batches:
                     f"target and weight must be columns of the table, got {name!r}; it has "
                     f"{', '.join(map(str, part.columns))}"
                 )
+        if several:
+            refuse_in_parts(part[names])
         y = part[names if several else names[0]].to_numpy() if names else None
         weight = None if self.weight is None else part[self.weight].to_numpy()
         return Batch(part.drop(columns=taken), y, weight)

@@ -21,6 +21,7 @@ from kernelweave.kernels_core.exceptions import ExtrapolationWarning
 from kernelweave.tables.frames import levels_of
 from numpy.typing import ArrayLike
 
+from ..censored.ends import refuse_in_parts
 from ..terms import Stopped
 from .batches import Batch
 from .source import HEAR, Encode, P, Read
@@ -205,6 +206,8 @@ def _levels(part: Any) -> list[Any] | None:
 
 
 def _batch(X: Sized, y: ArrayLike, weight: ArrayLike | None) -> Batch:
+    if np.ndim(y) == 2:
+        refuse_in_parts(y)
     targets = np.asarray(y)
     if len(targets) != len(X):
         raise ValueError(

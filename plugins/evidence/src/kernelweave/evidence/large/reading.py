@@ -14,6 +14,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, Labels, RealArray
 from kernelweave.tables import CellError
 from numpy.typing import NDArray
 
+from ..censored.ends import refuse_in_parts
 from ..classes import class_targets
 from ..columns import ColumnEncoder
 from ..columns.encoded import places_of
@@ -50,6 +51,7 @@ class NumberTargets:
     @classmethod
     def of(cls, y: Labels, mass: FloatArray, first: int) -> NumberTargets:
         """Check the targets of a batch whose first row is the table's ``first``."""
+        refuse_in_parts(y, first)
         values = cls.values(y, first)[:, mass > 0.0]
         low, high = values.min(axis=1, initial=np.inf), values.max(axis=1, initial=-np.inf)
         return cls(low, high, y.ndim == 1, float(mass.sum()), values.shape[1])
