@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from kernelweave.tables import ColumnWarning, plan_columns, read_table
 from kernelweave.tables.columns import Words
-from kernelweave.tables.plans import ColumnPlan, numbers_of
+from kernelweave.tables.plans import ColumnPlan, dates_of, numbers_of
 from kernelweave.tables.written import WrittenNumbers
 
 PLAIN = [f"{x:.1f}" for x in np.random.default_rng(0).uniform(1, 100, 60)]
@@ -126,3 +126,22 @@ def test_limits_in_new_rows_alone_are_told(cell: str, value: float) -> None:
 def test_marks_of_a_target_are_no_part_of_its_number() -> None:
     frame = pd.DataFrame({"a": ["\u22121.5", "~2", "3*", "4"], "b": range(4)})
     assert read_table(frame).frame["a"].tolist() == [-1.5, 2.0, 3.0, 4.0]
+
+
+def test_an_empty_column_of_new_rows_is_missing() -> None:
+    empty = Words(np.array([-1, -1]), ())
+    assert np.isnan(numbers_of(empty, WrittenNumbers(sides=("below",)), "a")).all()
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "said"),
+    [
+        ("13/07/2024", "07/14/2024", "has the month first, and the dates of training were"),
+        ("07/13/2024", "14/07/2024", "has the day first, and the dates of training were"),
+    ],
+)
+def test_a_date_in_the_other_order_is_refused(known: str, new: str, said: str) -> None:
+    frame = pd.DataFrame({"a": [known, known.replace("13", "12")] * 10})
+    plan = plan_columns(frame)[0]
+    with pytest.raises(ValueError, match=f"column 'a': '{new}' {said}"):
+        dates_of(words([known, new]), plan.reading, "a")

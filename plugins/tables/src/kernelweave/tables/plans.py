@@ -14,7 +14,13 @@ from kernelweave.kernels_core.exceptions import Message, warn
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
-from .dates import DateParts, date_as_written, read_dates, with_day_first
+from .dates import (
+    DateParts,
+    date_as_written,
+    read_dates,
+    with_day_first,
+    with_order_swapped,
+)
 from .errors import ColumnWarning, TableError, place_of
 from .frames import read_columns
 from .marks import how_marked, says_nothing
@@ -376,7 +382,7 @@ def numbers_of(
     if odd.any():
         _warn_of_texts(name, "numbers", raw, odd, first)
     unknown = [bool(side) and side not in reading.sides for side in sides_behind(raw.labels)]
-    new = np.append(unknown, np.False_)[raw.codes] & np.isfinite(values)
+    new = np.array([*unknown, False])[raw.codes] & np.isfinite(values)
     if new.any():
         _warn_of_sides(name, raw, new, values)
     return values
@@ -431,7 +437,8 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     """Return the parts of a column of dates, as in training; other words become missing, warned of.
 
     `first`: as in `numbers_of`. Raises ValueError if it holds numbers, no dates of the format of
-    training, or one that can only be meant with the day first where training had the month first.
+    training, or one that can only be meant with the day first where training had the month first,
+    or the other way round.
     """
     if isinstance(raw, Numbers):
         words = as_words(raw)
@@ -441,11 +448,12 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     values = parts.transform(raw)
     odd = np.isnan(values[:, -1]) & ~raw.missing
     if isinstance(raw, Words) and odd.any():
-        if (swapped := _with_day_first(raw, parts, odd)) is not None:
+        if (swapped := _in_other_order(raw, parts, odd)) is not None:
+            now, then = ("day", "month") if parts.format.startswith("%m") else ("month", "day")
+            again = "fit again and say that the day is first, or " if now == "day" else ""
             raise ValueError(
-                f"column {name!r}: {swapped!r} has the day first, and the dates of training were "
-                "read with the month first: fit again and say that the day is first, or write the "
-                "dates as year-month-day"
+                f"column {name!r}: {swapped!r} has the {now} first, and the dates of training were "
+                f"read with the {then} first: {again}write the dates as year-month-day"
             )
         if odd.sum() == (~raw.missing).sum():
             then = f"dates of the format {parts.format}" if parts.format else "dates"
@@ -455,13 +463,13 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     return values
 
 
-def _with_day_first(words: Words, parts: DateParts, odd: NDArray[np.bool_]) -> str | None:
-    """Return a word that is a date only with the day first, where training had the month first.
+def _in_other_order(words: Words, parts: DateParts, odd: NDArray[np.bool_]) -> str | None:
+    """Return a word that is a date only with day and month in the other order than in training.
 
     `odd` of shape (n_rows,): rows whose words are no dates of the format of training.
     """
     labels = (words.labels[code] for code in dict.fromkeys(words.codes[odd]))
-    return next((each for each in labels if with_day_first(parts.format, [each])), None)
+    return next((each for each in labels if with_order_swapped(parts.format, [each])), None)
 
 
 def is_identifier(name: str, raw: Raw) -> bool:
