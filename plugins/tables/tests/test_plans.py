@@ -198,7 +198,8 @@ def test_a_plan_prints_and_is_data() -> None:
     assert str(plans[2]) == "c: category"
     assert str(plans[3]) == "d: number (decimal ,). Numbers with decimal commas."
     assert plans[4].remark == ""
-    assert plans[5].remark == "Text read as numbers."
+    said = "Text read as numbers; brackets, as in '(78)', are a minus sign."
+    assert plans[5].remark == said
     assert plans[0].parameters == {"unit": "€", "decimal": ","}
     assert pickle.loads(pickle.dumps(plans)) == plans
 

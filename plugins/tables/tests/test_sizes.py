@@ -20,13 +20,17 @@ from kernelweave.tables import TableError, read_table, read_target
 LIMIT = 2**24
 TEXT = LIMIT // 32
 SHEET, STYLES = "xl/worksheets/sheet1.xml", "xl/styles.xml"
+STRINGS, TYPES = "xl/sharedStrings.xml", "[Content_Types].xml"
 
 
-def xlsx(cells: dict[str, object]) -> bytes:
-    """Return an Excel file of some cells."""
+def xlsx(cells: dict[str, object], n_sheets: int = 1) -> bytes:
+    """Return an Excel file of some cells, in each of its sheets."""
     book, buffer = openpyxl.Workbook(), io.BytesIO()
-    for place, value in cells.items():
-        book.active[place] = value
+    for _ in range(n_sheets - 1):
+        book.create_sheet()
+    for sheet in book.worksheets:
+        for place, value in cells.items():
+            sheet[place] = value
     book.save(buffer)
     return buffer.getvalue()
 
@@ -41,6 +45,18 @@ def with_part(content: bytes, name: str, change: Callable[[str], str]) -> bytes:
         for each in old.namelist():
             part = old.read(each)
             new.writestr(each, change(part.decode()) if each == name else part)
+    return buffer.getvalue()
+
+
+def with_texts(content: bytes, texts: str) -> bytes:
+    """Return an Excel file that has texts of its own part, as Excel writes them."""
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    part = f'<Override PartName="/{STRINGS}" ContentType="{kind}"/></Types>'
+    content = with_part(content, TYPES, lambda types: types.replace("</Types>", part))
+    buffer = io.BytesIO(content)
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        archive.writestr(STRINGS, f'<sst xmlns="{space}">{texts}</sst>')
     return buffer.getvalue()
 
 
@@ -90,13 +106,29 @@ TOO_LARGE = {
         xlsx({openpyxl.utils.get_column_letter(i) + str(i): 1 for i in range(1, 1501)}),
         r"has [\d,]+ rows or more of [\d,]+ columns",
     ),
-    "parts of a sheet": (
-        with_part(SQUARE, SHEET, lambda part: part + " " * TEXT),
-        r"unpacks to [\d,]+ bytes",
+    "a row of a sheet": (
+        with_part(SQUARE, SHEET, lambda part: part.replace("</row>", "<c/>" * TEXT + "</row>", 1)),
+        r"has [\d,]+ bytes in a sheet without the end of a row",
+    ),
+    "what stands beside the rows of a sheet": (
+        with_part(SQUARE, SHEET, lambda part: part.replace("<sheetData>", "<a><row/></a>" * TEXT)),
+        r"has [\d,]+ bytes in a sheet without the end of a row",
+    ),
+    "texts of a sheet": (
+        with_texts(SQUARE, "<si/>" * TEXT),
+        r"has [\d,]+ bytes of names, texts and styles",
+    ),
+    "numbers of a sheet": (
+        xlsx({f"{'ABCD'[j]}{i}": i + j for i in range(1, 15_000) for j in range(4)}),
+        r"has [\d,]+ rows or more of 4 columns",
+    ),
+    "all sheets": (
+        xlsx({f"{'ABCD'[j]}{i}": i + j for i in range(1, 8_000) for j in range(4)}, n_sheets=2),
+        r"has [\d,]+ rows or more of 4 columns",
     ),
     "styles": (
         with_part(SQUARE, STYLES, lambda part: part.replace("<xf ", "<xf/>" * 30_000 + "<xf ", 1)),
-        r"unpacks to [\d,]+ bytes",
+        r"has [\d,]+ bytes of names, texts and styles",
     ),
     "Parquet": (
         parquet(pd.DataFrame({"a": np.zeros(10**6)})),
@@ -139,7 +171,16 @@ FITTING = {
     "JSON lines": b'{"a":1,"b":2}\n' * (TEXT // 18),
     "JSON": b"[" + b'{"a":1,"b":2},' * (TEXT // 18) + b'{"a":1,"b":2}]',
     "keys": "\n".join(json.dumps({f"k{i}": i}) for i in range(600)).encode(),
-    "sheet": xlsx({f"{'AB'[j]}{i}": i + j for i in range(1, 4500) for j in (0, 1)}),
+    "sheet": xlsx({f"{'AB'[j]}{i}": i + j for i in range(1, 19_000) for j in (0, 1)}),
+    "wide sheet": xlsx(
+        {
+            f"{openpyxl.utils.get_column_letter(j)}{i}": i + 0.123456789 * j
+            for i in range(1, 1800)
+            for j in range(1, 31)
+        }
+    ),
+    "texts of a sheet": xlsx({f"A{i}": f"a text of row {i}" for i in range(1, 9000)}),
+    "blanks in a sheet": with_part(SQUARE, SHEET, lambda part: part + " " * TEXT),
 }
 
 

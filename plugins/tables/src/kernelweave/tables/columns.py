@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 Codes: TypeAlias = NDArray[np.int64]
 _DIGITS = re.compile(r"[0-9]+")
-_MISSING = {"", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "?", "<na>"}
+_MISSING = {
+    *("", "na", "n/a", "n.a.", "nan", "null", "none", "?", "<na>"),
+    # errors of spreadsheets
+    *("#n/a", "#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"),
+}
 _NUMBERS = (numbers.Real, decimal.Decimal, fractions.Fraction)
 _DATES = (datetime.date, np.datetime64)
 _SPANS = (datetime.timedelta, np.timedelta64)

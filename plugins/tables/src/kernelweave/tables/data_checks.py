@@ -17,7 +17,7 @@ from .dates import read_dates
 from .frames import read_columns
 from .table import Table, as_numbers
 from .target import Target
-from .written import WrittenNumbers, units_behind
+from .written import MOST_UNITS, WrittenNumbers, units_behind
 
 _NINES = re.compile(r"99+")
 _CODE = re.compile("[A-Z]{2}")
@@ -27,8 +27,6 @@ _FEWEST_CODES = 3
 _FEWEST_ROWS = 10
 # Rows that tell an order: of longer tables every so many.
 _LOOKED_AT = 1000
-# More are the words of a text and no units.
-_MOST_UNITS = 3
 # Share of repeated rows from which scores are doubted: a few copies move none.
 _REPEATED = 0.05
 
@@ -71,7 +69,7 @@ def check_data(
 def _units(name: str, words: Words) -> Iterator[str]:
     """Yield a sentence where numbers are in several units, and so are words."""
     units = set(units_behind(words.labels)) if len(words.labels) >= _FEWEST_ROWS else set()
-    if None in units or not 1 < len(units) <= _MOST_UNITS:
+    if None in units or not 1 < len(units) <= MOST_UNITS:
         return
     # where all but a word or two have one, they are numbers
     if WrittenNumbers.fit(words.labels, np.ones(len(words.labels)).tolist()) is None:

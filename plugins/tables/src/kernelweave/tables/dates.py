@@ -162,13 +162,21 @@ def with_day_first(form: str, words: Sequence[str]) -> DateParts | None:
     `form`: the format that was found; ``None`` where it has no month first, or a word is no such
     date.
     """
+    return with_order_swapped(form, words) if form.startswith("%m") else None
+
+
+def with_order_swapped(form: str, words: Sequence[str]) -> DateParts | None:
+    """Return how to read words with day and month in the other order than in a format.
+
+    ``None`` where neither begins it, or a word is no such date.
+    """
     import pandas as pd
 
-    month = re.match(r"%m([./-])%d\1", form)
-    if month is None:
+    begins = re.match(r"%([dm])([./-])%(?!\1)([dm])\2", form)
+    if begins is None:
         return None
-    between = month[1]
-    other = form.replace(f"%m{between}%d", f"%d{between}%m")
+    first, between, second = begins.groups()
+    other = f"%{second}{between}%{first}{form[begins.end() - 1 :]}"
     zone = "UTC" if "%z" in form else ""
     moments = pd.to_datetime(pd.Series(words), format=other, errors="coerce", utc=bool(zone))
     return None if moments.isna().any() else DateParts(other, zone, _names(moments))

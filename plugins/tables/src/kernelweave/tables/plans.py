@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -14,10 +14,26 @@ from kernelweave.kernels_core.exceptions import Message, warn
 from numpy.typing import NDArray
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
-from .dates import DateParts, date_as_written, read_dates, with_day_first
+from .dates import (
+    DateParts,
+    date_as_written,
+    read_dates,
+    with_day_first,
+    with_order_swapped,
+)
 from .errors import ColumnWarning, TableError, place_of
 from .frames import read_columns
-from .written import WrittenNumbers, have_no_unit, unit_of_most, units_behind
+from .marks import how_marked, says_nothing
+from .written import (
+    MOST_UNITS,
+    WORDS_AN_ODD,
+    WrittenNumbers,
+    first_limit,
+    have_no_unit,
+    sides_behind,
+    unit_of_most,
+    units_behind,
+)
 
 Kind = Literal["number", "category", "text", "date", "ignore"]
 # what a user may say of a column; "day first" is a date such as 5/12/2024 in December
@@ -251,12 +267,16 @@ def are_texts(words: Words) -> bool:
 
 def _how_written(reading: WrittenNumbers, words: Words) -> str:
     """Return a sentence on numbers that Python would not read; the cells of a file are texts."""
+    marked = how_marked(words.labels)
+    marked = f"; {marked}" if marked else ""
     if reading.unit:
-        return f"Numbers in {reading.unit}."
+        return f"Numbers in {reading.unit}{marked}."
     if reading.decimal == ",":
-        return "Numbers with decimal commas."
-    if reading.sides:
+        return f"Numbers with decimal commas{marked}."
+    if reading.sides and not marked:
         return ""  # the remark says how they are written
+    if marked:
+        return f"Text read as numbers{marked}."
     try:
         np.asarray(words.labels, dtype=np.float64)
     except ValueError:
@@ -348,10 +368,11 @@ def numbers_of(
         reading = replace(reading, unit=now)
     values = reading.values_of(raw, comma)
     odd = np.isnan(values) & ~raw.missing
-    if odd.any() and np.isnan(values).all():
+    if odd.any() and np.isnan(values).all() and not all(map(says_nothing, raw.labels)):
         if now:
             check_unit(name, now, reading.unit)
-        _not_as_in_training(name, "numbers", f"text now, such as {raw.labels[0]!r}")
+        shown = next(each for each in raw.labels if not says_nothing(each))
+        _not_as_in_training(name, "numbers", f"text now, such as {shown!r}")
     if reading.unit:
         bare = [code for code, unit in enumerate(units_behind(raw.labels)) if unit == ""]
         rows = int((np.isin(raw.codes, bare) & np.isfinite(values)).sum())
@@ -360,7 +381,22 @@ def numbers_of(
             warn(text)
     if odd.any():
         _warn_of_texts(name, "numbers", raw, odd, first)
+    unknown = [bool(side) and side not in reading.sides for side in sides_behind(raw.labels)]
+    new = np.array([*unknown, False])[raw.codes] & np.isfinite(values)
+    if new.any():
+        _warn_of_sides(name, raw, new, values)
     return values
+
+
+def _warn_of_sides(name: str, words: Words, new: NDArray[np.bool_], values: FloatArray) -> None:
+    """Warn of rows that are known on a side on which none of training was; both of (n_rows,)."""
+    row, n_new = int(np.argmax(new)), int(new.sum())
+    rows = "row is a limit or a range" if n_new == 1 else "rows are limits or ranges"
+    warn(
+        f"column {name!r}: {n_new} {rows} as training had none, such as "
+        f"{words.labels[words.codes[row]]!r}, taken as a measured {values[row]:g}",
+        ColumnWarning,
+    )
 
 
 def sides_of(raw: Raw, reading: WrittenNumbers | None, values: FloatArray) -> FloatArray:
@@ -401,7 +437,8 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     """Return the parts of a column of dates, as in training; other words become missing, warned of.
 
     `first`: as in `numbers_of`. Raises ValueError if it holds numbers, no dates of the format of
-    training, or one that can only be meant with the day first where training had the month first.
+    training, or one that can only be meant with the day first where training had the month first,
+    or the other way round.
     """
     if isinstance(raw, Numbers):
         words = as_words(raw)
@@ -411,11 +448,12 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     values = parts.transform(raw)
     odd = np.isnan(values[:, -1]) & ~raw.missing
     if isinstance(raw, Words) and odd.any():
-        if (swapped := _with_day_first(raw, parts, odd)) is not None:
+        if (swapped := _in_other_order(raw, parts, odd)) is not None:
+            now, then = ("day", "month") if parts.format.startswith("%m") else ("month", "day")
+            again = "fit again and say that the day is first, or " if now == "day" else ""
             raise ValueError(
-                f"column {name!r}: {swapped!r} has the day first, and the dates of training were "
-                "read with the month first: fit again and say that the day is first, or write the "
-                "dates as year-month-day"
+                f"column {name!r}: {swapped!r} has the {now} first, and the dates of training were "
+                f"read with the {then} first: {again}write the dates as year-month-day"
             )
         if odd.sum() == (~raw.missing).sum():
             then = f"dates of the format {parts.format}" if parts.format else "dates"
@@ -425,13 +463,13 @@ def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArra
     return values
 
 
-def _with_day_first(words: Words, parts: DateParts, odd: NDArray[np.bool_]) -> str | None:
-    """Return a word that is a date only with the day first, where training had the month first.
+def _in_other_order(words: Words, parts: DateParts, odd: NDArray[np.bool_]) -> str | None:
+    """Return a word that is a date only with day and month in the other order than in training.
 
     `odd` of shape (n_rows,): rows whose words are no dates of the format of training.
     """
     labels = (words.labels[code] for code in dict.fromkeys(words.codes[odd]))
-    return next((each for each in labels if with_day_first(parts.format, [each])), None)
+    return next((each for each in labels if with_order_swapped(parts.format, [each])), None)
 
 
 def is_identifier(name: str, raw: Raw) -> bool:
@@ -503,13 +541,24 @@ def _remark_on_codes(words: Words) -> str:
 
 
 def _remark_on_words(words: Words) -> str:
-    """Return what to say of words among numbers or dates that are too many to be missing values."""
+    """Return what to say of words among numbers or dates that are too many to be missing values.
+
+    And of numbers in several units, and of limits without numbers beside them.
+    """
     if words.seen != "text":
         return ""
-    units = units_behind(words.labels)
-    if len({*units} - {None, ""}) > 1:
-        return ""  # those of the other units would be missing too
-    are_known = np.array([each is not None for each in units], dtype=np.bool_)
+    units, sides = units_behind(words.labels), sides_behind(words.labels)
+    if len({*units} - {None}) > 1 and not any(sides):
+        return _remark_on_units(units)  # those of the other units would be missing too
+    if None not in units and (shown := first_limit(words.labels)):
+        return Message(
+            "Limits such as {shown} are categories where few cells are plain numbers; to use them "
+            "as numbers, {as_number}.",
+            shown=repr(shown),
+            as_number="set its kind to 'number'",
+        )
+    # 12-34 may be a code as well as a range
+    are_known = np.array([each not in (None, "between") for each in sides], dtype=np.bool_)
     what, how = "numbers", Message("{as_number}", as_number="set its kind to 'number'")
     is_half = 2 * are_known.sum() > len(are_known)
     if not is_half and (parts := read_dates(words, any_words=True)) is not None:
@@ -526,6 +575,17 @@ def _remark_on_words(words: Words) -> str:
         what=what,
         shown=repr(words.labels[int(np.argmin(are_known))]),
         how=how,
+    )
+
+
+def _remark_on_units(units: Sequence[str | None]) -> str:
+    """Return what to say of numbers in several units; nothing of words beside them."""
+    named = [each or "none" for each in dict.fromkeys(units) if each is not None]
+    if None in units or len(named) > MOST_UNITS or len(units) < WORDS_AN_ODD:
+        return ""
+    return (
+        f"Numbers in several units ({', '.join(named)}) are categories: write all of them in one "
+        "unit."
     )
 
 

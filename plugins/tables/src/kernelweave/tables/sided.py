@@ -12,10 +12,10 @@ from typing import NamedTuple
 SIDES = ("below", "between", "above")
 # what stands before the limit of a cell that is shown again
 MARKS = {"below": "<", "between": "about ", "above": ">"}
-_LIMIT = re.compile(r"(<=|<|≤|⩽|>=|>|≥|⩾)\s*(\S.*)")
+_LIMIT = re.compile(r"(<=|=<|<|≤|⩽|>=|=>|>|≥|⩾)\s*(\S.*)")
 _OR_MORE = re.compile(r"(\D*[\d.,]*\d)\s*\+(\s*[^\d\s+-]\S*)?")
-# 3-5 and 3 – 5 kg; a number before the dash that is no sign
-_RANGE = re.compile(r"(\d[\d.,]*)\s*[-\u2013\u2014]\s*(\d[\d.,]*)(\s*[^\d\s+-]\S*)?")
+# 3-5, 3 – 5 kg and -3 - -1; a number before the dash that is no sign
+_RANGE = re.compile(r"(-?\d[\d.,]*)\s*[-\u2013\u2014]\s*(-?\d[\d.,]*)(\s*[^\d\s+-]\S*)?")
 
 
 class Sided(NamedTuple):
@@ -38,7 +38,7 @@ def side_of(text: str) -> Sided | None:
     Sided(side='between', number='3', upper='5')
     """
     if limit := _LIMIT.fullmatch(text):
-        return Sided("below" if limit[1][0] in "<≤⩽" else "above", limit[2])
+        return Sided("below" if limit[1].strip("=") in "<≤⩽" else "above", limit[2])
     if more := _OR_MORE.fullmatch(text):
         return Sided("above", more[1] + (more[2] or ""))
     if ends := _RANGE.fullmatch(text):

@@ -31,7 +31,15 @@ def require_room(text: int, source: str, what: str, *, columns: int = 0) -> None
     `text`: bytes, or cells and the characters in them; `what`: what it is, with its verb;
     `columns`: how many it has, where that is known.
     """
-    needed = _TEXT * text + _COLUMN * columns
+    require_memory(_TEXT * text, source, what, columns=columns)
+
+
+def require_memory(needed: int, source: str, what: str, *, columns: int = 0) -> None:
+    """Raise TableError where a table takes more bytes than the memory limit.
+
+    `what`: what it is, with its verb; `columns`: how many it has, where that is known.
+    """
+    needed += _COLUMN * columns
     if needed > memory.limit_bytes():
         _refuse(needed, source, what)
 

@@ -12,6 +12,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
+from .marks import says_nothing, without_brackets, without_marks
 from .sided import SIDES, side_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # one or two words among so many different numbers or dates each are typing errors or missing values
 MOST_ODD = 2
 WORDS_AN_ODD = 10
+# more are the words of a text and no units
+MOST_UNITS = 3
 # So many cells tell of nearly all columns of words that they are no numbers.
 _PROBED = 100
 _SIGNS = "€$£¥₹%"
@@ -31,12 +34,11 @@ _CURRENCY = re.compile(
     r"|TRY|USD|ZAR)\s*([-+]?\d.*)"
 )
 _SIGN_OF = {"EUR": "€", "GBP": "£", "INR": "₹", "USD": "$", "US$": "$"}
-# 71.8 kg; 41 680; (78) for -78; 12:26 or 12:26:30 or 1:15 pm
+# 71.8 kg; 41 680; 12:26 or 12:26:30 or 1:15 pm
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
 # 41 680 and, in Switzerland, 41'680
 _THOUSANDS = re.compile("[ \u00a0\u2009\u202f'\u2019]")
 _BLANKS = re.compile(rf"[-+]?[1-9]\d{{0,2}}({_THOUSANDS.pattern}\d{{3}})+([.,]\d+)?")
-_BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?([AaPp])\.?[Mm]\.?)?")
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity)", re.IGNORECASE)
 # 1,234,567.5 and 1.234.567,5 and 1,5: what stands before the last sign is in groups of three
@@ -84,8 +86,9 @@ class WrittenNumbers:
     ) -> tuple[WrittenNumbers, str] | None:
         """Return the number format of a column, and a remark where it is ambiguous.
 
-        One or two texts among many numbers are read as missing. Of several units the most frequent
-        is that of the column, and of its cells without a unit.
+        One or two texts among many numbers are read as missing, and so is any number of cells such
+        as ND and a dash. Of several units the most frequent is that of the column, and of its cells
+        without a unit; one that only limits have is too.
 
         - `cells`: the distinct cells, missing ones left out
         - `rows` of shape (n_cells,): how many rows have each
@@ -95,16 +98,21 @@ class WrittenNumbers:
 
         ``None`` where they are no numbers.
         """
-        if not any_words and sum(_read(cell) is None for cell in cells[:_PROBED]) > MOST_ODD:
+        words = (each for each in cells[:_PROBED] if _read(each) is None)
+        if not any_words and sum(not says_nothing(each) for each in words) > MOST_ODD:
             return None
-        unit, mass = unit_of_most(cells, rows), np.asarray(rows)
+        unit, mass = unit_of_most(cells, rows) or _unit_of_limits(cells), np.asarray(rows)
         numbers = {i: each for i, each in enumerate(_read_all(tuple(cells))) if _is_of(each, unit)}
         if not any_words and not _are_mostly_plain(numbers, mass):
             # ages such as 18-24 and 65+ are categories
             numbers = {i: each for i, each in numbers.items() if not each.side}
-        n_odd = len(cells) - len(numbers)
+            unit = unit if any(each.unit for each in numbers.values()) else ""
+        # beside a few numbers a dash may be a sign of its own, as + and - are
+        empty = [i for i, each in enumerate(cells) if says_nothing(each)]
+        empty = empty if len(numbers) >= WORDS_AN_ODD else []
+        n_odd = len(cells) - len(numbers) - len(empty)
         few = n_odd <= MOST_ODD and len(cells) >= WORDS_AN_ODD * n_odd
-        few = few and 2 * mass[list(numbers)].sum() >= mass.sum()
+        few = few and 2 * mass[list(numbers)].sum() >= mass.sum() - mass[empty].sum()
         if not numbers or not (few or any_words):
             return None
         texts = [each.digits for each in numbers.values() if each.value is None]
@@ -189,10 +197,28 @@ class WrittenNumbers:
         return np.asarray(shown, dtype=np.float64)
 
 
+def _unit_of_limits(cells: Sequence[str]) -> str:
+    """Return the one unit that cells known on one side have, where no other cell has one."""
+    read = [each for each in _read_all(tuple(cells)) if each is not None and each.unit]
+    units = {each.unit for each in read}
+    return units.pop() if len(units) == 1 and all(each.side for each in read) else ""
+
+
 def have_no_unit(n_rows: int, unit: str) -> str:
     """Return the end of a sentence on rows of numbers without a unit."""
     have, are = ("has", "is") if n_rows == 1 else ("have", "are")
     return f"{have} no unit and {are} read as {unit}"
+
+
+def sides_behind(cells: Sequence[str]) -> list[str | None]:
+    """Return the side on which each cell is known, empty of plain numbers; ``None`` of words."""
+    return [None if each is None else each.side for each in _read_all(tuple(cells))]
+
+
+def first_limit(cells: Sequence[str]) -> str:
+    """Return the first cell that is known above or below only; empty where none is."""
+    sides = zip(cells, sides_behind(cells), strict=True)
+    return next((cell for cell, side in sides if side in ("below", "above")), "")
 
 
 def is_written_number(text: str) -> bool:
@@ -216,7 +242,10 @@ def shows_decimal_comma(cells: Sequence[str]) -> bool:
 
 
 def units_behind(cells: Sequence[str]) -> list[str | None]:
-    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers."""
+    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers.
+
+    Limits and ranges, such as <5 and 3-5, are numbers here.
+    """
     return [None if each is None else each.unit for each in _read_all(tuple(cells))]
 
 
@@ -264,6 +293,7 @@ def _read(text: str) -> _Cell | None:
         return _Cell(text, "", None if "." in text else float(text))
     if not any(map(str.isdigit, text)):
         return None
+    text = without_marks(text)
     if sided := side_of(text):
         number = _read(sided.number)
         upper = _read(sided.upper) if sided.upper else None
@@ -275,7 +305,7 @@ def _read(text: str) -> _Cell | None:
         if half := clock[4]:  # 12:30 AM is half past midnight
             hours = hours % 12.0 + 12.0 * (half in "Pp")
         return _Cell("", "h", hours + minutes / 60.0 + seconds / 3600.0)
-    digits, unit = _without_unit(_BRACKETS.sub(r"-\1", text) if "(" in text else text)
+    digits, unit = _without_unit(without_brackets(text))
     if _BLANKS.fullmatch(digits):
         digits = _THOUSANDS.sub("", digits)
     if _GROUPED.fullmatch(digits) or ("," in digits and _DECIMAL.fullmatch(digits)):
