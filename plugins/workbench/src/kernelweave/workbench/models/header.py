@@ -60,9 +60,15 @@ class _Expected(TypedDict):
 
 
 class NewRows(_Expected, total=False):
-    """What to expect of a kind of new rows; ``worse``: surely less than of those held out."""
+    """What to expect of a kind of new rows; ``worse``: surely less than of those held out.
+
+    Of targets known by half also measures of predicted distributions, see ``held_out_``.
+    """
 
     worse: bool
+    brier: float
+    brier_one_curve: float
+    calibration_p: float
 
 
 class Comparison(TypedDict):
