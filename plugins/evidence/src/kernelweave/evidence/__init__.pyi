@@ -1,4 +1,4 @@
-from .censored.display import SurvivalCalibrationDisplay as SurvivalCalibrationDisplay
+from .censored.calibration_display import SurvivalCalibrationDisplay as SurvivalCalibrationDisplay
 from .censored.display import SurvivalDisplay as SurvivalDisplay
 from .columns import ColumnEncoder as ColumnEncoder
 from .columns import Dimension as Dimension

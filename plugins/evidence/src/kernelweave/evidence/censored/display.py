@@ -1,4 +1,4 @@
-"""Survival curves of rows, and how right they are beside curves that need no model."""
+"""Survival functions of chosen rows, with bands."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.arrays import Rows as Table
-from kernelweave.kernels_core.checks import integer
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .ends import ends_of
 from .judging import (
     HeldOutTargets,
-    Stratum,
-    curves_of_strata,
     distributions_of,
     held_out_targets,
     points_between,
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 # of Okabe and Ito, in black and white told apart by the dashes
-_SERIES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#CC79A7", ":"))
+SERIES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#CC79A7", ":"))
 # posterior deviations from the curve to the ends of its band
 _REACH = 2.0
 # rows that `from_held_out` draws: at these quantiles of the predictions
@@ -134,7 +130,7 @@ class SurvivalDisplay:
         ValueError
             If the estimator was fitted to other targets, or labels are not one a row.
         """
-        task, model = _task_of(estimator), estimator
+        task, model = task_of(estimator), estimator
         told = distributions_of(model._predictor, *model._encoded(X))
         if labels is None:
             index = getattr(X, "index", range(len(told.centre)))
@@ -174,8 +170,8 @@ class SurvivalDisplay:
         ValueError
             If the estimator was fitted to other targets, or no fold held out one of the rows.
         """
-        task, model = _task_of(estimator), estimator
-        held_out = _held_out_of(model)
+        task, model = task_of(estimator), estimator
+        held_out = held_out_of(model)
         owner = np.asarray(model._owner)
         if rows is None:
             order = np.argsort(held_out.told.centre, kind="stable")
@@ -219,10 +215,10 @@ class SurvivalDisplay:
         SurvivalDisplay
             Itself.
         """
-        self.ax_ = _axes(ax)
+        self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure
         for k, (label, curve) in enumerate(zip(self.labels, self.survival, strict=True)):
-            colour, dashes = _SERIES[k % len(_SERIES)]
+            colour, dashes = SERIES[k % len(SERIES)]
             self.ax_.fill_between(
                 self.points, self.low[k], self.high[k], color=colour, alpha=0.18, linewidth=0
             )
@@ -230,160 +226,11 @@ class SurvivalDisplay:
                 self.points, curve, color=colour, linestyle=dashes, linewidth=1.4, label=label
             )
         what = "survival probability" if self.times else "probability of more"
-        _finish(self.ax_, self.response, what)
+        finish(self.ax_, self.response, what)
         return self
 
 
-class SurvivalCalibrationDisplay:
-    """Mean predicted survival functions beside those that the rows have without a model.
-
-    Rows are in groups by their predictions, since all together agree nearly by construction: the
-    residuals of held-out rows gave the distributions their shape. A line is the mean of the
-    predicted survival functions of a group. The steps of the same colour are Kaplan and Meier's
-    estimator, or Turnbull's where targets are below a limit or in a range; their band is a 95 %
-    interval (Greenwood), where limits lie on one side.
-
-    Parameters
-    ----------
-    groups : sequence of Stratum
-        Curves of each group, the one predicted lowest first.
-    labels : sequence of str
-        Names of the groups, for the legend.
-    response : str, default="time"
-        Name of the target, for the axis.
-    times : bool, default=True
-        Whether targets are times up to an event, also for the axis.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure of the axes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from kernelweave.evidence import EvidenceKernelRegressor, SurvivalCalibrationDisplay
-    >>> rng = np.random.default_rng(0)
-    >>> X = pd.DataFrame({"dose": rng.uniform(0, 2, 60)})
-    >>> days = np.exp(X["dose"] + 0.5 * rng.standard_normal(60))
-    >>> y = pd.DataFrame({"died": days < 6.0, "days": np.minimum(days, 6.0)})
-    >>> model = EvidenceKernelRegressor().fit(X, y)
-    >>> display = SurvivalCalibrationDisplay.from_estimator(model)
-    >>> display.labels
-    ['short', 'middle', 'long']
-    >>> [group.n_rows for group in display.groups]
-    [20, 20, 20]
-    """
-
-    def __init__(
-        self,
-        groups: Sequence[Stratum],
-        *,
-        labels: Sequence[str],
-        response: str = "time",
-        times: bool = True,
-    ) -> None:
-        self.groups, self.labels = list(groups), list(labels)
-        self.response, self.times = response, times
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: Table | None = None,
-        y: object = None,
-        *,
-        n_groups: int = 3,
-        response: str | None = None,
-        ax: Axes | None = None,
-    ) -> SurvivalCalibrationDisplay:
-        """Compute and draw the curves of rows that folds held out, or of other rows.
-
-        Parameters
-        ----------
-        estimator : EvidenceKernelRegressor
-            Fitted to targets known by half.
-        X : table of shape (n_rows, n_columns), optional
-            Rows with known targets that the fit did not see; without it those that folds held out.
-        y : array-like of shape (n_rows,) or (n_rows, 2), optional
-            Their targets, in any form that `fit` takes.
-        n_groups : int, default=3
-            Groups of as many rows each, by their predictions; 1 for all rows together.
-        response : str, optional
-            Name of the target; "time" or "target".
-        ax : matplotlib Axes, optional
-            As in `plot`.
-
-        Returns
-        -------
-        SurvivalCalibrationDisplay
-            Drawn.
-
-        Raises
-        ------
-        ValueError
-            If the estimator was fitted to other targets, only one of X and y is given, or no fold
-            held out a row.
-        """
-        integer(1).check("n_groups", n_groups)
-        task, model = _task_of(estimator), estimator
-        if (X is None) != (y is None):
-            raise ValueError("X and y must be given both, or neither for the rows held out")
-        if X is None:
-            held_out = _held_out_of(model)
-            told, ends, mass = held_out.told, held_out.ends, held_out.mass
-        else:
-            told = distributions_of(model._predictor, *model._encoded(X))
-            n_rows = len(told.centre)
-            ends, mass = task.learned(ends_of(y, n_rows, known=True)[0]), np.ones(n_rows)
-        groups = curves_of_strata(told, ends, mass, n_groups, log=task.log)
-        labels = _names(len(groups), times=task.times)
-        named = response or ("time" if task.times else "target")
-        return cls(groups, labels=labels, response=named, times=task.times).plot(ax=ax)
-
-    def plot(self, *, ax: Axes | None = None) -> SurvivalCalibrationDisplay:
-        """Draw a line and steps for each group.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Without it those of a new figure.
-
-        Returns
-        -------
-        SurvivalCalibrationDisplay
-            Itself.
-        """
-        self.ax_ = _axes(ax)
-        self.figure_ = self.ax_.figure
-        for k, (label, group) in enumerate(zip(self.labels, self.groups, strict=True)):
-            colour, dashes = _SERIES[k % len(_SERIES)]
-            seen = group.observed
-            start, end = group.points[0], group.points[-1]
-            inside = (seen.places >= start) & (seen.places <= end)
-            last = min(end, seen.places[-1]) if len(seen.places) else end
-            steps = np.concatenate([[start], seen.places[inside], [last]])
-            self.ax_.step(
-                steps, seen.at(steps), where="post", color=colour, linewidth=0.8, alpha=0.9
-            )
-            if seen.low is not None and seen.high is not None:
-                self.ax_.fill_between(
-                    seen.places[inside], seen.low[inside], seen.high[inside], step="post",
-                    color=colour, alpha=0.14, linewidth=0,
-                )  # fmt: skip
-            shown = group.points <= last
-            self.ax_.plot(
-                group.points[shown], group.predicted[shown], color=colour, linestyle=dashes,
-                linewidth=1.6, label=f"{label} ({group.n_rows} rows)",
-            )  # fmt: skip
-        _finish(self.ax_, self.response, "share surviving" if self.times else "share with more")
-        return self
-
-
-def _task_of(estimator: Any) -> CensoredRegression:
+def task_of(estimator: Any) -> CensoredRegression:
     """Return the task of a fitted estimator; raise unless its targets were known by half."""
     check_is_fitted(estimator)
     task = getattr(estimator, "_task", None)
@@ -395,7 +242,8 @@ def _task_of(estimator: Any) -> CensoredRegression:
     return task
 
 
-def _held_out_of(model: Any) -> HeldOutTargets:
+def held_out_of(model: Any) -> HeldOutTargets:
+    """Return the rows that folds held out; raise where there are fewer than two folds."""
     held_out = held_out_targets(model._predictor)
     if held_out is None:
         raise ValueError(
@@ -419,17 +267,8 @@ def _places_of(rows: Sequence[int], owner: Index, held_out: Index) -> Index:
     return places
 
 
-def _names(n_groups: int, *, times: bool) -> list[str]:
-    """Return names of groups of rows, by their predictions."""
-    if n_groups == 1:
-        return ["all"]
-    ends = ("short", "long") if times else ("low", "high")
-    if n_groups <= 3:
-        return [ends[0], *(["middle"] if n_groups == 3 else []), ends[1]]
-    return [f"group {k + 1} of {n_groups}" for k in range(n_groups)]
-
-
-def _axes(ax: Axes | None) -> Any:
+def axes_of(ax: Axes | None) -> Any:
+    """Return the axes, or those of a new figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -437,7 +276,8 @@ def _axes(ax: Axes | None) -> Any:
     return plt.subplots(figsize=_INCHES, layout="constrained")[1]
 
 
-def _finish(ax: Axes, response: str, what: str) -> None:
+def finish(ax: Axes, response: str, what: str) -> None:
+    """Name the axes of survival functions, and show the legend."""
     ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel(response, fontsize=9)
     ax.set_ylabel(what, fontsize=9)

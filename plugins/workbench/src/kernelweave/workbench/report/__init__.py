@@ -19,6 +19,7 @@ from .pictures import (
     prediction_pictures,
     weight_pictures,
 )
+from .survival import survival_chapter, survival_facts
 
 
 def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -> str:
@@ -43,6 +44,7 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         new_rows=new_rows_picture(about),
         other_rows=not_shown(about),
         chapters=_chapters(model, tested, same),
+        survival=survival_chapter(model, about),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
         kernel_pictures=kernel_pictures(model, tested),
@@ -118,6 +120,7 @@ def _facts(
         facts.append((f"{about['measure']}, {kind}", scored.formatted(3)))
         others = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}, {on}", score) for name, (score, on) in others]
+        facts += survival_facts(about)
     if tested is not None and not same:
         facts.append((f"{about['measure']} on {tested.rows}", tested.held_out.score.formatted(3)))
     left = sum(row["done"] != "used" for row in about["columns"])
