@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..models import Model
 from ..pages import render
-from ..scoring.scores import Score
+from ..scoring.scores import CONCORDANCE, Score
 from ..summaries import bounds_rows, not_shown, other_rows, summary
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
 from .pictures import (
@@ -55,6 +55,7 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         columns=list(header.columns),
         versions=sorted(header.versions.items()),
         model_name=path.name,
+        concordance=CONCORDANCE,
     )
 
 
@@ -117,7 +118,8 @@ def _facts(
     if about["held_out"] is not None:
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
         kind = next((row["name"] for row in about["new_rows"]), "cross-validated")
-        facts.append((f"{about['measure']}, {kind}", scored.formatted(3)))
+        chance = "; 0.5 by chance" if about["measure"] == "concordance" else ""
+        facts.append((f"{about['measure']}, {kind}{chance}", scored.formatted(3)))
         others = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}, {on}", score) for name, (score, on) in others]
         facts += survival_facts(about)
