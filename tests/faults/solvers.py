@@ -153,7 +153,7 @@ ELSEWHERE = {
     "they fit estimators, which are in the matrix": {"certify", "lasso_var"},
     "proofs, in the tests of relaxations and of the checker": {"prove", "prove_sparse", "check"},
     "readers of tables, in the tests of their package": {
-        *("choose_target", "plan_columns", "read_target", "split_by_target"),
+        *("choose_event", "choose_target", "plan_columns", "read_target", "split_by_target"),
     },
     "pictures and files, in the tests of their packages": {
         *("plot_weights", "plot_effect", "graph_page"),

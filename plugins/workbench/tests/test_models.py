@@ -288,7 +288,7 @@ def test_a_member_that_says_it_is_encrypted(saved: Path) -> None:
 def test_a_model_of_a_later_program(saved: Path, model: Model) -> None:
     header = json.loads(model.header.to_json()) | {"format": 99, "unheard": "of"}
     rewrite(saved, header=json.dumps(header).encode())
-    with pytest.raises(CommandError, match=r"format 99, this program reads up to 4: upgrade"):
+    with pytest.raises(CommandError, match=r"format 99, this program reads up to 5: upgrade"):
         load_model(saved)
     rewrite(saved, header=json.dumps(header | {"format": 1}).encode())
     assert load_model(saved).header == model.header

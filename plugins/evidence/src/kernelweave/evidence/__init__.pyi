@@ -1,3 +1,5 @@
+from .censored.calibration_display import SurvivalCalibrationDisplay as SurvivalCalibrationDisplay
+from .censored.display import SurvivalDisplay as SurvivalDisplay
 from .columns import ColumnEncoder as ColumnEncoder
 from .columns import Dimension as Dimension
 from .columns import Encoded as Encoded

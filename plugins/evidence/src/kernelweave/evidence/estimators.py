@@ -17,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import EvidenceModel
 from .censored.ends import is_censored
+from .censored.fit import CensoredPredictor
+from .censored.judging import measures_of
 from .censored.task import CensoredRegression
 from .classes import class_codes
 from .distributions import OPEN_SHARE, PredictiveDistribution
@@ -64,6 +66,11 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         if is_censored(y):
             return CensoredRegression(self.scoring)
         return Regression(self.scoring)
+
+    def _held_out_measures(self) -> dict[str, float]:
+        if not isinstance(self._predictor, CensoredPredictor):
+            return {}
+        return measures_of(self._predictor)._asdict()
 
     @by_parts
     def predict(self, X: Table, return_std: bool = False) -> Any:

@@ -1,6 +1,8 @@
 from .errors import CellError as CellError
 from .errors import ColumnWarning as ColumnWarning
 from .errors import TableError as TableError
+from .half_known import Event as Event
+from .half_known import choose_event as choose_event
 from .plans import READERS as READERS
 from .plans import ColumnPlan as ColumnPlan
 from .plans import plan_columns as plan_columns

@@ -56,6 +56,8 @@ def check_data(
         elif isinstance(raw, Words):
             notes += [*_units(name, raw), *_code_or_missing(name, raw, cells), *_case(name, raw)]
     notes += [*_copies(X, y, target.task), *_repeated(X, y)]
+    if target.ends is not None:
+        notes += _tells_what_is_known(X, target.ends)
     some = np.arange(0, len(X), -(-len(X) // _LOOKED_AT))
     for name, raw in [] if later else raws:
         if not isinstance(raw, Numbers) and (order := _order(raw.take(some))):
@@ -63,7 +65,8 @@ def check_data(
                 f"the rows are sorted by {name!r}, and validation rows lie between training rows: "
                 f"for later times, use --order={name!r} or pass the {order} rows as --test"
             )
-    return [*notes, *(_few_rows(table, y) if target.task == "regression" else ())]
+    judged_by_squares = target.task == "regression" and target.ends is None
+    return [*notes, *(_few_rows(table, y) if judged_by_squares else ())]
 
 
 def _units(name: str, words: Words) -> Iterator[str]:
@@ -141,6 +144,19 @@ def _copies(X: pd.DataFrame, y: Labels, task: str) -> Iterator[str]:
             yield (
                 f"column {str(name)!r} determines the target {rows} (leakage): if it is not known "
                 f"at prediction time, leave it out with --drop {str(name)!r}"
+            )
+
+
+def _tells_what_is_known(X: pd.DataFrame, ends: FloatArray) -> Iterator[str]:
+    """Yield a sentence for each column that says which targets are known, as a second event."""
+    known = ends[0] == ends[1]
+    if known.all() or not known.any():
+        return
+    for name, column in X.items():
+        if _is_renamed(column, known):
+            yield (
+                f"column {str(name)!r} says which targets are known and which by half (leakage): "
+                f"if it is not known at prediction time, leave it out with --drop {str(name)!r}"
             )
 
 

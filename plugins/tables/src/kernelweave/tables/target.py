@@ -9,10 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .columns import Words, is_missing, read_objects, spellings_of_one
-from .dates import read_dates
+from .class_hints import case_hint, date_hint, gap_hint
+from .columns import is_missing
 from .errors import TableError, did_you_mean
 from .frames import levels_of
+from .half_known import (
+    Event,
+    check_ends,
+    ends_of_cells,
+    ends_of_times,
+    refuse_cell,
+    refuse_one_side,
+)
 from .sided import side_of
 from .table import REMEDY, Table, as_numbers, gaps_of, hold_codes
 
@@ -32,7 +40,8 @@ class Target:
     column : str
         Its name.
     values : ndarray of shape (n_rows,)
-        Labels (strings, integers or numbers) or finite numbers.
+        Labels (strings, integers or numbers) or finite numbers; of a target that is known by half
+        its limit, or the middle of its range.
     task : {"classification", "regression"}
         What is learned.
     reason : str
@@ -41,6 +50,13 @@ class Target:
         What else the user may have meant; otherwise empty.
     levels : list or None
         The classes of an ordered categorical column, lowest first.
+    ends : ndarray of shape (2, n_rows) or None
+        The least and the largest value that each row may have, where some are known by half:
+        equal where a target is known, infinite on a side without a limit.
+    event : Event or None
+        What says which times ended, of times up to an event.
+    unit : str
+        Of limits and ranges; empty without one. That of other columns is the table's.
 
     Examples
     --------
@@ -55,6 +71,24 @@ class Target:
     reason: str
     hint: str = ""
     levels: list[Any] | None = None
+    ends: npt.NDArray[np.float64] | None = None
+    event: Event | None = None
+    unit: str = ""
+
+    @property
+    def learned(self) -> npt.NDArray[Any]:
+        """What ``fit`` takes, shape (n_rows,).
+
+        `values`; of targets known by half a structured array of two fields: ``event`` and ``time``,
+        as of scikit-survival, or ``low`` and ``high``.
+        """
+        if self.ends is None:
+            return self.values
+        low, high = self.ends
+        if self.event is not None:
+            kinds: list[tuple[str, type]] = [("event", bool), ("time", float)]
+            return np.array(list(zip(low == high, low, strict=True)), dtype=kinds)
+        return np.array(list(zip(low, high, strict=True)), dtype=[("low", float), ("high", float)])
 
 
 def choose_target(table: Table, wanted: str | None) -> str:
@@ -109,7 +143,8 @@ def split_by_target(table: Table, column: str) -> tuple[Table, Table | None]:
     table : Table
         The data.
     column : str
-        The target. Among words only cells without text are missing: NA may be a class.
+        The target. Among words only cells without text are missing: NA may be a class. Among
+        numbers, limits and ranges it is missing.
 
     Returns
     -------
@@ -128,18 +163,22 @@ def split_by_target(table: Table, column: str) -> tuple[Table, Table | None]:
     """
     cells = table.frame[column]
     missing = gaps_of(cells)
-    if not np.isfinite(as_numbers(cells[~missing])).all():
+    is_text = not np.isfinite(as_numbers(cells[~missing])).all()
+    if is_text and ends_of_cells(table, column) is None:
         missing = cells.isna().to_numpy() | [not str(cell).strip() for cell in cells]
     if not missing.any() or missing.all():
         return table, None
     return table.take(np.flatnonzero(~missing)), table.take(np.flatnonzero(missing))
 
 
-def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2) -> Target:
+def read_target(
+    table: Table, column: str, task: str = "auto", *, least: int = 2, event: Event | None = None
+) -> Target:
     """Return the values of the target and decide between classes and numbers.
 
     Text, codes such as 007, booleans, two distinct values, or a few whole numbers counted from 0
-    or 1 are classes; anything else is a number.
+    or 1 are classes; anything else is a number. Numbers of which some are limits or ranges, such as
+    <0.5, 36+ and 3-5, and times up to an event are known by half.
 
     Parameters
     ----------
@@ -151,6 +190,8 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         ``"auto"`` decides, unless the source names its task.
     least : int, default=2
         Distinct values that are needed: 2 to learn, 1 to score predictions.
+    event : Event, optional
+        What says which of the target's times ended by an event; the others had not ended then.
 
     Returns
     -------
@@ -160,8 +201,9 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     Raises
     ------
     TableError
-        On missing values, too few distinct values, text where numbers are asked for, or labels that
-        are nearly all different.
+        On missing values, too few distinct values, text where numbers are asked for, labels that
+        are nearly all different, an event that is neither yes nor no, a time below 0, or targets
+        without a limit on one side.
 
     Examples
     --------
@@ -173,6 +215,9 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         raise TableError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
     if column in table.refused:
         raise TableError(f"{table.source}: {table.refused[column]}")
+    half_known = _read_half_known(table, column, task, least, event)
+    if half_known is not None:
+        return half_known
     series = table.frame[column]
     numbers, codes = as_numbers(series), hold_codes(series)
     text = codes or series.dtype.kind == "b" or bool(np.isnan(numbers).any())
@@ -180,13 +225,9 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     if not text:
         table.numbers(column)
     elif series.dtype.kind != "b":
-        _check_texts(table, column, numbers)
-    n_distinct = int(series.nunique())
-    if n_distinct < least:
-        raise TableError(
-            f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
-            f"at least two distinct values are needed to learn anything"
-        )
+        is_label = levels is not None or "classification" in (task, table.task)
+        _check_texts(table, column, numbers, is_label=is_label)
+    n_distinct = _n_distinct(table, column, least)
     is_open = task == "auto" and table.task is None
     if is_open:
         kind = "true or false" if series.dtype.kind == "b" else "text" if text else ""
@@ -208,7 +249,7 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
         rows = f"{len(series)} rows"
         what, remedy = f"values in {rows}", "choose another column or --task regression"
         if text and not codes:
-            is_date = bool(_date_hint(series))
+            is_date = bool(date_hint(series))
             what = f"{'dates' if is_date else 'texts'} in {rows}, such as {str(series.iloc[0])!r}"
             remedy = "choose another column, or write its cells as numbers"
             remedy += ", such as days since a fixed day" if is_date else ""
@@ -217,7 +258,7 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
             f"classes; {remedy}"
         )
     if text:
-        hints = [_gap_hint(series), _case_hint(series), _date_hint(series)]
+        hints = [gap_hint(series), case_hint(series), date_hint(series)]
         hint = "; ".join(filter(None, hints))
         labels = series.astype(str).to_numpy(str)
     else:
@@ -235,6 +276,62 @@ def read_target(table: Table, column: str, task: str = "auto", *, least: int = 2
     places = pd.Index(levels).get_indexer(np.asarray(series))
     levels = pd.unique(labels[np.argsort(places, kind="stable")]).tolist()
     return Target(column, labels, task, f"{reason}: {' < '.join(map(str, levels))}", hint, levels)
+
+
+def _n_distinct(table: Table, column: str, least: int) -> int:
+    """Return how many distinct cells a target has; raise where they are fewer than ``least``."""
+    series = table.frame[column]
+    n_distinct = int(series.nunique())
+    if n_distinct < least:
+        raise TableError(
+            f"{table.source}: the target {column!r} is {str(series.iloc[0])!r} in every row: "
+            f"at least two distinct values are needed to learn anything"
+        )
+    return n_distinct
+
+
+def _read_half_known(
+    table: Table, column: str, task: str, least: int, event: Event | None
+) -> Target | None:
+    """Return a target that is known by half; ``None`` of others."""
+    task = str(table.task) if task == "auto" and table.task is not None else task
+    if event is not None and task == "classification":
+        raise TableError(
+            f"--event {str(event)!r} is for times, which are numbers, and this is a "
+            "classification: leave out --event or --task"
+        )
+    if event is not None:
+        ends = ends_of_times(table, column, event)
+        n_known = int((ends[0] == ends[1]).sum())
+        reason = f"time up to the event {str(event)!r}, which {n_known} of {ends.shape[1]} rows had"
+        target = Target(column, ends[0], "regression", reason, ends=ends, event=event)
+    else:
+        asked = task == "regression"
+        found = None if task == "classification" else ends_of_cells(table, column, asked=asked)
+        if found is None or not (asked or levels_of(table.frame[column]) is None):
+            return None
+        check_ends(table, column, found)
+        ends = found.values
+        with np.errstate(invalid="ignore"):
+            middle = 0.5 * (ends[0] + ends[1])
+        values = np.where(np.isinf(ends[0]), ends[1], np.where(np.isinf(ends[1]), ends[0], middle))
+        n_known = int(found.known.sum())
+        reason = (
+            f"the target is numeric, {len(values) - n_known} of {len(values)} rows are limits or "
+            f"ranges, such as {found.example!r}"
+        )
+        hint = f"column {column!r}: {found.remark}" if found.remark else ""
+        n_distinct = table.frame[column].nunique()
+        if not (asked or hint) and n_distinct <= _FEW:
+            hint = (
+                f"the target {column!r} has {n_distinct} distinct values and is learned as a "
+                "number that is known by half: if they are classes, add --task classification"
+            )
+        target = Target(column, values, "regression", reason, hint, ends=ends, unit=found.unit)
+    if least > 1:
+        _n_distinct(table, column, least)
+        refuse_one_side(table, column, ends, "" if event is None else str(event))
+    return target
 
 
 def _levels(numbers: npt.NDArray[np.float64]) -> str:
@@ -263,41 +360,13 @@ def _are_whole(values: npt.NDArray[np.float64]) -> bool:
     return bool((values == np.round(values)).all())
 
 
-def _gap_hint(series: pd.Series) -> str:
-    empty = [cell for cell in series.unique() if is_missing(cell)]
-    if not empty:
-        return ""
-    n_rows = int((series == empty[0]).sum())
-    return (
-        f"{str(empty[0])!r} is a class of its own in the target {str(series.name)!r}: if it means "
-        f"a missing value, remove its {n_rows} row{'s' if n_rows > 1 else ''}"
-    )
+def _check_texts(
+    table: Table, column: str, numbers: npt.NDArray[np.float64], *, is_label: bool
+) -> None:
+    """Refuse missing cells, and a typing error among numbers that would turn them into text.
 
-
-def _case_hint(series: pd.Series) -> str:
-    """Return what to say of classes that differ in nothing but case and blanks."""
-    same = spellings_of_one(map(str, series.unique()))
-    if not same:
-        return ""
-    return (
-        f"the classes {' and '.join(map(repr, same[:4]))} of the target {str(series.name)!r} "
-        "differ only in case or spaces: if they are the same class, write them in one way"
-    )
-
-
-def _date_hint(series: pd.Series) -> str:
-    """Return what to say of classes that are dates."""
-    words = read_objects(series.astype(str).to_numpy(object), str(series.name))
-    if not isinstance(words, Words) or read_dates(words) is None:
-        return ""
-    return (
-        f"the classes of the target {str(series.name)!r} are dates: to predict a time, write "
-        "its cells as numbers, such as days since a fixed day"
-    )
-
-
-def _check_texts(table: Table, column: str, numbers: npt.NDArray[np.float64]) -> None:
-    """Refuse missing cells, and a typing error among numbers that would turn them into text."""
+    `is_label`: whether the user says that the cells are classes.
+    """
     series = table.frame[column]
     bad = np.flatnonzero(np.isnan(numbers))
     missing = [int(row) for row in bad if is_missing(series.iloc[row])]
@@ -311,10 +380,5 @@ def _check_texts(table: Table, column: str, numbers: npt.NDArray[np.float64]) ->
     if 0 < 2 * len(bad) < len(series):
         row = int(bad[0])
         cell = str(series.iloc[row]).strip()
-        what = "not a number, as most cells are: correct it"
-        if (known := side_of(cell)) is not None:
-            what = f"known on one side only ({known.side}), and a target must be known: measure it"
-        raise TableError(
-            f"{table.source}: column {column!r}, {table.where(row)}: {cell!r} is {what} or remove "
-            "the row"
-        )
+        if side_of(cell) is None or not is_label:
+            refuse_cell(table, column, row)

@@ -55,6 +55,11 @@ def compare_table(
     best on the same rows, and its seconds; and the verdict on the evidence kernel. Raises
     CommandError if a name is not known, or no model can be fitted.
     """
+    if target.ends is not None:
+        raise CommandError(
+            f"{table.source}: {target.reason}, and of the models that are compared only the "
+            "evidence kernel learns from such targets: use kernelweave fit"
+        )
     columns = feature_columns(table, target.column, drop, weights)
     division = read_division(table, columns, cv, groups, order)
     n_folds = cv if isinstance(cv, int) else FOLDS

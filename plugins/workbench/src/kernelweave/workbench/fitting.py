@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,7 @@ import numpy as np
 from kernelweave.evidence.new_rows import ALIKE
 from kernelweave.kernels_core import Status, UnderfitWarning, clock
 from kernelweave.kernels_core.arrays import FloatArray, Labels
-from kernelweave.tables import Table, Target
+from kernelweave.tables import Event, Table, Target
 from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+NOT_COMPARED = "the other models of the comparison learn from known targets only and are left out"
 # each fold costs one more fit; three leave two thirds of the rows for training
 FOLDS = 3
 
@@ -51,7 +52,7 @@ class Choices:
     - `cv`: number of folds, ``"group"`` or ``"time"``, see `read_division`
     - `seed`: random seed: the same command gives the same file
     - `views`: the file that names groups of columns
-    - `metric`: name of a scikit-learn scorer; by default R² or accuracy
+    - `metric`: name of a scikit-learn scorer; by default R², accuracy or concordance
     - `groups`, `order`: columns by which rows are held out: whole groups, or later ones
     """
 
@@ -145,7 +146,8 @@ def fit_table(
     Returns the best model so far if Ctrl-C ended the fit. Raises CommandError if no feature is left
     or a cell cannot be used.
     """
-    columns = feature_columns(table, target.column, drop, weights)
+    columns = feature_columns(table, target.column, drop, weights, target.event)
+    check_choices(target, choices, table)
     choices = choices.with_views(columns)
     seen = choices.given.get("views")
     if seen is not None:
@@ -167,14 +169,14 @@ def fit_table(
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _summarised_warnings(name) as held_out_warnings, bar as end_fit:
         seen = fit_division(name, division, folds)
-        estimator = fit_model(make(), X, y, weight, **seen)
+        estimator = fit_model(make(), X, target.learned, weight, **seen)
         end_fit()
         stopped = _was_stopped(estimator)
         scoring = _scoring_weights(weight, choices.given.get("class_weight"), y)
         held_out = None
         if name == "evidence":
             folds = replace(folds, fold=kernel_machine(estimator).held_out_fold_)
-            held_out = held_out_by(estimator, y, target.task, scoring, folds.parts)
+            held_out = held_out_by(estimator, y, target.task, scoring, folds.parts, target.ends)
         elif not stopped:
             each = partial(WeightedModel, make, weight is not None, end_fit)
             held_out, stopped = _cross_validate(each, X, target, folds, scoring)
@@ -187,10 +189,14 @@ def fit_table(
         "kinds": dict(table.kinds), "weights": weights, "groups": choices.groups,
         "order": choices.order, "cv": None if isinstance(choices.cv, int) else choices.cv,
     }  # fmt: skip
+    if target.event is not None:
+        asked["event"] = asdict(target.event)
     model = replace(model, header=replace(model.header, metric=choices.metric, asked=asked))
     on_fitted(model)
     rows: list[Row] = []
-    if comparing and held_out is not None and not stopped:
+    if comparing and target.ends is not None:
+        on_note(NOT_COMPARED)
+    elif comparing and held_out is not None and not stopped:
         rows, stopped = _fit_other_models(held_out, X, y, folds, scoring, choices, on_note)
     comparison = Comparison(ours=model_title(name), rows=[row.as_json() for row in rows])
     importance: tuple[dict[str, Any], ...] = ()
@@ -249,7 +255,12 @@ def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
     machine = kernel_machine(estimator)
     worse = {line.kind.name for line in doubted(machine._new_rows)}
     rows = machine.held_out_.rename_axis("name").reset_index().to_dict("records")
-    named = ({str(key): value for key, value in row.items()} for row in rows)
+    named = [{str(key): value for key, value in row.items()} for row in rows]
+    for row in named:
+        # of targets known by half: of the first row, and not always both
+        for name in ("brier", "brier_one_curve", "calibration_p"):
+            if name in row and np.isnan(row[name]):
+                del row[name]
     return tuple({**row, "worse": row["name"] in worse} for row in named)
 
 
@@ -433,6 +444,26 @@ def read_division(
     return division
 
 
+def check_choices(target: Target, choices: Choices, table: Table) -> None:
+    """Raise CommandError for a model or a metric that is for known targets, of others."""
+    if target.ends is None:
+        return
+    what = f"{table.source}: {target.reason}"
+    name = choices.model or model_of_algorithm(choices.settings.get("algorithm"), target.task)
+    if name != "evidence":
+        option = "--algorithm" if choices.model is None else "--model"
+        given = choices.settings["algorithm"] if choices.model is None else name
+        raise CommandError(
+            f"{what}, and {option} {given} learns from known targets only: leave out {option}, as "
+            "the evidence kernel learns from such targets"
+        )
+    if choices.metric is not None:
+        raise CommandError(
+            f"{what}, and --metric {choices.metric} is for known targets: leave it out, as "
+            "concordance judges such targets"
+        )
+
+
 def fit_division(name: str, division: dict[str, Any], folds: Folds) -> dict[str, Any]:
     """Return groups and order as the fit of a model takes them: evidence kernels take columns."""
     return division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
@@ -449,12 +480,17 @@ def read_weights(table: Table, column: str) -> FloatArray:
 
 
 def feature_columns(
-    table: Table, target: str, drop: Sequence[str] = (), weights: str | None = None
+    table: Table,
+    target: str,
+    drop: Sequence[str] = (),
+    weights: str | None = None,
+    event: Event | None = None,
 ) -> list[str]:
     """Return the names of the features in the order of the table.
 
-    Raises CommandError if a column that is dropped, or of weights, does not exist or is the target,
-    if the target is told its kind, or no feature is left.
+    Neither the target nor the column of an event is one. Raises CommandError if a column that is
+    dropped, or of weights, does not exist or is one of these, if the target is told its kind, or no
+    feature is left.
     """
     if target in table.kinds:
         raise CommandError(f"{target!r} is the target: use --task to say what it is")
@@ -463,10 +499,13 @@ def feature_columns(
     for option, name in left_out:
         if name == target:
             raise CommandError(f"{option} {name!r} is the target")
+        if event is not None and name == event.column:
+            raise CommandError(f"{option} {name!r} is the event: it is never a feature")
         if name not in table.columns:
             hint = did_you_mean(name, table.columns, what="columns")
             raise CommandError(f"{option}: {table.source} has no column {name!r}; {hint}")
     unused = {target, *(name for _, name in left_out)}
+    unused |= set() if event is None else {event.column}
     columns = [name for name in table.columns if name not in unused]
     if not columns:
         rest = f" without those of {' and '.join(dict(left_out))}" if left_out else ""

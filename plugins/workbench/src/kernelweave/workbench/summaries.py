@@ -35,7 +35,8 @@ def summary(model: Model) -> dict[str, Any]:
     header, machine = model.header, model.machine
     result, held_out = machine.result_, model.held_out
     settings = machine.get_params(deep=False)
-    usual = measure_name(header.task, weighted=settings.get("class_weight") is not None)
+    weighted = settings.get("class_weight") is not None
+    usual = measure_name(header.task, weighted=weighted, half_known=header.half_known)
     facts: dict[str, Any] = {
         "data": header.source,
         "n_samples": header.n_samples,
@@ -43,6 +44,8 @@ def summary(model: Model) -> dict[str, Any]:
         "columns": list(header.prepared),
         "target": header.target,
         "task": header.task,
+        "half_known": header.half_known,
+        "event": header.asked.get("event"),
         "classes": None if header.classes is None else list(header.classes),
         "model": header.model,
         "estimator": header.estimator,
@@ -136,7 +139,10 @@ def _interval_of_new(
 ) -> tuple[float, float]:
     """Return the interval of a score of rows that were left out in so many turns."""
     n_trained = max(header.n_samples - n_rows / n_folds, 1)
-    return metric.interval(scored, header.task, n_parts, n_rows / n_trained)
+    share = n_rows / n_trained
+    if header.half_known:
+        return metric.interval(scored, header.task, n_parts, share, least=0.0)
+    return metric.interval(scored, header.task, n_parts, share)
 
 
 def _kernels(model: Model) -> dict[str, float]:
@@ -232,6 +238,7 @@ def _known(facts: Mapping[str, Any]) -> str:
     if scored is None:
         return "How well new rows are predicted is not known yet."
     answer = "the mean" if facts["task"] == "regression" else "the most frequent class"
+    answer = "chance" if facts["measure"] == "concordance" else answer
     if _is_no_better(facts):
         # beside other models the verdict has said it
         rows = facts["comparison"]["rows"]

@@ -53,10 +53,13 @@ class CensoredPredictor(ExactPredictor):
     """A posterior mean of targets known by half, and how far rows held out were from theirs.
 
     It is the mean by a normal likelihood with the slope and curvature at the posterior mode, which
-    is Laplace's approximation. `residuals`: of rows held out, in their deviations.
+    is Laplace's approximation. `residuals`: of rows held out, in their deviations;
+    `held_out_spread` of shape (2, n_rows): there, the deviation of the posterior mean and that of a
+    new observation, 0 where no fold held a row out.
     """
 
     residuals: ResidualDistribution = field(kw_only=True)
+    held_out_spread: FloatArray = field(kw_only=True)
     log: bool = field(kw_only=True)
 
     def expansion(self, fold: int | None = None) -> Expansion:
@@ -127,12 +130,14 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
         missing = ", ".join(filter(None, (missing, what)))
     shift = _shifted(share)
     held_out, residuals = np.full((len(rows), 1), np.nan), np.full((2, len(rows)), np.nan)
+    held_out_spread = np.zeros((2, len(rows)))
     kept = []
     for fold, each in zip(folds, solved, strict=True):
         fits = list(map(shift, fold.fits))
         kept.append(replace(fold, training=each.training, fits=fits, units=each.units))
         held_out[fold.held_out] = each.units.restore(each.latent[:, None])
         residuals[:, fold.held_out] = each.residuals
+        held_out_spread[:, fold.held_out] = each.deviations * each.units.spread
     scales = tuple(replace(each, noise=each.noise * share) for each in mixture.scales)
     mixture = fit_mixture(mixture.views, found.training, scales, mixture.target)
     seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
@@ -144,7 +149,9 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
         held_out=held_out, rows=found.training, left_out=(), missing=missing,
     )  # fmt: skip
     given = (mixture, kept, learned.weights, found.training, held_out)
-    return learned, CensoredPredictor(*given, residuals=told, log=log)
+    return learned, CensoredPredictor(
+        *given, residuals=told, held_out_spread=held_out_spread, log=log
+    )
 
 
 def _part_of(learned: Learned, fold: Fold) -> Part:
@@ -179,15 +186,16 @@ class _Solved(NamedTuple):
     """Training rows at the mode, and what they say of rows held out.
 
     `units`: of the targets; `dual` of shape (n,): coefficients; `latent` of shape (n_held_out,):
-    standardised; `residuals` of shape (2, n_held_out): ends less these, in deviations, the noise
-    included; `told` of shape (n_held_out,): log likelihood of the rows held out, and
-    `log_likelihood`, their weighted sum.
+    standardised; `deviations` of shape (2, n_held_out): without and with the noise; `residuals` of
+    shape (2, n_held_out): ends less `latent`, in deviations with the noise; `told` of shape
+    (n_held_out,): log likelihood of the rows held out, and `log_likelihood`, their weighted sum.
     """
 
     training: Rows
     units: Standardised
     dual: FloatArray
     latent: FloatArray
+    deviations: FloatArray
     residuals: FloatArray
     told: FloatArray
     log_likelihood: float
@@ -266,7 +274,8 @@ class Part(NamedTuple):
         told = sites(latent, width, self.ends_held_out).log_likelihood
         residuals = (self.ends_held_out - latent) / width
         likelihood = float(self.mass_held_out @ told)
-        return _Solved(training, self.units, dual, latent, residuals, told, likelihood)
+        deviations = np.array([np.sqrt(variance), width])
+        return _Solved(training, self.units, dual, latent, deviations, residuals, told, likelihood)
 
 
 def best_share(parts: Sequence[Part]) -> tuple[float, bool]:

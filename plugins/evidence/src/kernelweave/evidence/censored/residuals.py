@@ -61,7 +61,7 @@ class ResidualDistribution:
         >>> ResidualDistribution.of(ends, np.ones(3)).quantiles.tolist()
         [-1.0, 1.0, 1.0]
         """
-        atoms, probabilities = _likeliest(ends, mass)
+        atoms, probabilities = likeliest(ends, mass)
         n = ends.shape[1]
         n_levels = n if most is None else min(n, most)
         levels = np.arange(1, n_levels + 1) / (n_levels + 1)
@@ -72,7 +72,7 @@ class ResidualDistribution:
         return cls(quantiles, normal_of(ends, mass)[1])
 
 
-def _likeliest(ends: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+def likeliest(ends: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return places, ascending, and their probabilities; the outermost may be infinite.
 
     The likeliest distribution is on the innermost intervals: a lower end that an upper end follows

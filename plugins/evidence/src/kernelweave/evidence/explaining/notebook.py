@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from ..tasks import score_name
@@ -36,7 +37,8 @@ def _scores(model: EvidenceModel) -> list[str]:
         return [f"<p>No cross-validated {escape(name)}: no fold was finished.</p>"]
     texts = [f"{score:z.4g} ± {error:.2g}" for score, error in lines[["score", "error"]].to_numpy()]
     where = escape(f"{name}: {texts[0]} on {lines.index[0]}")
-    shown = [f"<p>Cross-validated {where}</p>"]
+    shown = [f"<p>Cross-validated {where}</p>", *_measures(lines)]
+    lines = lines[["score", "error", "n_rows", "n_groups"]]
     if len(lines) == 1:
         return shown
     table = lines.drop(columns="error").assign(score=texts).rename(columns={"score": name})
@@ -44,6 +46,19 @@ def _scores(model: EvidenceModel) -> list[str]:
     more = f" held_out_ has {len(lines) - _KINDS} more." if len(lines) > _KINDS else ""
     note = "The lines below the first use what all rows chose, so that they are upper estimates."
     return [*shown, f"<p>{note}{more}</p>"]
+
+
+def _measures(lines: pd.DataFrame) -> list[str]:
+    """Return how right predicted distributions of targets known by half were."""
+    told = []
+    if "brier" in lines and np.isfinite(lines["brier"].iloc[0]):
+        brier, one_curve = lines[["brier", "brier_one_curve"]].iloc[0]
+        told.append(
+            f"Integrated Brier score {brier:.3g} ({one_curve:.3g} by one Kaplan-Meier curve)"
+        )
+    if "brier" in lines and np.isfinite(lines["calibration_p"].iloc[0]):
+        told.append(f"Calibration test: p = {lines['calibration_p'].iloc[0]:.2g}")
+    return [f"<p>{each}</p>" for each in told]
 
 
 def _columns(model: EvidenceModel) -> list[str]:

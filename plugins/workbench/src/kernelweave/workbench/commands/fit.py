@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from ast import literal_eval
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from ..files import check_output, replacing
 from . import options
 
 if TYPE_CHECKING:
-    from kernelweave.tables import Table
+    from kernelweave.tables import Event, Table, Target
     from rich.console import Console
 
     from ..fitting import Choices
@@ -43,6 +44,7 @@ def fit_command(
     /,
     *,
     target: str | None = None,
+    event: options.Event = None,
     task: options.Task = "auto",
     out: Path | None = None,
     test: str | None = None,
@@ -87,14 +89,15 @@ def fit_command(
         list`), an OpenML data set as openml:NAME@VERSION or openml:ID, or - for standard input.
     target : str
         Column to predict, by name or 0-based index. LIBSVM files and named data sets have their
-        own.
+        own. Some of its numbers may be limits or ranges, such as <0.5, 36+ and 3-5.
     out : Path
         File to save the model to.
     test : str
         Another table with known targets, read like DATA: the model is scored on it too.
     compare : bool
         Compare with a tuned RBF SVM, HistGradientBoosting and a baseline (the mean or the most
-        frequent class), on the same rows; --no-compare skips this.
+        frequent class), on the same rows; --no-compare skips this. They learn from known targets
+        only, so there is no comparison where some are limits, ranges or times without an event.
     cv : int
         Number of cross-validation folds (default: 3); group: whole groups of the column --groups
         are held out; time: later rows are held out, by the column --order or the order of the file.
@@ -132,7 +135,7 @@ def fit_command(
     for path, others in ((out, []), (predictions, [out])):
         if path is not None:
             check_output(path, data, test, views, force=force, written=others)
-    from kernelweave.tables import choose_target, read_table
+    from kernelweave.tables import choose_event, choose_target, read_table
 
     settings = {
         "algorithm": algorithm, "tol": tol, "max_iter": max_iter, "max_time": max_time,
@@ -144,14 +147,15 @@ def fit_command(
         table, category=categorical, text=text, number=numeric, date=date, day_first=day_first
     )
     column = choose_target(table, target)
+    ended = None if event is None else choose_event(table, event, column)
     # learners load slowly, and what cannot be fitted is refused before
     from ..fitting import Choices
 
     choices = Choices(model, settings, cv, seed, views, metric, groups, order)
     with config_context(memory_limit=memory_limit):
         facts = _fit(
-            table, other, column, task, choices, drop or [], weights, compare, out, predictions,
-            force,
+            table, other, column, ended, task, choices, drop or [], weights, compare, out,
+            predictions, force,
         )  # fmt: skip
     emit_json(facts) if json else _show(facts)
     if facts["interrupted"]:
@@ -178,6 +182,7 @@ def _fit(
     table: Table,
     other: Table | None,
     column: str,
+    event: Event | None,
     task: str,
     choices: Choices,
     drop: list[str],
@@ -201,11 +206,11 @@ def _fit(
         console.print_message(
             "note", without_target(table, unknown, column, predictions, hint=_PREDICT)
         )
-    target = read_target(table, column, task)
-    features = feature_columns(table, column, drop, weights)
+    target = read_target(table, column, task, event=event)
+    features = feature_columns(table, column, drop, weights, event)
     notes = [target.hint] if target.hint else []
     if other is not None:
-        other = _test(other, table, features if choices.views is None else [], column)
+        other = _test(other, table, features if choices.views is None else [], target)
         shared = shared_rows(table, other, [*features, column])
         notes += shared
     for sentence in notes:
@@ -243,16 +248,19 @@ def _fit(
     }
 
 
-def _test(other: Table, table: Table, features: Sequence[str], column: str) -> Table:
-    """Return rows to test with, of known targets and in the units of a table.
+def _test(other: Table, table: Table, features: Sequence[str], target: Target) -> Table:
+    """Return rows to test with, that have targets and are in the units of a table.
 
     Refuse them before anything is learned.
     """
     from kernelweave.evidence import ColumnEncoder
-    from kernelweave.tables import choose_target, split_by_target
+    from kernelweave.tables import choose_event, choose_target, split_by_target
     from kernelweave.tables.table import check_units
 
+    column = target.column
     choose_target(other, column)
+    if target.event is not None:
+        choose_event(other, str(target.event), column)
     absent = [name for name in features if name not in other.columns]
     unused = set(absent)
     if absent:
@@ -263,7 +271,8 @@ def _test(other: Table, table: Table, features: Sequence[str], column: str) -> T
             encoder.fit(table.inputs(features))
             unused -= {row.column for row in encoder.report_ if row.used}
     other.require([name for name in features if name not in unused])
-    check_units(other, [name for name in (*features, column) if name not in absent], table.units)
+    named = features if target.ends is not None else (*features, column)
+    check_units(other, [name for name in named if name not in absent], table.units)
     labelled, missing = split_by_target(other, column)
     if missing is not None:
         console.print_message("note", without_target(labelled, missing, column))
@@ -319,7 +328,8 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         rows = evaluation.held_out
         metric = Metric(model.header.metric)
         scored = metric.score(rows)
-        low, high = metric.interval(scored, rows.task, rows.n_parts)
+        least = -math.inf if rows.ends is None else 0.0
+        low, high = metric.interval(scored, rows.task, rows.n_parts, least=least)
         scores: dict[str, object] = {"score": scored.value, "error": scored.error}
         scores |= {"n_parts": rows.n_parts, "low": low, "high": high, "also": also_scored(rows)}
     except (CommandError, ValueError, MemoryError) as refused:
@@ -396,7 +406,7 @@ def _show_scores(screen: Console, facts: dict[str, Any]) -> None:
     from ..model_catalog import model_title
     from ..score_table import print_scores, shown
     from ..scoring.class_sets import SetsByClass
-    from ..scoring.scores import Coverage, Score
+    from ..scoring.scores import CONCORDANCE, Coverage, Score
 
     scored = facts["held_out"]
     if scored is None:
@@ -412,6 +422,8 @@ def _show_scores(screen: Console, facts: dict[str, Any]) -> None:
     print_scores(
         screen, rows, measure=facts["measure"], rare=scored["rare"], unit=facts["unit"]
     )  # fmt: skip
+    if facts["half_known"]:
+        screen.print(Padding(Text(f"{CONCORDANCE[0].upper()}{CONCORDANCE[1:]}."), (0, 2)))
     if facts["verdict"]:
         screen.print(Padding(Text(facts["verdict"]), (0, 2)))
     screen.print("")

@@ -26,11 +26,21 @@ Task = Annotated[
         "number counted from 0 or 1; otherwise regression."
     ),
 ]
+Event = Annotated[
+    str | None,
+    Parameter(
+        help="Column that says which times of the target ended by an event, such as a death or a "
+        "failure: yes or no, true or false, 1 or 0; with other values COLUMN=VALUE, such as "
+        "status=dead. The other times had not ended when they were recorded. The column is not a "
+        "feature."
+    ),
+]
 Metric = Annotated[
     str | None,
     Parameter(
         help="Scikit-learn scorer for choosing and comparing models, such as roc_auc, neg_log_loss "
-        "or neg_mean_absolute_error; greater is better. Default: R² or accuracy."
+        "or neg_mean_absolute_error; greater is better. Default: R² or accuracy; concordance where "
+        "targets are known by half, which takes no other."
     ),
 ]
 Groups = Annotated[

@@ -42,8 +42,9 @@ def predict_command(
 ) -> None:
     """Predict the rows of a table with a saved model.
 
-    The output is a CSV with the column `prediction`. Columns are matched by name; other columns,
-    such as the target, are ignored. New categories and missing values are accepted.
+    The output is a CSV with the column `prediction`: a class, a mean, or the median where targets
+    of the fit are limits, ranges or times up to an event. Columns are matched by name; other
+    columns, such as the target, are ignored. New categories and missing values are accepted.
 
     Parameters
     ----------
@@ -98,6 +99,11 @@ def predict_command(
         predicted |= {f"quantile_{q:g}": each for q, each in zip(shares, by_level, strict=True)}
     if any(np.isinf(each).any() for name, each in predicted.items() if name != "prediction"):
         message = "the validation rows are too few for this level, so some ends are infinite"
+        if loaded.header.half_known:
+            message = (
+                "no row of the fit tells how far the targets may lie on one side, so some ends are "
+                "infinite"
+            )
         console.print_message("note", message)
     if proba:
         each = loaded.predict_proba(table).T

@@ -13,7 +13,9 @@ from ..scoring.comparison import Row
 from ..scoring.held_out import HeldOut
 
 # Of the model file; larger where an older program could not read it.
-FORMAT = 4
+FORMAT = 5
+# of what older programs read as well: all models but those of targets known by half
+_FORMAT_OF_KNOWN = 4
 _PACKAGES = (
     *("kernelweave-kernels-core", "kernelweave-evidence", "kernelweave-workbench"),
     *("scikit-learn", "numpy", "skops"),
@@ -60,9 +62,15 @@ class _Expected(TypedDict):
 
 
 class NewRows(_Expected, total=False):
-    """What to expect of a kind of new rows; ``worse``: surely less than of those held out."""
+    """What to expect of a kind of new rows; ``worse``: surely less than of those held out.
+
+    Of targets known by half also measures of predicted distributions, see ``held_out_``.
+    """
 
     worse: bool
+    brier: float
+    brier_one_curve: float
+    calibration_p: float
 
 
 class Comparison(TypedDict):
@@ -105,7 +113,7 @@ class Header:
     comparison : Comparison
         Other models on the same rows.
     metric : str or None
-        Scorer of scikit-learn used for the scores; ``None`` for R² or accuracy.
+        Scorer of scikit-learn used for the scores; ``None`` for R², accuracy or concordance.
     importance : tuple of Importance
         Permutation importance of the columns, largest first.
     new_rows : tuple of NewRows
@@ -116,7 +124,11 @@ class Header:
         Findings about the table, one sentence each.
     asked : dict
         Options of the fit that concern the table: ``kinds`` of columns, and names of the
-        columns of ``weights``, ``groups`` and ``order``; ``cv``, where folds are by one of these.
+        columns of ``weights``, ``groups`` and ``order``; ``cv``, where folds are by one of these;
+        ``event``, ``column`` and ``value`` of what says which times have ended.
+    half_known : bool
+        Whether targets are limits, ranges, or times up to an event: the score is the concordance,
+        and predictions are medians.
     units : dict of str to str
         Units of columns, including the target.
     versions : dict of str to str
@@ -142,12 +154,13 @@ class Header:
     warning: str = ""
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = field(default_factory=dict)
+    half_known: bool = False
     units: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> str:
         """Return the header as a JSON object."""
-        values = {**asdict(self), "format": FORMAT}
+        values = {**asdict(self), "format": FORMAT if self.half_known else _FORMAT_OF_KNOWN}
         return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod

@@ -11,11 +11,19 @@ import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core.arrays import Labels
 from kernelweave.kernels_core.checks import integer
-from kernelweave.tables import ColumnPlan, Table, Target, choose_target, read_table, read_target
+from kernelweave.tables import (
+    ColumnPlan,
+    Event,
+    Table,
+    Target,
+    choose_target,
+    read_table,
+    read_target,
+)
 from kernelweave.tables.columns import Raw
-from kernelweave.tables.errors import one_line
+from kernelweave.tables.errors import did_you_mean, one_line
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import extent
+from kernelweave.tables.plans import check_unit, extent
 from kernelweave.tables.table import check_units
 
 from ..console import message_text
@@ -79,6 +87,9 @@ class Model:
         certificate = {
             each: getattr(result, each) for each in ("lower_bound", "upper_bound", "gap", "n_iter")
         }
+        units = {each: unit for each, unit in table.units.items() if each in named}
+        if target.unit:
+            units[target.column] = target.unit
         header = Header(
             columns=tuple(columns),
             target=target.column,
@@ -93,7 +104,8 @@ class Model:
             prepared=_prepared(estimator, table, on_note),
             held_out=None if held_out is None else held_out.as_json(),
             notes=tuple(notes),
-            units={each: unit for each, unit in table.units.items() if each in named},
+            units=units,
+            half_known=target.ends is not None,
             versions=versions(type(machine).__module__),
         )
         return cls(estimator, header)
@@ -109,21 +121,45 @@ class Model:
         """The estimator that learned the kernel."""
         return kernel_machine(self.estimator)
 
+    @property
+    def event(self) -> Event | None:
+        """What says which times ended, of a model of times up to an event."""
+        asked = self.header.asked.get("event")
+        return None if asked is None else Event(asked["column"], asked["value"])
+
     def inputs(self, table: object) -> pd.DataFrame:
         """Return the rows of a table as the estimator takes them, the columns of the fit."""
         left_out = {row["name"] for row in self.header.prepared if row["done"] != "used"}
         return _rows(table).inputs(self.header.columns, left_out)
 
     def targets(self, table: Table, column: str | None = None) -> Target:
-        """Return the known targets of a table, for the model's task.
+        """Return the targets of a table, for the model's task.
 
         `column`: their name; the one that the model was fitted to without it. Raises CommandError
-        as `choose_target` and `read_target` do, and if they are in another unit than the model's.
+        as `choose_target` and `read_target` do, if they are in another unit than the model's, if
+        the column of the event is absent, or some are known by half and none was in the fit.
         """
-        name = choose_target(table, column or self.header.target)
-        if self.header.task == "regression":
-            check_units(table, [name], {name: self.header.units.get(self.header.target, "")})
-        return read_target(table, name, self.header.task, least=1)
+        name, event = choose_target(table, column or self.header.target), self.event
+        if event is not None and event.column not in table.columns:
+            hint = did_you_mean(event.column, table.columns, what="columns")
+            raise CommandError(
+                f"{table.source} has no column {event.column!r}, which says which times ended by "
+                f"the event; {hint}"
+            )
+        target = read_target(table, name, self.header.task, least=1, event=event)
+        unit = self.header.units.get(self.header.target, "")
+        if target.ends is not None and event is None:
+            check_unit(name, target.unit, unit, f"{table.source}: ")
+        elif self.header.task == "regression":
+            check_units(table, [name], {name: unit})
+        if target.ends is not None and not self.header.half_known:
+            raise CommandError(
+                f"{table.source}: {target.reason}, and the model was fitted to known targets: "
+                "remove these rows"
+            )
+        if self.header.half_known and target.ends is None:
+            return replace(target, ends=np.array([target.values, target.values]))
+        return target
 
     def predict(self, table: object) -> Labels:
         """Return a label or a number per row of a table."""

@@ -57,8 +57,8 @@ _HEADER, _SUM, _BODY = "header.json", "checksum.json", "estimator.skops"
 _OWN = _HEADER.encode()
 # attributes with NaN for rows that no fold held out, where time was up
 _MAY_LACK = frozenset({"held_out", "held_out_prediction_"})
-# ends of what a target can be, which may be infinite
-_ENDS = frozenset({"low", "high"})
+# ends of what a target can be, and quantiles of residuals known by half, which may be infinite
+_ENDS = frozenset({"low", "high", "ends", "quantiles"})
 # of an archive; RuntimeError: a member that says it is encrypted, or nested without end
 _UNREADABLE = (
     *(ValueError, KeyError, TypeError, RuntimeError, EOFError),

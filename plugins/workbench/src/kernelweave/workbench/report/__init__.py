@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__
 from ..models import Model
 from ..pages import render
-from ..scoring.scores import Score
+from ..scoring.scores import CONCORDANCE, Score
 from ..summaries import bounds_rows, not_shown, other_rows, summary
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
 from .pictures import (
@@ -19,6 +19,7 @@ from .pictures import (
     prediction_pictures,
     weight_pictures,
 )
+from .survival import survival_chapter, survival_facts
 
 
 def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -> str:
@@ -43,6 +44,7 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         new_rows=new_rows_picture(about),
         other_rows=not_shown(about),
         chapters=_chapters(model, tested, same),
+        survival=survival_chapter(model, about),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
         kernel_pictures=kernel_pictures(model, tested),
@@ -53,6 +55,7 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         columns=list(header.columns),
         versions=sorted(header.versions.items()),
         model_name=path.name,
+        concordance=CONCORDANCE,
     )
 
 
@@ -115,9 +118,11 @@ def _facts(
     if about["held_out"] is not None:
         scored = Score(about["held_out"]["score"], about["held_out"]["error"])
         kind = next((row["name"] for row in about["new_rows"]), "cross-validated")
-        facts.append((f"{about['measure']}, {kind}", scored.formatted(3)))
+        chance = "; 0.5 by chance" if about["measure"] == "concordance" else ""
+        facts.append((f"{about['measure']}, {kind}{chance}", scored.formatted(3)))
         others = list(other_rows(about).items())[1:]
         facts += [(f"{about['measure']}, {name}, {on}", score) for name, (score, on) in others]
+        facts += survival_facts(about)
     if tested is not None and not same:
         facts.append((f"{about['measure']} on {tested.rows}", tested.held_out.score.formatted(3)))
     left = sum(row["done"] != "used" for row in about["columns"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Labels
+from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.tables import Table, choose_target, split_by_target
 from numpy.typing import NDArray
 
@@ -19,7 +20,7 @@ from ..models.model import for_predicted_class
 from ..scoring.class_sets import LEVEL, SetsByClass, membership, sets_by_class, too_few
 from ..scoring.held_out import HeldOut, decision_of_classes
 from ..scoring.metrics import also_scored
-from ..scoring.scores import Coverage, measure_name
+from ..scoring.scores import Coverage
 
 _WORST = 3  # rows that are shown
 # Samples of a heat map: more are finer than its pixels.
@@ -59,7 +60,7 @@ class HeldOutEvaluation:
 
     def scores(self) -> dict[str, float]:
         """Return the usual scores by name."""
-        usual = {measure_name(self.held_out.task): self.held_out.score.value}
+        usual = {self.held_out.measure: self.held_out.score.value}
         return usual | also_scored(self.held_out)
 
     def drawn(self) -> npt.NDArray[np.intp]:
@@ -81,7 +82,9 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     """Predict a table that holds the target too, with the coverage of intervals or sets of classes.
 
     Rows without a target are left out; `column`: the target's name, by default the one of the fit.
-    Raises CommandError if the table lacks a column, or holds classes the model does not know.
+    Where some targets are known by half nobody knows whether an interval holds them, so there is no
+    coverage. Raises CommandError if the table lacks a column, holds classes the model does not
+    know, or targets that tell no score.
     """
     table, _ = split_by_target(table, choose_target(table, column or model.header.target))
     target = model.targets(table, column)
@@ -93,7 +96,7 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
                 f"{table.source}: the model has no class {strange[0]!r}; its classes are "
                 f"{', '.join(map(repr, classes))}"
             )
-    elif np.ptp(y) == 0.0:
+    elif target.ends is None and np.ptp(y) == 0.0:
         raise CommandError(
             f"{table.source}: the target {target.column!r} is {y[0]:g} in every row, "
             f"and R² needs at least two distinct values"
@@ -104,7 +107,8 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     by_class: SetsByClass | None = None
     # nothing measures intervals or sets where time was up before the first fold
     measured = model.held_out is not None
-    if classes is None and measured and hasattr(estimator, "predict_interval"):
+    all_known = target.ends is None or bool((target.ends[0] == target.ends[1]).all())
+    if classes is None and measured and all_known and hasattr(estimator, "predict_interval"):
         for level in LEVELS:
             low, high = model.predict_interval(table, level)
             inside[level] = (low <= y) & (y <= high)
@@ -121,7 +125,13 @@ def evaluate(model: Model, table: Table, column: str | None) -> HeldOutEvaluatio
     held_out = HeldOut(
         np.arange(n), np.zeros(n, np.intp), y, predicted, np.ones(n), model.header.task,
         proba, decision, None if classes is None else np.array(classes),
+        ends=None if target.ends is None else target.ends.T,
     )  # fmt: skip
+    if target.ends is not None and math.isnan(held_out.score.value):
+        raise CommandError(
+            f"{table.source}: no two rows of the target {target.column!r} are in a known order, so "
+            "there is no concordance"
+        )
     coverage = tuple(Coverage.of(at, each, predicted, rows) for at, each in inside.items())
     told = f"the {n} rows of {Path(table.source).name}"
     return HeldOutEvaluation(held_out, told, rows, coverage, by_class)
@@ -145,7 +155,9 @@ def learned_from(model: Model, tested: HeldOutEvaluation) -> bool:
     if len(tested.y) != model.header.n_samples:
         return False
     held_out = model.held_out
-    return held_out is None or bool(np.array_equal(held_out.truth, tested.y[held_out.rows]))
+    return held_out is None or bool(
+        np.array_equal(held_out.known, tested.held_out.known[held_out.rows])
+    )
 
 
 class WorstRow(NamedTuple):
@@ -161,13 +173,13 @@ def worst_rows(model: Model, tested: HeldOutEvaluation) -> list[WorstRow]:
     """Return the rows that are predicted worst, each with its strongest reasons.
 
     Largest residuals first, or least probable classes; none where the model cannot explain itself
-    or every class is right.
+    or every class is right. What is known by half is wrong by how far it is beyond its limit.
     """
     if not hasattr(model.machine, "explain_held_out"):
         return []
     y, predicted, proba = tested.y, tested.held_out.predicted, tested.held_out.proba
     if tested.classes is None:
-        wrong = np.abs(y.astype(np.float64) - predicted.astype(np.float64))
+        wrong = _beyond(tested.held_out)
     else:
         at = np.searchsorted(tested.held_out.classes, y)
         true_proba = np.zeros(len(y)) if proba is None else proba[np.arange(len(y)), at]
@@ -183,9 +195,34 @@ def worst_rows(model: Model, tested: HeldOutEvaluation) -> list[WorstRow]:
         values = model.estimator.explain(tested.X.iloc[worst], scale="response")
     reasons = for_predicted_class(values, predicted[worst], model.header.classes).reasons()
     return [
-        WorstRow(int(place) + 1, target_text(y[row]), target_text(predicted[row]), why)
+        WorstRow(
+            int(place) + 1, _truth_text(tested.held_out, row), target_text(predicted[row]), why
+        )
         for place, row, why in zip(places, worst, reasons, strict=True)
     ]
+
+
+def _beyond(held_out: HeldOut) -> FloatArray:
+    """Return how far predictions are from the targets, or from what is known of them."""
+    predicted = held_out.predicted.astype(np.float64)
+    if held_out.ends is None:
+        return np.asarray(np.abs(held_out.truth.astype(np.float64) - predicted))
+    low, high = held_out.ends.T
+    return np.asarray(np.maximum(np.maximum(low - predicted, predicted - high), 0.0))
+
+
+def _truth_text(held_out: HeldOut, row: int) -> str:
+    """Return what is known of a target as text, such as 36, < 0.5, > 36 or 3 to 5."""
+    if held_out.ends is None:
+        return target_text(held_out.truth[row])
+    low, high = held_out.ends[row]
+    if low == high:
+        return target_text(low)
+    if np.isinf(low):
+        return f"< {target_text(high)}"
+    return (
+        f"> {target_text(low)}" if np.isinf(high) else f"{target_text(low)} to {target_text(high)}"
+    )
 
 
 def target_text(value: object) -> str:

@@ -22,6 +22,7 @@ from ..models import Model
 from ..pages import Picture, picture
 from ..summaries import shown_kinds
 from .evaluation import HeldOutEvaluation
+from .half_known import half_known_pictures
 
 if TYPE_CHECKING:
     from kernelweave.evidence.explaining.effects import ColumnEffect, PairEffect
@@ -36,7 +37,9 @@ _EFFECTS, _PAIRS = 4, 2
 
 
 def prediction_pictures(tested: HeldOutEvaluation) -> list[Picture]:
-    """Return what suits the task: residuals, or curves and a confusion matrix."""
+    """Return what suits the task: residuals, limits, or curves and a confusion matrix."""
+    if tested.held_out.ends is not None:
+        return half_known_pictures(tested)
     on = f"Computed on {tested.rows}."
     if tested.classes is None:
         exact = f"Each point is a row; on the grey line the prediction is exact. {on}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from ..machines import kernel_machine
-from .scores import Score, score
+from .scores import Score, measure_name, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 # fields of `HeldOut` with a value per row that may be None
-_OPTIONAL = ("proba", "decision", "groups")
+_OPTIONAL = ("proba", "decision", "groups", "ends")
+# fields with several values per row
+_WIDE = ("proba", "decision", "ends")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,8 @@ class HeldOut:
     - `labels` of shape (n_classes,): all classes; ``None`` means those of `truth`
     - `groups` of shape (n_held_out,): rows with the same number were held out together, and
       standard errors are computed over groups, not rows
+    - `ends` of shape (n_held_out, 2): the least and the largest value that a target may have, where
+      some are known by half; `truth` is then the limit, or the middle of a range
     """
 
     rows: Index
@@ -51,11 +55,22 @@ class HeldOut:
     decision: FloatArray | None = None
     labels: Labels | None = None
     groups: Index | None = None
+    ends: FloatArray | None = None
+
+    @property
+    def known(self) -> Labels:
+        """What is known of the targets: `ends` where some are known by half, else `truth`."""
+        return self.truth if self.ends is None else self.ends
+
+    @property
+    def measure(self) -> str:
+        """What `score` is: R², accuracy or concordance."""
+        return measure_name(self.task, half_known=self.ends is not None)
 
     @property
     def score(self) -> Score:
-        """R² or accuracy, with its standard error."""
-        return score(self.truth, self.predicted, self.weight, self.task, self.groups)
+        """R², accuracy, or concordance with targets known by half, with its standard error."""
+        return score(self.known, self.predicted, self.weight, self.task, self.groups)
 
     @property
     def n_parts(self) -> int:
@@ -127,10 +142,14 @@ class HeldOut:
         return replace(self, **named)
 
     def as_json(self) -> dict[str, object]:
-        """Return the fields by name, arrays as lists."""
+        """Return the fields by name, arrays as lists; without `ends` where there are none.
+
+        So an older program reads what it knows.
+        """
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in vars(self).items()
+            if name != "ends" or value is not None
         }
 
     @classmethod
@@ -142,13 +161,13 @@ class HeldOut:
         }
         made = cls(**arrays)
         kinds = {"rows": "i", "fold": "i", "groups": "i", "weight": "if", "proba": "f"}
-        kinds |= {"decision": "f"}
+        kinds |= {"decision": "f", "ends": "if"}
         if made.task == "regression":
             kinds |= {"truth": "if", "predicted": "if"}
         for name, values in arrays.items():
             if name in ("task", "labels") or (values is None and name in _OPTIONAL):
                 continue
-            wide = name in ("proba", "decision")
+            wide = name in _WIDE
             if not (
                 isinstance(values, np.ndarray)
                 and values.ndim == 1 + wide
@@ -156,6 +175,8 @@ class HeldOut:
                 and values.dtype.kind in kinds.get(name, "iufbUO")
             ):
                 raise ValueError(f"{name} of validation rows must have one value per row")
+        if made.ends is not None and made.ends.shape[1] != 2:
+            raise ValueError("ends of validation rows must be two columns")
         return made
 
     def __str__(self) -> str:
@@ -243,12 +264,14 @@ def folds_of(
 
 
 def held_out_by(
-    estimator: BaseEstimator, y: Labels, task: str, weight: FloatArray, parts: Index | None = None
-) -> HeldOut | None:
+    estimator: BaseEstimator, y: Labels, task: str, weight: FloatArray, parts: Index | None = None,
+    ends: FloatArray | None = None,
+) -> HeldOut | None:  # fmt: skip
     """Return the rows that a fitted estimator held out itself; ``None`` if it held out none.
 
     Such estimators have ``held_out_fold_``, -1 for other rows, and ``held_out_prediction_``,
-    probabilities if they classify. `parts` of shape (n_rows,): see `Folds.parts`.
+    probabilities if they classify. `parts` of shape (n_rows,): see `Folds.parts`; `ends` of shape
+    (2, n_rows): of targets known by half.
     """
     machine = kernel_machine(estimator)
     fold = machine.held_out_fold_
@@ -261,8 +284,9 @@ def held_out_by(
     labels = None if proba is None else machine.classes_
     groups = None if parts is None else parts[rows]
     return HeldOut(
-        rows, fold[rows], y[rows], predicted, weight[rows], task, proba, None, labels, groups
-    )
+        rows, fold[rows], y[rows], predicted, weight[rows], task, proba, None, labels, groups,
+        None if ends is None else ends.T[rows],
+    )  # fmt: skip
 
 
 def cross_predict(

@@ -98,10 +98,19 @@ class Metric:
         return Score(value, error or self._error_of_perfect(rows, value))
 
     def interval(
-        self, score: Score, task: str, n_parts: int, held_out: float = 0.0
+        self,
+        score: Score,
+        task: str,
+        n_parts: int,
+        held_out: float = 0.0,
+        *,
+        least: float = -math.inf,
     ) -> tuple[float, float]:
-        """Return `Score.interval`, within what the metric can be."""
-        name, least = self.name or "", -math.inf
+        """Return `Score.interval`, within what the metric can be.
+
+        `least`: that it can be, where its name does not tell.
+        """
+        name = self.name or ""
         best = math.inf if name in _UNLIMITED else 0.0 if name.startswith("neg_") else 1.0
         if task == "classification" and not name.startswith(("neg_", "d2_", "matthews")):
             least = 0.0
@@ -124,7 +133,7 @@ class Metric:
     def lead(self, first: HeldOut, other: HeldOut) -> Score:
         """Return how much better the first predictions are than others of the same rows."""
         if self.name is None:
-            answers = first.truth, first.predicted, other.predicted
+            answers = first.known, first.predicted, other.predicted
             return lead(*answers, first.weight, first.task, first.groups)
 
         def ahead(rows: HeldOut) -> float:
@@ -275,8 +284,10 @@ def also_scored(rows: HeldOut) -> dict[str, float]:
     """Return what people ask for beside R² or accuracy, by name.
 
     Of numbers the errors in the target's unit; of classes what probabilities and decision values
-    are worth, where there are some.
+    are worth, where there are some. Nothing of targets known by half: their errors are not known.
     """
+    if rows.ends is not None:
+        return {}
     if rows.task == "regression":
         return {title: -Metric(SHORT[title]).value(rows) for title in ("RMSE", "MAE")}
     two = len(rows.classes) == 2

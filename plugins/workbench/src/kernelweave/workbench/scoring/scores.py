@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from kernelweave.evidence.censored.concordance import losses
 from kernelweave.evidence.scores import error_over_groups, margin_of_error
 from kernelweave.kernels_core.arrays import FloatArray, Index, Labels
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 # More digits are rounding of the scores themselves.
 _MOST_DIGITS = 6
 FEWEST_PARTS = 5
+CONCORDANCE = (
+    "the share of pairs of rows predicted in the right order, of the pairs whose order is known; "
+    "0.5 by chance"
+)
 # rows of a slab at least: of fewer, chance says more than the intervals
 _FEWEST = 20
 
 
 class Score(NamedTuple):
-    """A score, of R² or accuracy, and its standard error over the rows."""
+    """A score, of R², accuracy or concordance, and its standard error over the rows."""
 
     value: float
     error: float
@@ -113,8 +118,14 @@ class Score(NamedTuple):
         return digits
 
 
-def measure_name(task: str, *, weighted: bool = False) -> str:
-    """Return what `score` measures, by the task and whether classes have weights."""
+def measure_name(task: str, *, weighted: bool = False, half_known: bool = False) -> str:
+    """Return what `score` measures.
+
+    `task`: what is learned; `weighted`: whether classes have weights; `half_known`: whether some
+    targets are known by half.
+    """
+    if half_known:
+        return "concordance"
     if task == "regression":
         return "R²"
     return "class-weighted accuracy" if weighted else "accuracy"
@@ -125,6 +136,8 @@ def score(
 ) -> Score:
     """Return R² or accuracy and its standard error, rows of one group being drawn together.
 
+    Of a `truth` of shape (n_rows, 2), the ends of targets known by half, it is the concordance: the
+    share of pairs in the right order, of those whose order is known; NaN where no order is known.
     The error is that of a mean, or of a ratio of two means; where every answer is right, or wrong,
     half the bound of the rule of three.
 
@@ -161,6 +174,8 @@ def _with_influence(
 ) -> tuple[float, FloatArray]:
     """Return a score, and what each row adds to its deviation from the expected one."""
     share = weight / weight.sum()
+    if truth.ndim == 2:
+        return _concordance(truth, predicted, weight)
     if task == "classification":
         right = np.asarray(truth == predicted, dtype=np.float64)
         # of whole weights the last digit too is that of a count
@@ -175,6 +190,22 @@ def _with_influence(
         return float("nan"), np.full(len(y), np.nan)
     lost = float(share @ squares) / total
     return 1.0 - lost, -(squares - lost * spreads) / total
+
+
+def _concordance(
+    ends: FloatArray, predicted: FloatArray, weight: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return the concordance with targets known by half, and what each row adds to its deviation.
+
+    `ends` of shape (n_rows, 2). NaN where the order of no pair is known.
+    """
+    share = weight / weight.sum()
+    lost, pairs = (each[:, 0] for each in losses(ends.T, predicted, weight))
+    n_pairs = float(share @ pairs)
+    if n_pairs == 0.0:
+        return float("nan"), np.full(len(ends), np.nan)
+    wrong = float(share @ lost) / n_pairs
+    return 1.0 - wrong, -(lost - wrong * pairs) / n_pairs
 
 
 def _standard_error(
