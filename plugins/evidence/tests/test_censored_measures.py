@@ -362,7 +362,7 @@ def test_each_fold_is_judged_by_the_residuals_of_the_others(
         assert quantiles.tolist() == expected.quantiles.tolist()
     # where all residuals are taken they are those of new rows
     pooled = ResidualDistribution.of(residuals, held_out.mass)
-    assert pooled.quantiles == pytest.approx(model._predictor.residuals.quantiles)
+    assert pooled.quantiles == pytest.approx(model._predictor.distribution.quantiles)
 
 
 def test_held_out_rows_tell_how_right_new_distributions_are(

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import EvidenceModel
 from .censored.ends import is_censored
-from .censored.fit import CensoredPredictor
 from .censored.judging import measures_of
 from .censored.task import CensoredRegression
 from .classes import class_codes
@@ -68,7 +67,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return Regression(self.scoring)
 
     def _held_out_measures(self) -> dict[str, float]:
-        if not isinstance(self._predictor, CensoredPredictor):
+        if not isinstance(self._task, CensoredRegression):
             return {}
         return measures_of(self._predictor)._asdict()
 

@@ -53,12 +53,12 @@ class CensoredPredictor(ExactPredictor):
     """A posterior mean of targets known by half, and how far rows held out were from theirs.
 
     It is the mean by a normal likelihood with the slope and curvature at the posterior mode, which
-    is Laplace's approximation. `residuals`: of rows held out, in their deviations;
+    is Laplace's approximation. `distribution`: of residuals of rows held out, in their deviations;
     `held_out_spread` of shape (2, n_rows): there, the deviation of the posterior mean and that of a
     new observation, 0 where no fold held a row out.
     """
 
-    residuals: ResidualDistribution = field(kw_only=True)
+    distribution: ResidualDistribution = field(kw_only=True)
     held_out_spread: FloatArray = field(kw_only=True)
     log: bool = field(kw_only=True)
 
@@ -70,17 +70,26 @@ class CensoredPredictor(ExactPredictor):
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, 1)."""
-        return super().deviation(numeric, codes) * self.residuals.scale
+        return super().deviation(numeric, codes) * self.distribution.scale
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
     ) -> FloatArray:
         """Return ends that leave as much on either side, shape (2, n, 1)."""
-        return self._at(self.residuals.ends(confidence), numeric, codes)
+        return self._at(self.distribution.ends(confidence), numeric, codes)
 
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
-        return self._at(self.residuals.quantiles, numeric, codes)
+        return self._at(self.distribution.quantiles, numeric, codes)
+
+    def moments(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return centres, their deviations and those of new observations, as learned, (3, n)."""
+        mixture, points = self.mixture, self.views.points(numeric, codes)
+        variance, spread = mixture.variance(points), mixture.target.spread[0]
+        centre = mixture.target.restore(mixture.latent(points))[:, 0]
+        return np.array(
+            [centre, np.sqrt(variance) * spread, np.sqrt(variance + mixture.nugget) * spread]
+        )
 
     def _at(
         self, quantiles: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]
@@ -150,7 +159,7 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     )  # fmt: skip
     given = (mixture, kept, learned.weights, found.training, held_out)
     return learned, CensoredPredictor(
-        *given, residuals=told, held_out_spread=held_out_spread, log=log
+        *given, distribution=told, held_out_spread=held_out_spread, log=log
     )
 
 

@@ -14,6 +14,7 @@ from .residuals import ResidualDistribution
 
 if TYPE_CHECKING:
     from .fit import CensoredPredictor
+    from .large import CensoredLandmarks
 
 # parts of the folds, each judged with the residuals of the others
 _PARTS = 5
@@ -130,19 +131,15 @@ class Stratum(NamedTuple):
 
 
 def distributions_of(
-    predictor: CensoredPredictor, numeric: FloatArray, codes: NDArray[np.int64]
+    predictor: CensoredPredictor | CensoredLandmarks, numeric: FloatArray, codes: NDArray[np.int64]
 ) -> Distributions:
     """Return the distributions that a predictor gives new rows."""
-    mixture = predictor.mixture
-    points = predictor.views.points(numeric, codes)
-    centre, spread = mixture.target.restore(mixture.latent(points))[:, 0], mixture.target.spread[0]
-    variance = mixture.variance(points)
-    deviation, posterior = (np.sqrt(variance + more) * spread for more in (mixture.nugget, 0.0))
-    quantiles, which = (predictor.residuals.quantiles,), np.zeros(len(centre), dtype=np.intp)
+    centre, posterior, deviation = predictor.moments(numeric, codes)
+    quantiles, which = (predictor.distribution.quantiles,), np.zeros(len(centre), dtype=np.intp)
     return Distributions(centre, deviation, posterior, quantiles, which)
 
 
-def held_out_targets(predictor: CensoredPredictor) -> HeldOutTargets | None:
+def held_out_targets(predictor: CensoredPredictor | CensoredLandmarks) -> HeldOutTargets | None:
     """Return the rows that folds held out; ``None`` where there are fewer than two folds.
 
     The residuals that give a row's distribution its shape are those of other folds, or of other
@@ -168,7 +165,7 @@ def held_out_targets(predictor: CensoredPredictor) -> HeldOutTargets | None:
     return HeldOutTargets(seen, ends, mass, parts, told)
 
 
-def measures_of(predictor: CensoredPredictor) -> Measures:
+def measures_of(predictor: CensoredPredictor | CensoredLandmarks) -> Measures:
     """Return how right the distributions of the rows held out were."""
     held_out = held_out_targets(predictor)
     if held_out is None:

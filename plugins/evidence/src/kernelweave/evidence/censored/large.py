@@ -37,11 +37,13 @@ _QUANTILES = 2000
 class CensoredLandmarks(LandmarkPredictor):
     """A function of landmarks at the posterior mode, and how far rows held out were from it.
 
-    `distribution`: of residuals of rows held out, in their deviations; `log`: whether targets are
-    logarithms.
+    `distribution`: of residuals of rows held out, in their deviations; `held_out_spread` of shape
+    (2, n_rows): there, the deviation of the posterior mean and that of a new observation; `log`:
+    whether targets are logarithms.
     """
 
     distribution: ResidualDistribution = field(kw_only=True)
+    held_out_spread: FloatArray = field(kw_only=True)
     log: bool = field(kw_only=True)
 
     def expansion(self, fold: int | None = None) -> Expansion:
@@ -63,6 +65,19 @@ class CensoredLandmarks(LandmarkPredictor):
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
         return self._around(self.distribution.quantiles, numeric, codes)
+
+    def moments(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+        """Return centres, their deviations and those of new observations, as learned, (3, n)."""
+        latent = self.landmarks.products(numeric, codes, self.dual)
+        variance = latent_variance(self.landmarks, self.posterior, numeric, codes)
+        spread = self.targets.spread[0]
+        return np.array(
+            [
+                self.targets.restore(latent)[:, 0],
+                np.sqrt(variance) * spread,
+                np.sqrt(variance + self.ridge) * spread,
+            ]
+        )
 
     def _around(
         self, quantiles: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]
@@ -287,11 +302,13 @@ def _predictor(
         residuals = np.hstack([each.residuals for each in parts])
         told = ResidualDistribution.of(residuals, rows.mass, _QUANTILES)
     latent = np.vstack([np.empty((0, 1)), *(each.latent for each in left_out)])
+    variance = np.concatenate([np.empty(0), *(each.variance for each in left_out)])
+    spread = np.sqrt([variance, variance + problem.noise]) * problem.units.spread[0]
     ends = np.array([problem.units.values.min(), problem.units.values.max()])[None]
     fold = np.repeat(np.arange(len(parts)), [len(each.which) for each in left_out])
     return solution, CensoredLandmarks(
         problem.landmarks, problem.ridge, solution.dual, posterior,
         replace(problem.units, values=ends), 0.0, np.ones(1), np.empty((0, 1)), rows,
         problem.units.restore(latent), fold, tuple(each.dual for each in left_out),
-        distribution=told, log=log,
+        distribution=told, held_out_spread=spread, log=log,
     )  # fmt: skip
