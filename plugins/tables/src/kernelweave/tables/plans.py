@@ -552,8 +552,8 @@ def _remark_on_words(words: Words) -> str:
         return _remark_on_units(units)  # those of the other units would be missing too
     if None not in units and (shown := first_limit(words.labels)):
         return Message(
-            "Limits such as {shown} are categories where few cells are plain numbers; to use them "
-            "as numbers, {as_number}.",
+            "Limits such as {shown} remain categories, since few cells are plain numbers; to use "
+            "them as numbers, {as_number}.",
             shown=repr(shown),
             as_number="set its kind to 'number'",
         )

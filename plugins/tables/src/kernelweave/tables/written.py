@@ -36,6 +36,12 @@ _CURRENCY = re.compile(
 _SIGN_OF = {"EUR": "€", "GBP": "£", "INR": "₹", "USD": "$", "US$": "$"}
 # 71.8 kg; 41 680; 12:26 or 12:26:30 or 1:15 pm
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
+# 5.2 10^9/l, x10E9/L, mm Hg and mg / l
+_UNIT_OF_PARTS = re.compile(
+    r"(.*?\d)\s*((?:[x×*]\s?)?10(?:\^|[eE])\d\d?\s*/\s*[^\d\s]+|mm Hg|[^\W\d]+\s*/\s*[^\W\d]+)"
+)
+# litre is l or L; the micro sign has two codes
+_LITRE = re.compile(r"(?<![^\W\d_])([cdhkmnu\u03bc]?)l$")
 # 41 680 and, in Switzerland, 41'680
 _THOUSANDS = re.compile("[ \u00a0\u2009\u202f'\u2019]")
 _BLANKS = re.compile(rf"[-+]?[1-9]\d{{0,2}}({_THOUSANDS.pattern}\d{{3}})+([.,]\d+)?")
@@ -335,11 +341,12 @@ def _without_unit(text: str) -> tuple[str, str]:
             before, _, number = text.partition(sign)
             led = before.strip() in ("", "+", "-")
             return before.strip() + number.lstrip() if led else text, sign
-    parts = _UNIT.fullmatch(text)
+    parts = _UNIT_OF_PARTS.fullmatch(text) or _UNIT.fullmatch(text)
     # ½ and ² belong to the number
-    if parts is None or parts[2][0].isnumeric():
+    if parts is None or (parts[2][0].isnumeric() and not parts[2].startswith("10")):
         return text, ""
-    return parts[1], _SIGN_OF.get(parts[2], parts[2])
+    unit = "".join(parts[2].split()).replace("\u00b5", "\u03bc")
+    return parts[1], _SIGN_OF.get(unit, _LITRE.sub(r"\1L", unit))
 
 
 def _decimal_mark(digits: str) -> str:
