@@ -11,7 +11,8 @@ import pytest
 from kernelweave.tables import ColumnWarning, plan_columns, read_table, read_target
 from kernelweave.tables.columns import Words
 from kernelweave.tables.data_checks import check_data
-from kernelweave.tables.plans import ColumnPlan, dates_of, numbers_of
+from kernelweave.tables.new_cells import dates_of, numbers_of
+from kernelweave.tables.plans import ColumnPlan
 from kernelweave.tables.written import WrittenNumbers
 
 PLAIN = [f"{x:.1f}" for x in np.random.default_rng(0).uniform(1, 100, 60)]

@@ -248,10 +248,7 @@ def shows_decimal_comma(cells: Sequence[str]) -> bool:
 
 
 def units_behind(cells: Sequence[str]) -> list[str | None]:
-    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers.
-
-    Limits and ranges, such as <5 and 3-5, are numbers here.
-    """
+    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers."""
     return [None if each is None else each.unit for each in _read_all(tuple(cells))]
 
 
