@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.tables import ColumnWarning, plan_columns, read_table, read_target
-from kernelweave.tables.columns import Words
+from kernelweave.tables.columns import Numbers, Words
 from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.new_cells import dates_of, numbers_of
 from kernelweave.tables.plans import ColumnPlan
@@ -183,3 +183,11 @@ def test_codes_of_missing_values_are_found_beside_limits() -> None:
     table = read_table(pd.DataFrame({"a": cells, "y": np.random.default_rng(1).normal(size=60)}))
     notes = check_data(table, ["a"], read_target(table, "y"))
     assert [note[:46] for note in notes] == ["column 'a': 7 rows hold -999, far from all oth"]
+
+
+def test_rows_without_a_unit_are_told_once_where_training_had_some() -> None:
+    with pytest.warns(ColumnWarning, match="57 of 60 rows have no unit"):
+        plan = plan_of(["<5 mg", "<7 mg", "<8 mg"])
+    np.testing.assert_array_equal(numbers_of(words(["4", "5 mg"]), plan.reading, "a"), [4.0, 5.0])
+    plain = Numbers(np.array([4.0]))
+    np.testing.assert_array_equal(numbers_of(plain, plan.reading, "a"), [4.0])

@@ -29,7 +29,7 @@ def numbers_of(
     if isinstance(raw, Dates):
         _not_as_in_training(name, "numbers", f"{raw.seen} now")
     if isinstance(raw, Numbers):
-        if not raw.missing.all():
+        if not raw.missing.all() and (raw.unit or not reading.unitless):
             check_unit(name, raw.unit, reading.unit)
         return raw.values
     now = unit_of_most(raw.labels, raw.counts.tolist())
@@ -43,7 +43,7 @@ def numbers_of(
             check_unit(name, now, reading.unit)
         shown = next(each for each in raw.labels if not says_nothing(each))
         _not_as_in_training(name, "numbers", f"text now, such as {shown!r}")
-    if reading.unit:
+    if reading.unit and not reading.unitless:
         bare = [code for code, unit in enumerate(units_behind(raw.labels)) if unit == ""]
         rows = int((np.isin(raw.codes, bare) & np.isfinite(values)).sum())
         if rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -74,12 +74,14 @@ class WrittenNumbers:
     - `sides`: on which of "below", "between" and "above" some training cells are known only
     - `halved`: whether a cell such as <0.5 is read as half its limit, which it is where all numbers
       are positive; a range is read as its middle
+    - `unitless`: whether some training cells had no unit, though the column has one
     """
 
     unit: str = ""
     decimal: str = ""
     sides: tuple[str, ...] = ()
     halved: bool = False
+    unitless: bool = False
 
     @classmethod
     def fit(
@@ -132,11 +134,11 @@ class WrittenNumbers:
         if n_bare := int(sum(mass[i] for i, each in numbers.items() if each.unit != unit)):
             remarks.append(f"{n_bare} of {int(mass.sum())} rows {have_no_unit(n_bare, unit)}")
         sided = [i for i, each in numbers.items() if each.side]
-        reading = cls(unit, decimal if texts else "")
+        reading = cls(unit, decimal if texts else "", unitless=n_bare > 0)
         if sided:
             values = reading.read([cells[i] for i in numbers])
             sides = tuple(each for each in SIDES if any(numbers[i].side == each for i in sided))
-            reading = cls(unit, reading.decimal, sides, halved=bool(values.min() > 0.0))
+            reading = replace(reading, sides=sides, halved=bool(values.min() > 0.0))
             remarks.append(_of_sides(cells[sided[0]], int(mass[sided].sum()), reading))
         return reading, "; ".join(remarks)
 
