@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.tables import ColumnWarning, plan_columns, read_table
-from kernelweave.tables.columns import Words
-from kernelweave.tables.plans import ColumnPlan, dates_of, numbers_of
+from kernelweave.tables import ColumnWarning, plan_columns, read_table, read_target
+from kernelweave.tables.columns import Numbers, Words
+from kernelweave.tables.data_checks import check_data
+from kernelweave.tables.new_cells import dates_of, numbers_of
+from kernelweave.tables.plans import ColumnPlan
 from kernelweave.tables.written import WrittenNumbers
 
 PLAIN = [f"{x:.1f}" for x in np.random.default_rng(0).uniform(1, 100, 60)]
@@ -31,6 +34,7 @@ def plan_of(cells: list[str], **kinds: str) -> ColumnPlan:
         (["５", "１２．５", "－３"], [5.0, 12.5, -3.0]),
         (["≈5", "~ 7", "~8.5"], [5.0, 7.0, 8.5]),
         (["5*", "7.5 *", "8†", "9**"], [5.0, 7.5, 8.0, 9.0]),
+        (["5.20-", "1,234.50-", "1,234.50"], [-5.2, -1234.5, 1234.5]),
     ],
 )
 def test_marks_change_no_number(cells: list[str], values: list[float]) -> None:
@@ -62,7 +66,7 @@ def test_ranges_may_lie_below_zero() -> None:
 
 @pytest.mark.parametrize(
     "cells",
-    [["<LOD", "<LOQ", "ND", "n.d.", "BDL"], ["-", "--", "\u2013", ".", "..."]],
+    [["<LOD", "<LOQ", "ND", "n.d.", "not detected"], ["-", "--", "\u2013", ".", "..."]],
 )
 def test_what_was_not_measured_is_missing_however_it_is_written(cells: list[str]) -> None:
     with pytest.warns(ColumnWarning, match="'a' holds numbers, but 5 of 60 rows hold text"):
@@ -85,16 +89,16 @@ def test_errors_of_a_spreadsheet_are_missing() -> None:
 
 
 def test_a_unit_that_only_limits_have_is_that_of_the_column() -> None:
-    with pytest.warns(ColumnWarning, match="57 of 60 rows have no unit and are read as mg/l"):
+    with pytest.warns(ColumnWarning, match="57 of 60 rows have no unit and are read as mg/L"):
         plan = plan_of(["<0.5 mg/l", "< 0.5 mg/l", ">90 mg/l"])
-    assert (plan.unit, plan.reading.sides) == ("mg/l", ("below", "above"))
+    assert (plan.unit, plan.reading.sides) == ("mg/L", ("below", "above"))
 
 
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ([f"<{x}" for x in PLAIN], "Limits such as '<64.1' are categories where few"),
-        (["18-24", "25-64", "65+"] * 20, r"Limits such as '65\+' are categories where few"),
+        ([f"<{x}" for x in PLAIN], "Limits such as '<64.1' remain categories, since few"),
+        (["18-24", "25-64", "65+"] * 20, r"Limits such as '65\+' remain categories, since few"),
         ([f"{x} mg" for x in PLAIN[:30]] + [f"{x} g" for x in PLAIN[30:]],
          r"Numbers in several units \(mg, g\) are categories"),
     ],
@@ -145,3 +149,45 @@ def test_a_date_in_the_other_order_is_refused(known: str, new: str, said: str) -
     plan = plan_columns(frame)[0]
     with pytest.raises(ValueError, match=f"column 'a': '{new}' {said}"):
         dates_of(words([known, new]), plan.reading, "a")
+
+
+@pytest.mark.parametrize(
+    ("ways", "unit"),
+    [
+        (["mg/l", "mg/L", "mg / l"], "mg/L"),
+        (["\u00b5g/l", "\u03bcg/L"], "\u03bcg/L"),
+        (["ml", "mL"], "mL"),
+        (["mm Hg", "mmHg"], "mmHg"),
+        (["10^9/l", "10^9 / L"], "10^9/L"),
+    ],
+)
+def test_a_unit_is_one_however_it_is_written(ways: list[str], unit: str) -> None:
+    cells = [f"{x} {ways[i % len(ways)]}" for i, x in enumerate(PLAIN)]
+    plan = plan_columns(pd.DataFrame({"a": cells}))[0]
+    assert (plan.kind, plan.unit) == ("number", unit)
+    np.testing.assert_array_equal(numbers_of(words(cells), plan.reading, "a"), np.float64(PLAIN))
+    # in another way than in training
+    np.testing.assert_array_equal(numbers_of(words([f"7 {ways[-1]}"]), plan.reading, "a"), 7.0)
+
+
+@pytest.mark.parametrize("rest", [[1.5] * 9, [1.5, "<2"] * 5])
+def test_a_date_that_a_spreadsheet_made_of_a_range_is_told(rest: list[object]) -> None:
+    frame = pd.DataFrame({"a": [*rest, datetime.datetime(2024, 5, 3)]})
+    said = f"column 'a' has the date 2024-05-03 in row {len(rest)} beside numbers: spreadsheet"
+    with pytest.raises(TypeError, match=said):
+        plan_columns(frame)
+
+
+def test_codes_of_missing_values_are_found_beside_limits() -> None:
+    cells = ["-999" if i % 9 == 0 else "<0.5" if i % 5 == 0 else x for i, x in enumerate(PLAIN)]
+    table = read_table(pd.DataFrame({"a": cells, "y": np.random.default_rng(1).normal(size=60)}))
+    notes = check_data(table, ["a"], read_target(table, "y"))
+    assert [note[:46] for note in notes] == ["column 'a': 7 rows hold -999, far from all oth"]
+
+
+def test_rows_without_a_unit_are_told_once_where_training_had_some() -> None:
+    with pytest.warns(ColumnWarning, match="57 of 60 rows have no unit"):
+        plan = plan_of(["<5 mg", "<7 mg", "<8 mg"])
+    np.testing.assert_array_equal(numbers_of(words(["4", "5 mg"]), plan.reading, "a"), [4.0, 5.0])
+    plain = Numbers(np.array([4.0]))
+    np.testing.assert_array_equal(numbers_of(plain, plan.reading, "a"), [4.0])

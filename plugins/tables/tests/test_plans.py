@@ -17,7 +17,8 @@ from kernelweave.tables import READERS, ColumnWarning, plan_columns, read_table
 from kernelweave.tables.columns import Numbers, Words
 from kernelweave.tables.dates import DateParts, read_dates
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import dates_of, extent, is_identifier, numbers_of
+from kernelweave.tables.new_cells import dates_of, numbers_of
+from kernelweave.tables.plans import extent, is_identifier
 from kernelweave.tables.written import WrittenNumbers
 
 CELLS: dict[str, tuple[list[str], str, str, list[float]]] = {

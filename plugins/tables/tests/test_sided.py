@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from kernelweave.tables import ColumnWarning, plan_columns, read_table
 from kernelweave.tables.columns import Words
-from kernelweave.tables.plans import ColumnPlan, numbers_of, sides_of
+from kernelweave.tables.new_cells import numbers_of, sides_of
+from kernelweave.tables.plans import ColumnPlan
 from kernelweave.tables.written import WrittenNumbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelweave.tables.ColumnWarning")

@@ -220,6 +220,7 @@ def read_objects(values: Any, name: str) -> Raw:
     ):
         # a spreadsheet keeps a word among dates as text
         return read_labels(codes, map(_written, uniques), "text")
+    _refuse_dates_among_numbers(codes, uniques, name)
     allowed = (str, np.bool_, datetime.time, *_NUMBERS)
     for code, each in enumerate(uniques):
         if not isinstance(each, allowed):
@@ -249,6 +250,19 @@ def _written(value: Any) -> object:
     if not isinstance(value, _SPANS):
         return value
     return f"{np.timedelta64(value) / np.timedelta64(1, 's'):.15g} s"
+
+
+def _refuse_dates_among_numbers(codes: Codes, values: list[Any], name: str) -> None:
+    """Raise where some values are dates and others numbers: a spreadsheet makes dates of 3-5."""
+    are_dates = [isinstance(each, _DATES) for each in values]
+    if any(are_dates) and any(isinstance(each, _NUMBERS) for each in values):
+        date = values[are_dates.index(True)]
+        row = int(np.flatnonzero(codes == are_dates.index(True))[0])
+        raise TypeError(
+            f"column {name!r} has the date {date!s:.10} in {place_of(row)} beside numbers: "
+            "spreadsheet programs make dates of cells such as 3-5; write what it was, or leave the "
+            "cell empty"
+        )
 
 
 def _refuse(value: object, name: str, row: int) -> NoReturn:

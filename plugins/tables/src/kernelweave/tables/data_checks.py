@@ -15,6 +15,7 @@ from kernelweave.kernels_core.exceptions import Message
 from .columns import Dates, Numbers, Words, spellings_of_one
 from .dates import read_dates
 from .frames import read_columns
+from .plans import first_reading
 from .table import Table, as_numbers
 from .target import Target
 from .written import MOST_UNITS, WrittenNumbers, units_behind
@@ -55,6 +56,10 @@ def check_data(
             notes += [] if name in table.kinds else _days_as_numbers(name, np.unique(values))
         elif isinstance(raw, Words):
             notes += [*_units(name, raw), *_code_or_missing(name, raw, cells), *_case(name, raw)]
+            reading = None if name in table.kinds else first_reading(raw, table.comma)
+            if reading is not None and isinstance(reading[0], WrittenNumbers):
+                values = reading[0].values_of(raw, table.comma)
+                notes += _codes_of_missing(name, values[np.isfinite(values)])
     notes += [*_copies(X, y, target.task), *_repeated(X, y)]
     if target.ends is not None:
         notes += _tells_what_is_known(X, target.ends)

@@ -16,11 +16,14 @@ _DASH = re.compile("^[\u2012\u2013](?=[\\d.,])")
 _ABOUT = re.compile(r"^[~≈≃≅∼]\s*(?=[-+\d.,])")
 # of footnotes and of significance
 _FOOTNOTE = re.compile(r"(?<=[\w%/.)])\s*[*†‡]+$")
+# as accounting programs export it; 1990- may be a range without an end
+_LAST_MINUS = re.compile(r"^([^-]*\d[.,]\d\d) ?-$")
 _BRACKETS = re.compile(r"\(\s*([^-+()\s][^()]*)\)")
 _NOTHING = {"-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "…", "*"}
 # below the limit of detection or quantification, whatever that is
 _UNDETECTED = {
-    *("nd", "n.d", "n.d.", "nq", "n.q.", "bdl", "blod", "blq", "bloq", "bql", "lod", "loq"),
+    *("nd", "n.d", "n.d.", "nq", "n.q.", "n.n.", "bdl", "blod", "blq", "bloq", "bql", "lod", "loq"),
+    *("notdetected", "nondetect", "non-detect", "belowdetectionlimit", "belowlod", "belowloq"),
     *("<lod", "<loq", "<dl", "<ld", "<lq", "<ql", "<rl", "<mdl", "<mql"),
 }
 
@@ -34,7 +37,7 @@ def without_marks(text: str) -> str:
     >>> [without_marks(cell) for cell in ("−3.5", "≈ 5", "5.2*", "＜５")]
     ['-3.5', '5', '5.2', '<5']
     """
-    return _FOOTNOTE.sub("", _ABOUT.sub("", _ascii(text)))
+    return _LAST_MINUS.sub(r"-\1", _FOOTNOTE.sub("", _ABOUT.sub("", _ascii(text))))
 
 
 def without_brackets(text: str) -> str:

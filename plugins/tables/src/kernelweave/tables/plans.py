@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray
-from kernelweave.kernels_core.exceptions import Message, warn
-from numpy.typing import NDArray
+from kernelweave.kernels_core.exceptions import warn
 
 from .columns import Dates, Numbers, Raw, Words, are_codes, as_words
 from .dates import (
     DateParts,
-    date_as_written,
     read_dates,
     with_day_first,
-    with_order_swapped,
 )
-from .errors import ColumnWarning, TableError, place_of
+from .errors import ColumnWarning
 from .frames import read_columns
-from .marks import how_marked, says_nothing
+from .marks import how_marked
+from .new_cells import warn_of_texts
+from .remarks import remark_on_codes, remark_on_dates, remark_on_words
 from .written import (
-    MOST_UNITS,
-    WORDS_AN_ODD,
     WrittenNumbers,
-    first_limit,
-    have_no_unit,
-    sides_behind,
-    unit_of_most,
-    units_behind,
 )
 
 Kind = Literal["number", "category", "text", "date", "ignore"]
@@ -230,13 +220,13 @@ def plan_column(
     if kind is not None:
         words = as_words(raw)
         why = f"it contains {next(iter(words.labels), 'missing values')!r}"
-        if kind == "date" and (remark := _remark_on_dates(words)):
+        if kind == "date" and (remark := remark_on_dates(words)):
             why = f"{remark[0].lower()}{remark[1:-1]}"
         raise ValueError(f"column {name!r} cannot be read as a {kind}: {why}")
     if isinstance(raw, Words) and are_texts(raw):
         return ColumnPlan(name, "text", raw.seen), raw
     words = as_words(raw)
-    remark = _remark_on_codes(words) or _remark_on_words(words) or _remark_on_dates(words)
+    remark = remark_on_codes(words) or remark_on_words(words) or remark_on_dates(words)
     return ColumnPlan(name, "category", raw.seen, None, remark), words
 
 
@@ -293,13 +283,13 @@ def _planned(
     if isinstance(reading, DateParts):
         odd = np.isnan(reading.transform(words)[:, -1]) & ~words.missing
         if odd.any():
-            text = f"Dates, but {_warn_of_texts(name, 'dates', words, odd)}."
+            text = f"Dates, but {warn_of_texts(name, 'dates', words, odd)}."
             remark = " ".join(filter(None, (text, remark)))
         return ColumnPlan(name, "date", "dates", reading, remark), words
     values = reading.values_of(words)
     text = _how_written(reading, words)
     if (odd := np.isnan(values) & ~words.missing).any():
-        text = f"Numbers, but {_warn_of_texts(name, 'numbers', words, odd)}."
+        text = f"Numbers, but {warn_of_texts(name, 'numbers', words, odd)}."
     whole = not words.missing.any() and all(each.lstrip("+-").isdigit() for each in words.labels)
     plan = ColumnPlan(name, "number", "numbers", reading, " ".join(filter(None, (text, remark))))
     if reading.sides:
@@ -347,131 +337,6 @@ def plan_columns(X: Any, kinds: Mapping[str, str] | None = None) -> list[ColumnP
     ]
 
 
-def numbers_of(
-    raw: Raw, reading: WrittenNumbers | None, name: str, first: int = 0, comma: str = ""
-) -> FloatArray:
-    """Return a column as the numbers that it was in training; other words are missing, warned of.
-
-    `first`: where the first row stands in the user's table. Raises ValueError if it holds dates,
-    words of which none is a number, or numbers in another unit.
-    """
-    reading = reading or WrittenNumbers()
-    if isinstance(raw, Dates):
-        _not_as_in_training(name, "numbers", f"{raw.seen} now")
-    if isinstance(raw, Numbers):
-        if not raw.missing.all():
-            check_unit(name, raw.unit, reading.unit)
-        return raw.values
-    now = unit_of_most(raw.labels, raw.counts.tolist())
-    if now and not reading.unit:
-        check_unit(name, now, "")
-        reading = replace(reading, unit=now)
-    values = reading.values_of(raw, comma)
-    odd = np.isnan(values) & ~raw.missing
-    if odd.any() and np.isnan(values).all() and not all(map(says_nothing, raw.labels)):
-        if now:
-            check_unit(name, now, reading.unit)
-        shown = next(each for each in raw.labels if not says_nothing(each))
-        _not_as_in_training(name, "numbers", f"text now, such as {shown!r}")
-    if reading.unit:
-        bare = [code for code, unit in enumerate(units_behind(raw.labels)) if unit == ""]
-        rows = int((np.isin(raw.codes, bare) & np.isfinite(values)).sum())
-        if rows:
-            text = f"column {name!r}: {rows} of {len(raw)} rows {have_no_unit(rows, reading.unit)}"
-            warn(text)
-    if odd.any():
-        _warn_of_texts(name, "numbers", raw, odd, first)
-    unknown = [bool(side) and side not in reading.sides for side in sides_behind(raw.labels)]
-    new = np.array([*unknown, False])[raw.codes] & np.isfinite(values)
-    if new.any():
-        _warn_of_sides(name, raw, new, values)
-    return values
-
-
-def _warn_of_sides(name: str, words: Words, new: NDArray[np.bool_], values: FloatArray) -> None:
-    """Warn of rows that are known on a side on which none of training was; both of (n_rows,)."""
-    row, n_new = int(np.argmax(new)), int(new.sum())
-    rows = "row is a limit or a range" if n_new == 1 else "rows are limits or ranges"
-    warn(
-        f"column {name!r}: {n_new} {rows} as training had none, such as "
-        f"{words.labels[words.codes[row]]!r}, taken as a measured {values[row]:g}",
-        ColumnWarning,
-    )
-
-
-def sides_of(raw: Raw, reading: WrittenNumbers | None, values: FloatArray) -> FloatArray:
-    """Return on which side the numbers of a column are known only, NaN where there is no number.
-
-    `values` of shape (n_rows,): what `numbers_of` returned. Returns shape (n_rows, n_sides), as
-    many as training had.
-    """
-    n_sides = 0 if reading is None else len(reading.sides)
-    sides = np.zeros((len(values), n_sides))
-    if n_sides and reading is not None and isinstance(raw, Words):
-        sides = reading.sides_of(raw)
-    sides[np.isnan(values)] = np.nan
-    return sides
-
-
-def check_unit(name: str, now: str, then: str, source: str = "") -> None:
-    """Raise TableError where numbers are in another unit than in training; warn of one without.
-
-    `now`, `then`: the units, empty without one; `source`: begins what is said.
-    """
-    if now == then:
-        return
-    what = f"{source}column {name!r}"
-    if now and then:
-        raise TableError(
-            f"{what} is in {now}, and was in {then} in the training data: convert it to {then}"
-        )
-    text = f"is in {now}, and had no unit in the training data: check that it is in the same"
-    if then:
-        text = (
-            f"has no unit, and was in {then} in the training data: its numbers are taken as {then}"
-        )
-    warn(f"{what} {text}")
-
-
-def dates_of(raw: Raw, parts: DateParts, name: str, first: int = 0) -> FloatArray:
-    """Return the parts of a column of dates, as in training; other words become missing, warned of.
-
-    `first`: as in `numbers_of`. Raises ValueError if it holds numbers, no dates of the format of
-    training, or one that can only be meant with the day first where training had the month first,
-    or the other way round.
-    """
-    if isinstance(raw, Numbers):
-        words = as_words(raw)
-        if not raw.missing.all() and not (parts.format and parts.read(words).notna().any()):
-            _not_as_in_training(name, "dates", f"{raw.seen} now")
-        raw = words
-    values = parts.transform(raw)
-    odd = np.isnan(values[:, -1]) & ~raw.missing
-    if isinstance(raw, Words) and odd.any():
-        if (swapped := _in_other_order(raw, parts, odd)) is not None:
-            now, then = ("day", "month") if parts.format.startswith("%m") else ("month", "day")
-            again = "fit again and say that the day is first, or " if now == "day" else ""
-            raise ValueError(
-                f"column {name!r}: {swapped!r} has the {now} first, and the dates of training were "
-                f"read with the {then} first: {again}write the dates as year-month-day"
-            )
-        if odd.sum() == (~raw.missing).sum():
-            then = f"dates of the format {parts.format}" if parts.format else "dates"
-            shown = raw.labels[raw.codes[int(np.argmax(odd))]]
-            _not_as_in_training(name, then, f"none now, but text such as {shown!r}")
-        _warn_of_texts(name, "dates", raw, odd, first)
-    return values
-
-
-def _in_other_order(words: Words, parts: DateParts, odd: NDArray[np.bool_]) -> str | None:
-    """Return a word that is a date only with day and month in the other order than in training.
-
-    `odd` of shape (n_rows,): rows whose words are no dates of the format of training.
-    """
-    labels = (words.labels[code] for code in dict.fromkeys(words.codes[odd]))
-    return next((each for each in labels if with_order_swapped(parts.format, [each])), None)
-
-
 def is_identifier(name: str, raw: Raw) -> bool:
     """Whether a column of a named table only tells its rows apart.
 
@@ -509,97 +374,3 @@ def extent(plan: ColumnPlan, raw: Raw, comma: str = "") -> dict[str, object]:
     most = np.argsort(-words.counts, kind="stable")[:3]
     few = ", ".join(words.labels[code] for code in most) + (", …" if len(words.labels) > 3 else "")
     return {"range": f"{len(words.labels)}: {few}", "missing": int(words.missing.sum())}
-
-
-def _warn_of_texts(
-    name: str, what: str, words: Words, odd: NDArray[np.bool_], first: int = 0
-) -> str:
-    """Warn of texts among numbers or dates, and return what was said.
-
-    `odd` of shape (n_rows,): which rows hold one; `first`: as in `numbers_of`.
-    """
-    row, n_odd = int(np.argmax(odd)), int(odd.sum())
-    text = (
-        f"{n_odd} of {len(words)} rows {'holds' if n_odd == 1 else 'hold'} text, such as "
-        f"{words.labels[words.codes[row]]!r} in {place_of(first + row)}, read as missing values"
-    )
-    warn(f"column {name!r} holds {what}, but {text}", ColumnWarning)
-    return text
-
-
-def _remark_on_codes(words: Words) -> str:
-    """Return what to say of words that would be numbers, if no zero led one of them."""
-    if words.seen != "text" or not are_codes(words.labels):
-        return ""
-    shown = next(each for each in words.labels if each[0] == "0" and len(each) > 1)
-    return Message(
-        "Codes that begin with 0, such as {shown}, are categories; to use it as a number, "
-        "{as_number}.",
-        shown=repr(shown),
-        as_number="set its kind to 'number'",
-    )
-
-
-def _remark_on_words(words: Words) -> str:
-    """Return what to say of words among numbers or dates that are too many to be missing values.
-
-    And of numbers in several units, and of limits without numbers beside them.
-    """
-    if words.seen != "text":
-        return ""
-    units, sides = units_behind(words.labels), sides_behind(words.labels)
-    if len({*units} - {None}) > 1 and not any(sides):
-        return _remark_on_units(units)  # those of the other units would be missing too
-    if None not in units and (shown := first_limit(words.labels)):
-        return Message(
-            "Limits such as {shown} are categories where few cells are plain numbers; to use them "
-            "as numbers, {as_number}.",
-            shown=repr(shown),
-            as_number="set its kind to 'number'",
-        )
-    # 12-34 may be a code as well as a range
-    are_known = np.array([each not in (None, "between") for each in sides], dtype=np.bool_)
-    what, how = "numbers", Message("{as_number}", as_number="set its kind to 'number'")
-    is_half = 2 * are_known.sum() > len(are_known)
-    if not is_half and (parts := read_dates(words, any_words=True)) is not None:
-        what, how = "dates", Message("{as_date}", as_date="set its kind to 'date'")
-        are_known = parts.read(words).notna().to_numpy()
-    n_known, n_rows = int(words.counts[are_known].sum()), int(words.counts.sum())
-    if are_known.all() or 2 * n_known <= n_rows or 2 * are_known.sum() <= len(are_known):
-        return ""
-    return Message(
-        "{n_known} of {n_rows} rows are {what}, and the others text, such as {shown}; to use the "
-        "{what}, with text as missing values, {how}.",
-        n_known=n_known,
-        n_rows=n_rows,
-        what=what,
-        shown=repr(words.labels[int(np.argmin(are_known))]),
-        how=how,
-    )
-
-
-def _remark_on_units(units: Sequence[str | None]) -> str:
-    """Return what to say of numbers in several units; nothing of words beside them."""
-    named = [each or "none" for each in dict.fromkeys(units) if each is not None]
-    if None in units or len(named) > MOST_UNITS or len(units) < WORDS_AN_ODD:
-        return ""
-    return (
-        f"Numbers in several units ({', '.join(named)}) are categories: write all of them in one "
-        "unit."
-    )
-
-
-def _remark_on_dates(words: Words) -> str:
-    """Return what to say of words that are dates, but in no format that all of them have."""
-    shown = date_as_written(words.labels) if words.seen == "text" else ""
-    return shown and (
-        f"Values such as {shown!r} look like dates, but in no known format that fits all. To "
-        "use them as dates, write them all like 2024-05-31."
-    )
-
-
-def _not_as_in_training(name: str, then: str, now: str) -> NoReturn:
-    raise ValueError(
-        f"column {name!r} held {then} in training and holds {now}: pass the same column, or fit "
-        "again"
-    )

@@ -16,7 +16,8 @@ from kernelweave.kernels_core.exceptions import warn
 from .columns import Words, are_codes, comma_of, is_missing
 from .errors import CellError, TableError, did_you_mean
 from .frames import check_names, read_series
-from .plans import check_unit, first_reading
+from .new_cells import check_unit
+from .plans import first_reading
 from .sizes import require_words
 from .written import WrittenNumbers
 

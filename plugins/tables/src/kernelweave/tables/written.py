@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,6 +36,12 @@ _CURRENCY = re.compile(
 _SIGN_OF = {"EUR": "€", "GBP": "£", "INR": "₹", "USD": "$", "US$": "$"}
 # 71.8 kg; 41 680; 12:26 or 12:26:30 or 1:15 pm
 _UNIT = re.compile(r"(.*\d)\s*([^\d\s.,:;()+-][^\d\s]*)")
+# 5.2 10^9/l, x10E9/L, mm Hg and mg / l
+_UNIT_OF_PARTS = re.compile(
+    r"(.*?\d)\s*((?:[x×*]\s?)?10(?:\^|[eE])\d\d?\s*/\s*[^\d\s]+|mm Hg|[^\W\d]+\s*/\s*[^\W\d]+)"
+)
+# litre is l or L; the micro sign has two codes
+_LITRE = re.compile(r"(?<![^\W\d_])([cdhkmnu\u03bc]?)l$")
 # 41 680 and, in Switzerland, 41'680
 _THOUSANDS = re.compile("[ \u00a0\u2009\u202f'\u2019]")
 _BLANKS = re.compile(rf"[-+]?[1-9]\d{{0,2}}({_THOUSANDS.pattern}\d{{3}})+([.,]\d+)?")
@@ -68,12 +74,14 @@ class WrittenNumbers:
     - `sides`: on which of "below", "between" and "above" some training cells are known only
     - `halved`: whether a cell such as <0.5 is read as half its limit, which it is where all numbers
       are positive; a range is read as its middle
+    - `unitless`: whether some training cells had no unit, though the column has one
     """
 
     unit: str = ""
     decimal: str = ""
     sides: tuple[str, ...] = ()
     halved: bool = False
+    unitless: bool = False
 
     @classmethod
     def fit(
@@ -126,11 +134,11 @@ class WrittenNumbers:
         if n_bare := int(sum(mass[i] for i, each in numbers.items() if each.unit != unit)):
             remarks.append(f"{n_bare} of {int(mass.sum())} rows {have_no_unit(n_bare, unit)}")
         sided = [i for i, each in numbers.items() if each.side]
-        reading = cls(unit, decimal if texts else "")
+        reading = cls(unit, decimal if texts else "", unitless=n_bare > 0)
         if sided:
             values = reading.read([cells[i] for i in numbers])
             sides = tuple(each for each in SIDES if any(numbers[i].side == each for i in sided))
-            reading = cls(unit, reading.decimal, sides, halved=bool(values.min() > 0.0))
+            reading = replace(reading, sides=sides, halved=bool(values.min() > 0.0))
             remarks.append(_of_sides(cells[sided[0]], int(mass[sided].sum()), reading))
         return reading, "; ".join(remarks)
 
@@ -242,10 +250,7 @@ def shows_decimal_comma(cells: Sequence[str]) -> bool:
 
 
 def units_behind(cells: Sequence[str]) -> list[str | None]:
-    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers.
-
-    Limits and ranges, such as <5 and 3-5, are numbers here.
-    """
+    """Return the unit of each cell, empty without one; ``None`` of those that are no numbers."""
     return [None if each is None else each.unit for each in _read_all(tuple(cells))]
 
 
@@ -335,11 +340,12 @@ def _without_unit(text: str) -> tuple[str, str]:
             before, _, number = text.partition(sign)
             led = before.strip() in ("", "+", "-")
             return before.strip() + number.lstrip() if led else text, sign
-    parts = _UNIT.fullmatch(text)
+    parts = _UNIT_OF_PARTS.fullmatch(text) or _UNIT.fullmatch(text)
     # ½ and ² belong to the number
-    if parts is None or parts[2][0].isnumeric():
+    if parts is None or (parts[2][0].isnumeric() and not parts[2].startswith("10")):
         return text, ""
-    return parts[1], _SIGN_OF.get(parts[2], parts[2])
+    unit = "".join(parts[2].split()).replace("\u00b5", "\u03bc")
+    return parts[1], _SIGN_OF.get(unit, _LITRE.sub(r"\1L", unit))
 
 
 def _decimal_mark(digits: str) -> str:

@@ -13,7 +13,8 @@ from kernelweave.tables.columns import Raw, RawTable, as_words
 from kernelweave.tables.dates import DateParts
 from kernelweave.tables.errors import CellError, did_you_mean
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import KINDS, ColumnPlan, dates_of, numbers_of, sides_of
+from kernelweave.tables.new_cells import dates_of, numbers_of, sides_of
+from kernelweave.tables.plans import KINDS, ColumnPlan
 from numpy.typing import NDArray
 
 from .encoded import Coding, Encoded
