@@ -232,6 +232,15 @@ def test_the_observed_curve_of_ranges_is_that_of_turnbull() -> None:
         assert curve.at(np.array([place]))[0] == pytest.approx(np.mean(low >= place), abs=1e-6)
 
 
+def test_below_all_limits_nothing_is_known_of_a_curve() -> None:
+    ends = np.array([[-INF, -INF, 2.0, 3.0], [1.0, 2.0, 2.0, 3.0]])
+    curve = observed_curve(ends, np.ones(4))
+    at = curve.at(np.array([0.5, 2.0, 2.5, 3.0]))
+    assert np.isnan(at[0])
+    # three of four are 2 at most
+    assert at[1:] == pytest.approx([0.25, 0.25, 0.0], abs=1e-6)
+
+
 def test_a_curve_has_the_weights_of_its_rows() -> None:
     ends = right_censored(30, 13)
     twice = np.r_[np.arange(30), np.arange(10)]
@@ -528,7 +537,8 @@ def test_limits_on_both_sides_have_curves_without_bands() -> None:
     low = np.floor(f + rng.standard_normal(90))
     n = np.zeros(90, dtype=np.intp)
     told = Distributions(f, np.ones(90), 0.1 * np.ones(90), (norm.ppf(np.arange(1, 100) / 100),), n)
-    groups = curves_of_strata(told, np.array([low, low + 1.0]), np.ones(90), 3, log=False)
+    ends = np.array([low, low + 1.0])
+    groups = curves_of_strata(told, ends, np.ones(90), 3, log=False, times=False)
     assert [group.observed.low for group in groups] == [None] * 3
     display = SurvivalCalibrationDisplay(groups, labels=["a", "b", "c"], times=False).plot()
     assert display.ax_.get_ylabel() == "share with more"
@@ -543,9 +553,22 @@ def test_an_exponential_curve_is_met_by_its_own_draws() -> None:
     zero = np.zeros(n)
     told = Distributions(zero, zero + 1.0, zero, (quantiles,), np.zeros(n, dtype=np.intp))
     ends = np.log(np.array([t, t]))
-    (group,) = curves_of_strata(told, ends, np.ones(n), 1, log=True)
+    (group,) = curves_of_strata(told, ends, np.ones(n), 1, log=True, times=True)
     assert group.predicted == pytest.approx(np.exp(-group.points), abs=5e-3)
     assert group.observed.at(group.points) == pytest.approx(group.predicted, abs=0.03)
+
+
+def test_an_event_at_zero_is_one_at_the_first_time() -> None:
+    X, y = made(60)
+    y.loc[:3, "days"], y.loc[:3, "died"] = 0.0, True
+    model = EvidenceKernelRegressor(**FAST).fit(X, y)
+    (group,) = SurvivalCalibrationDisplay.from_estimator(model, n_groups=1).groups
+    assert group.observed.low is not None
+    first = y["days"][y["days"] > 0.0].min()
+    theirs = ecdf(CensoredData.right_censored(np.maximum(y["days"], first), ~y["died"])).sf
+    points = np.linspace(first, 8.0, 20)
+    assert group.observed.at(points) == pytest.approx(theirs.evaluate(points))
+    assert np.isfinite(model.held_out_["brier"].iloc[0])
 
 
 def test_displays_say_what_is_wrong(

@@ -123,7 +123,7 @@ class SurvivalCalibrationDisplay:
             told = distributions_of(model._predictor, *model._encoded(X))
             n_rows = len(told.centre)
             ends, mass = task.learned(ends_of(y, n_rows, known=True)[0]), np.ones(n_rows)
-        groups = curves_of_strata(told, ends, mass, n_groups, log=task.log)
+        groups = curves_of_strata(told, ends, mass, n_groups, log=task.log, times=task.times)
         labels = _names(len(groups), times=task.times)
         named = response or ("time" if task.times else "target")
         return cls(groups, labels=labels, response=named, times=task.times).plot(ax=ax)

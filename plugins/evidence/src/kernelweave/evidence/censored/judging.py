@@ -181,12 +181,22 @@ def measures_of(predictor: CensoredPredictor) -> Measures:
 
 
 def curves_of_strata(
-    told: Distributions, ends: FloatArray, mass: FloatArray, n_strata: int, *, log: bool
+    told: Distributions,
+    ends: FloatArray,
+    mass: FloatArray,
+    n_strata: int,
+    *,
+    log: bool,
+    times: bool,
 ) -> list[Stratum]:
     """Return predicted and observed survival functions of rows, those predicted lowest first.
 
-    `ends` of shape (2, n); `mass` of shape (n,): weights; `log`: whether ends are logarithms.
+    `ends` of shape (2, n); `mass` of shape (n,): weights; `log`: whether ends are logarithms;
+    `times`: whether they are times up to an event.
     """
+    if times:
+        # an event at time 0 is known to be before the first other time, and is shown there
+        ends = np.array([np.where(np.isneginf(ends[0]), ends[1], ends[0]), ends[1]])
     strata = strata_of(told.centre, n_strata)
     places = points_between(ends, log=log)
     points = to_learned(places, log=log)

@@ -27,17 +27,19 @@ _Z = float(norm.ppf(0.975))
 class Curve(NamedTuple):
     """A survival function that needs no model, as steps: `survival` from each of `places` on.
 
-    `low`, `high`: ends of 95 % intervals; ``None`` where limits lie on both sides.
+    `low`, `high`: ends of 95 % intervals; ``None`` where limits lie on both sides; `before`: what
+    it is before the first place, NaN where an upper limit leaves that open.
     """
 
     places: FloatArray
     survival: FloatArray
     low: FloatArray | None = None
     high: FloatArray | None = None
+    before: float = 1.0
 
     def at(self, points: FloatArray) -> FloatArray:
         """Return the survival function at points."""
-        steps = np.concatenate([[1.0], self.survival])
+        steps = np.concatenate([[self.before], self.survival])
         return np.asarray(steps[np.searchsorted(self.places, points, side="right")])
 
 
@@ -107,13 +109,13 @@ def observed_curve(ends: FloatArray, mass: FloatArray) -> Curve:
             reach = _Z * np.sqrt(found.variance) / np.abs(logarithm)
             below, above = (found.survival ** np.exp(sign * reach) for sign in (1.0, -1.0))
         inside = (found.survival > 0.0) & (found.survival < 1.0)
-        ends_ = (np.where(inside, each, np.nan) for each in (below, above))
-        return Curve(found.places, found.survival, *ends_)
+        below, above = (np.where(inside, each, np.nan) for each in (below, above))
+        return Curve(found.places, found.survival, below, above)
     places, probabilities = likeliest(ends, mass)
     finite = np.isfinite(places)
-    # what is below all limits is gone at the first place
-    survival = 1.0 - np.cumsum(probabilities)
-    return Curve(places[finite], np.clip(survival[finite], 0.0, 1.0))
+    survival = np.clip(1.0 - np.cumsum(probabilities), 0.0, 1.0)
+    is_open = probabilities[np.isneginf(places)].sum() > 0.0
+    return Curve(places[finite], survival[finite], before=np.nan if is_open else 1.0)
 
 
 class BrierScore(NamedTuple):

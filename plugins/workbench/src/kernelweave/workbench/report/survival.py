@@ -64,43 +64,41 @@ def _sentences(about: Mapping[str, Any], *, times: bool) -> list[str]:
     row, (first, middle, last) = _measures(about), _NAMES[not times]
     sentences = []
     if "brier" in row:
+        where = "times" if times else "values"
         sentences.append(
             f"The integrated Brier score is {row['brier']:.3f}; with one Kaplan-Meier curve for "
             f"all rows it would be {row['brier_one_curve']:.3f}. It is the mean squared difference "
-            "of the predicted probability and what happened, over the values between the 10 % and "
-            "the 90 % quantile of the targets; lower is better."
+            f"of the predicted probability and what happened, over the {where} between the 10 % "
+            "and the 90 % quantile of the targets; lower is better."
         )
     if "calibration_p" in row:
-        p = row["calibration_p"]
-        verdict = (
-            f"The probabilities are not equally right in rows predicted {first}, {middle} and "
-            f"{last}"
-            if p < _FINDING
-            else f"There is no sign that the probabilities are wrong in rows predicted {first}, "
-            f"{middle} or {last}"
-        )
-        sentences.append(f"{verdict} (calibration test: p = {_p_text(p)}).".replace("= <", "<"))
+        groups = f"rows predicted {first}, {middle} and {last}"
+        verdict = f"There is no sign that the predicted distributions are wrong for {groups}"
+        if row["calibration_p"] < _FINDING:
+            verdict = f"The predicted distributions are not equally right for {groups}"
+        p = _p_text(row["calibration_p"])
+        sign = "" if p.startswith("<") else "= "
+        then = "" if row["calibration_p"] >= _FINDING else ": take single probabilities with care"
+        sentences.append(f"{verdict} (calibration test: p {sign}{p}){then}.")
     return sentences
 
 
 def _pictures(machine: Any, response: str) -> list[Picture]:
-    first, middle, last = _NAMES[not machine._task.times]
+    times = machine._task.times
+    first, middle, last = _NAMES[not times]
+    what = "survival probability" if times else "probability of a larger value"
     calibration = (
-        f"Rows predicted {first}, {middle} and {last}, a third each: the mean predicted "
-        "probability of a larger value (line), beside an estimate from these rows alone that uses "
-        "no column (steps: Kaplan and Meier with 95 % intervals, or Turnbull where limits lie on "
-        "both sides). Where a line stays outside its band, the probabilities are wrong. Each row "
-        "was held out, and is predicted with the residuals of other folds."
+        f"Rows predicted {first}, {middle} and {last}, a third each: the mean predicted {what} "
+        "(line), beside an estimate from these rows alone that uses no column (steps: Kaplan and "
+        "Meier with 95 % intervals, or Turnbull where limits lie on both sides). Where a line "
+        "stays outside its band, the probabilities are wrong. Each row was held out, and is "
+        "predicted with the residuals of other folds."
     )
     curves = (
-        f"The probability of a larger value for three rows that were held out, predicted {first}, "
-        f"{middle} and {last}. The bands show how well each curve is known: two posterior standard "
-        "deviations of the prediction. They are no intervals for the target."
+        f"The {what} of three rows that were held out, predicted {first}, {middle} and {last}. The "
+        "bands show how well each curve is known: two posterior standard deviations of the "
+        "prediction. They are no intervals for the target."
     )
-    if machine._task.times:
-        calibration, curves = (
-            each.replace("of a larger value", "to survive") for each in (calibration, curves)
-        )
     return [
         picture("Predicted and observed probabilities", calibration,
                 partial(_draw_calibration, machine, response)),
