@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.app import run
-from kernelweave.workbench.report.survival import survival_chapter, survival_facts
+from kernelweave.workbench.report.survival import survival_chapters, survival_facts
 from kernelweave.workbench.summaries import summary
 
 MEASURES = ("brier", "brier_one_curve", "calibration_p")
@@ -83,7 +83,7 @@ def test_limits_have_a_brier_score_and_ranges_none(folder: Path) -> None:
 def test_other_models_have_no_such_chapter(folder: Path) -> None:
     model = load_model(folder / "numbers.kw")
     assert all(name not in row for row in model.header.new_rows for name in MEASURES)
-    assert survival_chapter(model, summary(model)) is None
+    assert survival_chapters(model, summary(model), None) == []
     assert survival_facts(summary(model)) == []
     page = page_of(folder, "numbers")
     assert "Predicted distributions" not in page
@@ -94,7 +94,7 @@ def test_other_models_have_no_such_chapter(folder: Path) -> None:
     ("p", "verdict"),
     [
         (0.3, "no sign that the predicted distributions are wrong for rows predicted short"),
-        (0.012, "are not equally right for rows predicted short, middle and long (calibration "
+        (0.012, "are not all right for rows predicted short, middle and long (calibration "
          "test: p = 0.012): take single probabilities with care."),
         (1e-6, "(calibration test: p < 0.001): take"),
     ],
@@ -103,15 +103,30 @@ def test_the_verdict_follows_the_p_value(folder: Path, p: float, verdict: str) -
     model = load_model(folder / "times.kw")
     about = summary(model)
     about["new_rows"] = [{**about["new_rows"][0], "calibration_p": p}]
-    chapter = survival_chapter(model, about)
-    assert chapter is not None
+    (chapter,) = survival_chapters(model, about, None)
     sentences = chapter["sentences"]
     assert isinstance(sentences, list)
     assert verdict in sentences[-1]
+
+
+def test_another_table_is_judged_too(folder: Path) -> None:
+    table = pd.read_csv(folder / "times.csv")
+    late = table.assign(days=4.0 * table["days"], dose=(table["dose"] + 0.01).round(2))
+    late.to_csv(folder / "late.csv", index=False)
+    files = [str(folder / name) for name in ("times.kw", "late.csv")]
+    assert run(["report", *files, "--out", str(folder / "late.html"), "--force"]) == 0
+    page = (folder / "late.html").read_text()
+    own, other = page.split("Predicted distributions of the 90 rows of late.csv")
+    assert "Curves of three rows" in own
+    assert "are not all right for rows predicted short, middle and long" in other
+    assert "Computed on the 90 rows of late.csv" in other
+    # of the rows of the fit there is nothing new to say
+    assert run(["report", files[0], str(folder / "times.csv"), "--force"]) == 0
+    assert (folder / "times.html").read_text().count("Predicted distributions") == 1
 
 
 def test_without_two_folds_there_is_no_chapter(folder: Path) -> None:
     model = load_model(folder / "times.kw")
     predictor = model.machine._predictor
     object.__setattr__(predictor, "folds", predictor.folds[:1])
-    assert survival_chapter(model, summary(model)) is None
+    assert survival_chapters(model, summary(model), None) == []
