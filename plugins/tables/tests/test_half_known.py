@@ -77,6 +77,11 @@ def test_few_distinct_values_may_be_classes() -> None:
     )  # fmt: skip
 
 
+def test_many_limits_are_no_classes() -> None:
+    with pytest.raises(TableError, match=r"numbers, limits and ranges in 40 rows: .* leave out"):
+        target_of([f"{k}{'+' if k % 2 else ''}" for k in range(40)], "classification")
+
+
 def test_known_targets_are_as_before() -> None:
     target = target_of([1.5, 2.5, 3.5])
     assert (target.ends, target.event, target.unit) == (None, None, "")
@@ -117,7 +122,7 @@ def test_an_event_may_be_written_in_many_ways(events: list[object]) -> None:
     np.testing.assert_array_equal(target.ends, [[3, 4] * 3, [3, INF] * 3])
     assert target.learned["event"].tolist() == [True, False] * 3
     assert target.learned["time"].tolist() == [3.0, 4.0] * 3
-    assert target.reason == "time up to the event 'died', which 3 of 6 rows had"
+    assert target.reason == "the target is the time up to the event 'died', which 3 of 6 rows had"
 
 
 @pytest.mark.parametrize(

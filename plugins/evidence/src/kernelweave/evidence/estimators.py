@@ -221,7 +221,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         for rows in blocks(len(encoded.numeric), FACTOR_ROWS * len(self._predictor.rows.targets)):
             distribution = self._distribution(encoded.numeric[rows], encoded.codes[rows])
             out.append(np.stack([distribution.ppf(q) for q in quantiles], axis=1))
-        return np.concatenate(out)
+        found = np.concatenate(out)
+        # where no logarithm is too small for a target, its lower end is 0
+        is_log = isinstance(self._task, CensoredRegression) and self._task.log
+        return np.maximum(found, 0.0) if is_log else found
 
 
 class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel):  # type: ignore[misc]

@@ -253,6 +253,9 @@ def read_target(
             what = f"{'dates' if is_date else 'texts'} in {rows}, such as {str(series.iloc[0])!r}"
             remedy = "choose another column, or write its cells as numbers"
             remedy += ", such as days since a fixed day" if is_date else ""
+            if ends_of_cells(table, column) is not None:
+                what = f"numbers, limits and ranges in {rows}"
+                remedy = "leave out --task classification to learn them as numbers"
         raise TableError(
             f"{table.source}: the target {column!r} has {n_distinct} distinct {what}: too many for "
             f"classes; {remedy}"
@@ -303,7 +306,10 @@ def _read_half_known(
     if event is not None:
         ends = ends_of_times(table, column, event)
         n_known = int((ends[0] == ends[1]).sum())
-        reason = f"time up to the event {str(event)!r}, which {n_known} of {ends.shape[1]} rows had"
+        reason = (
+            f"the target is the time up to the event {str(event)!r}, which {n_known} of "
+            f"{ends.shape[1]} rows had"
+        )
         target = Target(column, ends[0], "regression", reason, ends=ends, event=event)
     else:
         asked = task == "regression"

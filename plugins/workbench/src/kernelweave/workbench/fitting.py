@@ -494,6 +494,8 @@ def feature_columns(
     """
     if target in table.kinds:
         raise CommandError(f"{target!r} is the target: use --task to say what it is")
+    if event is not None and event.column in table.kinds:
+        raise CommandError(f"{event.column!r} is the event: it is never a feature")
     left_out = [("--drop", name) for name in drop]
     left_out += [("--weights", weights)] if weights is not None else []
     for option, name in left_out:

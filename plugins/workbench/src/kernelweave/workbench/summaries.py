@@ -36,7 +36,7 @@ def summary(model: Model) -> dict[str, Any]:
     result, held_out = machine.result_, model.held_out
     settings = machine.get_params(deep=False)
     weighted = settings.get("class_weight") is not None
-    usual = measure_name(header.task, weighted=weighted, half_known=header.half_known)
+    usual = measure_name(header.task, weighted=weighted, half_known=bool(header.half_known))
     facts: dict[str, Any] = {
         "data": header.source,
         "n_samples": header.n_samples,

@@ -48,7 +48,9 @@ class CensoredRegression(Regression):
         counted = mass > 0.0
         refuse_unknown(ends[:, counted], times=times)
         warn_if_few(int(counted.sum()))
-        if np.isfinite(ends).all() and (ends[0] < ends[1]).any():
+        # fields or cells mean ranges, and columns of a data frame may be two outputs
+        is_frame = hasattr(y, "columns") or hasattr(y, "column_names")
+        if is_frame and np.isfinite(ends).all() and (ends[0] < ends[1]).any():
             warn("y is read as ranges from 'low' to 'high': give an array for two outputs")
         log = self._is_log(ends[:, counted], mass[counted], times=times)
         task = replace(self, log=log, times=times)

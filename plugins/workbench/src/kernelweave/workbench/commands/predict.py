@@ -101,8 +101,8 @@ def predict_command(
         message = "the validation rows are too few for this level, so some ends are infinite"
         if loaded.header.half_known:
             message = (
-                "no row of the fit tells how far the targets may lie on one side, so some ends are "
-                "infinite"
+                "the rows of the fit do not tell how far targets reach at this level, so some ends "
+                "are infinite"
             )
         console.print_message("note", message)
     if proba:

@@ -126,9 +126,9 @@ class Header:
         Options of the fit that concern the table: ``kinds`` of columns, and names of the
         columns of ``weights``, ``groups`` and ``order``; ``cv``, where folds are by one of these;
         ``event``, ``column`` and ``value`` of what says which times have ended.
-    half_known : bool
-        Whether targets are limits, ranges, or times up to an event: the score is the concordance,
-        and predictions are medians.
+    half_known : str
+        What is known of targets that are limits, ranges, or times up to an event, in words; empty
+        where all are known. Otherwise the score is the concordance, and predictions are medians.
     units : dict of str to str
         Units of columns, including the target.
     versions : dict of str to str
@@ -154,7 +154,7 @@ class Header:
     warning: str = ""
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = field(default_factory=dict)
-    half_known: bool = False
+    half_known: str = ""
     units: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
 

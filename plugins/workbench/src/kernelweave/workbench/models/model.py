@@ -105,7 +105,7 @@ class Model:
             held_out=None if held_out is None else held_out.as_json(),
             notes=tuple(notes),
             units=units,
-            half_known=target.ends is not None,
+            half_known="" if target.ends is None else target.reason,
             versions=versions(type(machine).__module__),
         )
         return cls(estimator, header)

@@ -23,11 +23,18 @@ def half_known_pictures(tested: HeldOutEvaluation) -> list[Picture]:
 
     There are no residuals: those of limits are not known.
     """
+    assert tested.held_out.ends is not None
+    low, high = tested.held_out.ends.T
+    marks = {
+        "a point where the target is known": low == high,
+        "an arrow up where it is only known to be larger": np.isposinf(high),
+        "an arrow down where it is only known to be smaller": np.isneginf(low),
+        "a bar where it is in a range": np.isfinite(low) & np.isfinite(high) & (low < high),
+    }
+    shown = ", ".join(mark for mark, rows in marks.items() if rows.any())
     text = (
-        "Each mark is a row: a point where the target is known, an arrow up where it is only known "
-        "to be larger, an arrow down where it is only known to be smaller, a bar where it is in a "
-        "range. On the grey line the prediction, a median, is exact; an arrow up may lie below it "
-        f"and an arrow down above it. Computed on {tested.rows}."
+        f"Each row is {shown}. On the grey line the prediction, a median, is exact; an arrow that "
+        f"points to the line agrees with it. Computed on {tested.rows}."
     )
     return [picture("Predicted values and what is known", text, lambda at: _draw_known(tested, at))]
 
@@ -45,9 +52,9 @@ def _draw_known(tested: HeldOutEvaluation, figure: Figure) -> None:
     known, above, below = low == high, np.isposinf(high), np.isneginf(low)
     between = ~(known | above | below)
     ax = figure.subplots()
-    shape: dict[str, Any] = {"s": 9, "alpha": 0.55, "linewidths": 0.0}
+    shape: dict[str, Any] = {"s": 14, "alpha": 0.6, "linewidths": 0.0}
     ax.scatter(predicted[known], low[known], color=LOWER, label="known", **shape)
-    shape |= {"s": 22}
+    shape |= {"s": 26}
     if above.any():
         ax.scatter(predicted[above], low[above], color=UPPER, marker="^", label="at least", **shape)
     if below.any():
@@ -66,5 +73,5 @@ def _draw_known(tested: HeldOutEvaluation, figure: Figure) -> None:
         for axis, parts in ((ax.xaxis, 5), (ax.yaxis, 6)):
             axis.set_major_locator(MaxNLocator(parts))
             write_thousands(axis)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=8, markerscale=1.5)
     open_frame(ax)
