@@ -232,6 +232,15 @@ def test_the_observed_curve_of_ranges_is_that_of_turnbull() -> None:
         assert curve.at(np.array([place]))[0] == pytest.approx(np.mean(low >= place), abs=1e-6)
 
 
+def test_below_all_limits_nothing_is_known_of_a_curve() -> None:
+    ends = np.array([[-INF, -INF, 2.0, 3.0], [1.0, 2.0, 2.0, 3.0]])
+    curve = observed_curve(ends, np.ones(4))
+    at = curve.at(np.array([0.5, 2.0, 2.5, 3.0]))
+    assert np.isnan(at[0])
+    # three of four are 2 at most
+    assert at[1:] == pytest.approx([0.25, 0.25, 0.0], abs=1e-6)
+
+
 def test_a_curve_has_the_weights_of_its_rows() -> None:
     ends = right_censored(30, 13)
     twice = np.r_[np.arange(30), np.arange(10)]
@@ -303,6 +312,28 @@ def test_a_group_counts_once_however_often_it_was_given() -> None:
     assert weighted == pytest.approx(once)
 
 
+@pytest.mark.parametrize("n_residuals", [150, 1500])
+def test_new_rows_should_have_a_tenth_in_every_bin(n_residuals: int) -> None:
+    """The residuals that give the shape are a sample too, which p-values allow for."""
+    rng = np.random.default_rng(22)
+    n, found, moved = 300, [], []
+    for _ in range(300):
+        residuals = np.sort(rng.standard_normal(n_residuals))
+        f, e = rng.standard_normal((2, n))
+        c, parts = rng.standard_normal(n) + 0.8, np.arange(n)
+        for values, shift in ((found, 0.0), (moved, 0.8)):
+            t = f + e + shift
+            told = Distributions(f, np.ones(n), np.zeros(n), (residuals,), parts * 0)
+            ends = np.array([np.minimum(t, c), np.where(t <= c, t, INF)])
+            between = told.between(ends)
+            p = calibration_p(*between, strata_of(f), np.ones(n), parts, n_residuals=n_residuals)
+            values.append(p)
+    assert np.mean(np.array(found) < 0.05) < 0.09
+    assert 0.3 < np.median(found) < 0.85
+    # all are moved alike, which no comparison of strata would find
+    assert np.mean(np.array(moved) < 0.05) > 0.7
+
+
 def test_few_rows_or_one_stratum_have_no_test() -> None:
     u = np.linspace(0.01, 0.99, 40)
     given = (u, u + 1e-3)
@@ -370,7 +401,7 @@ def test_held_out_rows_tell_how_right_new_distributions_are(
 ) -> None:
     told = model.held_out_
     assert told.columns.tolist() == ["score", "error", "n_rows", "n_groups", *COLUMNS]
-    assert tuple(told[COLUMNS].iloc[0]) == measures_of(model._predictor)
+    assert tuple(told[COLUMNS].iloc[0]) == measures_of(held_out_targets(model._predictor), log=True)
     assert told[COLUMNS].iloc[1:].isna().all(axis=None)
     X, y = made(3000, seed=1)
     survival = model.predict_distribution(X).sf
@@ -494,6 +525,7 @@ def test_groups_have_their_own_curves(
 ) -> None:
     display = SurvivalCalibrationDisplay.from_estimator(model)
     assert display.labels == ["short", "middle", "long"]
+    assert tuple(display.measures or ()) == tuple(model.held_out_[COLUMNS].iloc[0])
     told = model.held_out_prediction_
     low, high = data[1]["days"].to_numpy(), np.where(data[1]["died"], data[1]["days"], INF)
     short = np.flatnonzero(told <= np.quantile(told, 1 / 3))
@@ -520,6 +552,14 @@ def test_new_rows_are_judged_beside_their_own_curve(model: EvidenceKernelRegress
     assert group.predicted[20] == pytest.approx(expected)
     seen = group.observed.at(group.points)
     assert np.abs(seen - group.predicted).max() < 0.12
+    assert display.measures is not None
+    assert display.measures.brier < 0.6 * display.measures.brier_one_curve
+    # times of another unit are not those that were predicted
+    wrong = SurvivalCalibrationDisplay.from_estimator(
+        model, X, y.assign(days=1.5 * y["days"]), n_groups=1
+    )
+    assert wrong.measures is not None
+    assert wrong.measures.calibration_p < 1e-6
 
 
 def test_limits_on_both_sides_have_curves_without_bands() -> None:
@@ -528,7 +568,8 @@ def test_limits_on_both_sides_have_curves_without_bands() -> None:
     low = np.floor(f + rng.standard_normal(90))
     n = np.zeros(90, dtype=np.intp)
     told = Distributions(f, np.ones(90), 0.1 * np.ones(90), (norm.ppf(np.arange(1, 100) / 100),), n)
-    groups = curves_of_strata(told, np.array([low, low + 1.0]), np.ones(90), 3, log=False)
+    ends = np.array([low, low + 1.0])
+    groups = curves_of_strata(told, ends, np.ones(90), 3, log=False, times=False)
     assert [group.observed.low for group in groups] == [None] * 3
     display = SurvivalCalibrationDisplay(groups, labels=["a", "b", "c"], times=False).plot()
     assert display.ax_.get_ylabel() == "share with more"
@@ -543,9 +584,22 @@ def test_an_exponential_curve_is_met_by_its_own_draws() -> None:
     zero = np.zeros(n)
     told = Distributions(zero, zero + 1.0, zero, (quantiles,), np.zeros(n, dtype=np.intp))
     ends = np.log(np.array([t, t]))
-    (group,) = curves_of_strata(told, ends, np.ones(n), 1, log=True)
+    (group,) = curves_of_strata(told, ends, np.ones(n), 1, log=True, times=True)
     assert group.predicted == pytest.approx(np.exp(-group.points), abs=5e-3)
     assert group.observed.at(group.points) == pytest.approx(group.predicted, abs=0.03)
+
+
+def test_an_event_at_zero_is_one_at_the_first_time() -> None:
+    X, y = made(60)
+    y.loc[:3, "days"], y.loc[:3, "died"] = 0.0, True
+    model = EvidenceKernelRegressor(**FAST).fit(X, y)
+    (group,) = SurvivalCalibrationDisplay.from_estimator(model, n_groups=1).groups
+    assert group.observed.low is not None
+    first = y["days"][y["days"] > 0.0].min()
+    theirs = ecdf(CensoredData.right_censored(np.maximum(y["days"], first), ~y["died"])).sf
+    points = np.linspace(first, 8.0, 20)
+    assert group.observed.at(points) == pytest.approx(theirs.evaluate(points))
+    assert np.isfinite(model.held_out_["brier"].iloc[0])
 
 
 def test_displays_say_what_is_wrong(

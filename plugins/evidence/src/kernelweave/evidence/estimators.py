@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import EvidenceModel
 from .censored.ends import is_censored
-from .censored.judging import measures_of
+from .censored.judging import held_out_targets, measures_of
 from .censored.task import CensoredRegression
 from .classes import class_codes
 from .distributions import OPEN_SHARE, PredictiveDistribution
@@ -69,7 +69,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _held_out_measures(self) -> dict[str, float]:
         if not isinstance(self._task, CensoredRegression):
             return {}
-        return measures_of(self._predictor)._asdict()
+        held_out = held_out_targets(self._predictor)
+        return measures_of(held_out, log=self._predictor.log)._asdict()
 
     @by_parts
     def predict(self, X: Table, return_std: bool = False) -> Any:

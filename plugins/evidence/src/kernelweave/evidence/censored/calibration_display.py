@@ -11,7 +11,7 @@ from kernelweave.kernels_core.checks import integer
 
 from .display import SERIES, axes_of, finish, held_out_of, task_of
 from .ends import ends_of
-from .judging import Stratum, curves_of_strata, distributions_of
+from .judging import Measures, Stratum, curves_of_strata, measures_of, new_targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,10 @@ class SurvivalCalibrationDisplay:
     ----------
     groups : sequence of Stratum
         Curves of each group, the one predicted lowest first.
+    measures : Measures, optional
+        ``brier``, ``brier_one_curve`` and ``calibration_p`` of all the rows, as in ``held_out_``.
+        Of rows that the fit did not see the test is whether each third of them has a tenth in every
+        bin of the predicted probabilities.
     labels : sequence of str
         Names of the groups, for the legend.
     response : str, default="time"
@@ -65,12 +69,13 @@ class SurvivalCalibrationDisplay:
     def __init__(
         self,
         groups: Sequence[Stratum],
+        measures: Measures | None = None,
         *,
         labels: Sequence[str],
         response: str = "time",
         times: bool = True,
     ) -> None:
-        self.groups, self.labels = list(groups), list(labels)
+        self.groups, self.measures, self.labels = list(groups), measures, list(labels)
         self.response, self.times = response, times
 
     @classmethod
@@ -117,16 +122,20 @@ class SurvivalCalibrationDisplay:
         if (X is None) != (y is None):
             raise ValueError("X and y must be given both, or neither for the rows held out")
         if X is None:
-            held_out = held_out_of(model)
-            told, ends, mass = held_out.told, held_out.ends, held_out.mass
+            judged = held_out_of(model)
         else:
-            told = distributions_of(model._predictor, *model._encoded(X))
-            n_rows = len(told.centre)
-            ends, mass = task.learned(ends_of(y, n_rows, known=True)[0]), np.ones(n_rows)
-        groups = curves_of_strata(told, ends, mass, n_groups, log=task.log)
+            encoded = model._encoded(X)
+            ends = ends_of(y, len(encoded.numeric), known=True)[0]
+            ends = task.learned(ends)
+            judged = new_targets(model._predictor, encoded.numeric, encoded.codes, ends)
+        groups = curves_of_strata(
+            judged.told, judged.ends, judged.mass, n_groups, log=task.log, times=task.times
+        )
+        measures = measures_of(judged, log=task.log)
         labels = _names(len(groups), times=task.times)
         named = response or ("time" if task.times else "target")
-        return cls(groups, labels=labels, response=named, times=task.times).plot(ax=ax)
+        display = cls(groups, measures, labels=labels, response=named, times=task.times)
+        return display.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> SurvivalCalibrationDisplay:
         """Draw a line and steps for each group.

@@ -88,13 +88,14 @@ class Distributions:
         return less, equal, sizes[self.which]
 
 
-class HeldOutTargets(NamedTuple):
-    """Rows that folds held out, with the distributions that were predicted of them.
+class Judged(NamedTuple):
+    """Rows with known targets, and the distributions that were predicted of them.
 
-    - `rows` of shape (n,): places among the training rows of the predictor
+    - `rows` of shape (n,): of rows that folds held out, places among those of training
     - `ends` of shape (2, n), `mass` of shape (n,): their targets and weights
     - `parts` of shape (n,): groups of rows, or each row alone
     - `told`: their distributions
+    - `n_residuals`: of rows that the fit did not see, see `measures.calibration_p`
     """
 
     rows: Index
@@ -102,6 +103,7 @@ class HeldOutTargets(NamedTuple):
     mass: FloatArray
     parts: Index
     told: Distributions
+    n_residuals: float | None = None
 
 
 class Measures(NamedTuple):
@@ -139,7 +141,7 @@ def distributions_of(
     return Distributions(centre, deviation, posterior, quantiles, which)
 
 
-def held_out_targets(predictor: CensoredPredictor | CensoredLandmarks) -> HeldOutTargets | None:
+def held_out_targets(predictor: CensoredPredictor | CensoredLandmarks) -> Judged | None:
     """Return the rows that folds held out; ``None`` where there are fewer than two folds.
 
     The residuals that give a row's distribution its shape are those of other folds, or of other
@@ -162,28 +164,55 @@ def held_out_targets(predictor: CensoredPredictor | CensoredLandmarks) -> HeldOu
     )
     told = Distributions(centre, deviation, posterior, quantiles, which)
     parts = np.arange(len(seen)) if rows.groups is None else rows.groups[seen]
-    return HeldOutTargets(seen, ends, mass, parts, told)
+    return Judged(seen, ends, mass, parts, told)
 
 
-def measures_of(predictor: CensoredPredictor | CensoredLandmarks) -> Measures:
-    """Return how right the distributions of the rows held out were."""
-    held_out = held_out_targets(predictor)
-    if held_out is None:
+def new_targets(
+    predictor: CensoredPredictor | CensoredLandmarks,
+    numeric: FloatArray,
+    codes: NDArray[np.int64],
+    ends: FloatArray,
+) -> Judged:
+    """Return rows that the fit did not see, with the distributions that are predicted of them.
+
+    `ends` of shape (2, n): their targets, on the scale that is learned.
+    """
+    told, n = distributions_of(predictor, numeric, codes), ends.shape[1]
+    # a target that is known by half tells of residuals what its share of a known one does
+    n_residuals = float(predictor.rows.precision.sum())
+    return Judged(np.arange(n), ends, np.ones(n), np.arange(n), told, n_residuals)
+
+
+def measures_of(judged: Judged | None, *, log: bool) -> Measures:
+    """Return how right the distributions of some rows are; `log`: whether ends are logarithms."""
+    if judged is None:
         return Measures(np.nan, np.nan, np.nan)
-    told = held_out.told
-    brier = integrated_brier(held_out.ends, held_out.mass, told.survival, log=predictor.log)
-    between = told.between(held_out.ends)
-    strata = strata_of(told.centre)
-    return Measures(*brier, calibration_p(*between, strata, held_out.mass, held_out.parts))
+    told, ends, mass = judged.told, judged.ends, judged.mass
+    brier = integrated_brier(ends, mass, told.survival, log=log)
+    p = calibration_p(
+        *told.between(ends), strata_of(told.centre), mass, judged.parts,
+        n_residuals=judged.n_residuals,
+    )  # fmt: skip
+    return Measures(*brier, p)
 
 
 def curves_of_strata(
-    told: Distributions, ends: FloatArray, mass: FloatArray, n_strata: int, *, log: bool
+    told: Distributions,
+    ends: FloatArray,
+    mass: FloatArray,
+    n_strata: int,
+    *,
+    log: bool,
+    times: bool,
 ) -> list[Stratum]:
     """Return predicted and observed survival functions of rows, those predicted lowest first.
 
-    `ends` of shape (2, n); `mass` of shape (n,): weights; `log`: whether ends are logarithms.
+    `ends` of shape (2, n); `mass` of shape (n,): weights; `log`: whether ends are logarithms;
+    `times`: whether they are times up to an event.
     """
+    if times:
+        # an event at time 0 is known to be before the first other time, and is shown there
+        ends = np.array([np.where(np.isneginf(ends[0]), ends[1], ends[0]), ends[1]])
     strata = strata_of(told.centre, n_strata)
     places = points_between(ends, log=log)
     points = to_learned(places, log=log)

@@ -27,17 +27,19 @@ _Z = float(norm.ppf(0.975))
 class Curve(NamedTuple):
     """A survival function that needs no model, as steps: `survival` from each of `places` on.
 
-    `low`, `high`: ends of 95 % intervals; ``None`` where limits lie on both sides.
+    `low`, `high`: ends of 95 % intervals; ``None`` where limits lie on both sides; `before`: what
+    it is before the first place, NaN where an upper limit leaves that open.
     """
 
     places: FloatArray
     survival: FloatArray
     low: FloatArray | None = None
     high: FloatArray | None = None
+    before: float = 1.0
 
     def at(self, points: FloatArray) -> FloatArray:
         """Return the survival function at points."""
-        steps = np.concatenate([[1.0], self.survival])
+        steps = np.concatenate([[self.before], self.survival])
         return np.asarray(steps[np.searchsorted(self.places, points, side="right")])
 
 
@@ -107,13 +109,13 @@ def observed_curve(ends: FloatArray, mass: FloatArray) -> Curve:
             reach = _Z * np.sqrt(found.variance) / np.abs(logarithm)
             below, above = (found.survival ** np.exp(sign * reach) for sign in (1.0, -1.0))
         inside = (found.survival > 0.0) & (found.survival < 1.0)
-        ends_ = (np.where(inside, each, np.nan) for each in (below, above))
-        return Curve(found.places, found.survival, *ends_)
+        below, above = (np.where(inside, each, np.nan) for each in (below, above))
+        return Curve(found.places, found.survival, below, above)
     places, probabilities = likeliest(ends, mass)
     finite = np.isfinite(places)
-    # what is below all limits is gone at the first place
-    survival = 1.0 - np.cumsum(probabilities)
-    return Curve(places[finite], np.clip(survival[finite], 0.0, 1.0))
+    survival = np.clip(1.0 - np.cumsum(probabilities), 0.0, 1.0)
+    is_open = probabilities[np.isneginf(places)].sum() > 0.0
+    return Curve(places[finite], survival[finite], before=np.nan if is_open else 1.0)
 
 
 class BrierScore(NamedTuple):
@@ -226,41 +228,55 @@ def shares_of_bins(low: FloatArray, high: FloatArray, n_bins: int) -> FloatArray
 
 
 def calibration_p(
-    low: FloatArray, high: FloatArray, strata: Index, mass: FloatArray, parts: Index
+    low: FloatArray,
+    high: FloatArray,
+    strata: Index,
+    mass: FloatArray,
+    parts: Index,
+    *,
+    n_residuals: float | None = None,
 ) -> float:
     """Return the p-value that each stratum of rows has its targets where it should have them.
 
     The rows of each stratum are spread over bins of the probabilities of their own predicted
-    distributions, as in D-calibration (Haider, Hoehn, Davis and Greiner 2020). The test is whether
-    the strata differ. That all of them together are in each bin as often as they should would be no
-    news: the residuals of held-out rows gave the distributions their shape.
+    distributions, as in D-calibration (Haider, Hoehn, Davis and Greiner 2020). Of held-out rows the
+    test is whether the strata differ. That all of them together are in each bin as often as they
+    should would be no news: their residuals gave the distributions their shape. Of other rows it is
+    whether each stratum has a tenth in every bin.
 
     The statistic is Pearson's of a table of strata and bins. Its mean and variance are matched to
     those that the rows, or the groups of rows, show (Rao and Scott 1984, the correction of second
     order), so that weights, targets known by half and rows that are alike within a group need no
     assumption. NaN where rows or groups are fewer than twice the degrees of freedom, or where there
-    is only one stratum.
+    is only one stratum of held-out rows.
 
     - `low`, `high` of shape (n,): probabilities between which each target lies, low < high
     - `strata` of shape (n,): from 0 on
     - `mass` of shape (n,): weights; `parts` of shape (n,): rows with one number are a group
+    - `n_residuals`: of other rows, how many gave the distributions their shape; ``None`` of
+      held-out rows
     """
     groups = np.unique(parts, return_inverse=True)[1].ravel()
     n_parts, n_strata = int(groups.max()) + 1, int(strata.max()) + 1
-    freedom = (n_strata - 1) * (_BINS - 1)
-    if n_strata < 2 or n_parts < _ROWS_EACH * freedom:
+    held_out = n_residuals is None
+    freedom = (n_strata - held_out) * (_BINS - 1)
+    if freedom == 0 or n_parts < _ROWS_EACH * freedom:
         return np.nan
     share = mass / mass.sum()
     bins = shares_of_bins(low, high, _BINS)
     inside = (strata[:, None] == np.arange(n_strata)).astype(np.float64)
     sizes = share @ inside
     # in units in which the cells of independent rows have the covariance of a projection, over n
-    left = (inside - sizes) / np.sqrt(sizes)
-    right = (bins - share @ bins) * np.sqrt(_BINS)
+    roots = np.sqrt(sizes)
+    left = (inside - sizes if held_out else inside) / roots
+    right = (bins - (share @ bins if held_out else 1.0 / _BINS)) * np.sqrt(_BINS)
     terms = (share[:, None, None] * left[:, :, None] * right[:, None, :]).reshape(len(share), -1)
     sums = np.array([np.bincount(groups, each, n_parts) for each in terms.T])
     total, rest = sums.sum(axis=1), sums - sums.mean(axis=1, keepdims=True)
     covariance = rest @ rest.T * (n_parts / (n_parts - 1))
+    if n_residuals is not None:
+        # the bins of all strata are as uncertain as the residuals that they are quantiles of
+        covariance += np.kron(np.outer(roots, roots), np.eye(_BINS) - 1.0 / _BINS) / n_residuals
     mean = float(np.trace(covariance)) / freedom
     if not mean > 0.0:
         return np.nan

@@ -19,7 +19,7 @@ from .pictures import (
     prediction_pictures,
     weight_pictures,
 )
-from .survival import survival_chapter, survival_facts
+from .survival import survival_chapters, survival_facts
 
 
 def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -> str:
@@ -44,7 +44,7 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         new_rows=new_rows_picture(about),
         other_rows=not_shown(about),
         chapters=_chapters(model, tested, same),
-        survival=survival_chapter(model, about),
+        survival=survival_chapters(model, about, None if same else tested),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
         kernel_pictures=kernel_pictures(model, tested),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ..displays.axes import write_thousands
 from ..models import Model
 from ..pages import Picture, picture
+from .evaluation import HeldOutEvaluation
 
 if TYPE_CHECKING:
+    from kernelweave.evidence import SurvivalCalibrationDisplay
     from matplotlib.figure import Figure
 
 # of the calibration test: a smaller p-value is called a finding
@@ -30,25 +33,47 @@ def survival_facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def survival_chapter(model: Model, about: Mapping[str, Any]) -> dict[str, object] | None:
-    """Return sentences and pictures on predicted distributions; ``None`` where there are none.
+def survival_chapters(
+    model: Model, about: Mapping[str, Any], tested: HeldOutEvaluation | None
+) -> list[dict[str, object]]:
+    """Return sentences and pictures on predicted distributions; none of other models.
 
-    They are of rows that folds held out, so there is nothing to show where fewer than two did.
+    Of the rows that folds held out, where two folds did, and of another table whose targets are
+    known, where one is given.
     """
     machine = model.machine
     if not hasattr(machine, "_predictor"):
-        return None
+        return []
     from kernelweave.evidence.censored.fit import CensoredPredictor
     from kernelweave.evidence.censored.judging import held_out_targets
 
     predictor = machine._predictor
-    if not isinstance(predictor, CensoredPredictor) or held_out_targets(predictor) is None:
-        return None
+    if not isinstance(predictor, CensoredPredictor):
+        return []
+    times, chapters = machine._task.times, []
     unit = f" ({about['unit']})" if about["unit"] else ""
-    return {
-        "sentences": _sentences(about, times=machine._task.times),
-        "pictures": _pictures(machine, f"{about['target']}{unit}"),
-    }
+    response = f"{about['target']}{unit}"
+    if held_out_targets(predictor) is not None:
+        display = _calibration(machine, response)
+        pictures = [
+            _calibration_picture(display, "Each row was held out, and is predicted with the "
+                                 "residuals of other folds."),
+            _curves_picture(machine, response),
+        ]  # fmt: skip
+        sentences = _sentences(_measures(about), times=times)
+        chapters.append(_chapter("Predicted distributions", sentences, pictures))
+    if tested is not None and tested.X is not None and tested.held_out.ends is not None:
+        display = _calibration(machine, response, tested.X, tested.held_out.ends)
+        found = {} if display.measures is None else display.measures._asdict()
+        row = {name: value for name, value in found.items() if not math.isnan(value)}
+        pictures = [_calibration_picture(display, f"Computed on {tested.rows}.")]
+        title = f"Predicted distributions of {tested.rows}"
+        chapters.append(_chapter(title, _sentences(row, times=times), pictures))
+    return chapters
+
+
+def _chapter(title: str, sentences: list[str], pictures: list[Picture]) -> dict[str, object]:
+    return {"title": title, "sentences": sentences, "pictures": pictures}
 
 
 def _measures(about: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -60,60 +85,70 @@ def _p_text(p: float) -> str:
     return f"{p:.2g}" if p >= 0.001 else "< 0.001"
 
 
-def _sentences(about: Mapping[str, Any], *, times: bool) -> list[str]:
-    row, (first, middle, last) = _measures(about), _NAMES[not times]
-    sentences = []
+def _sentences(row: Mapping[str, Any], *, times: bool) -> list[str]:
+    """Return what the measures of some rows say."""
+    (first, middle, last), sentences = _NAMES[not times], []
     if "brier" in row:
+        where = "times" if times else "values"
         sentences.append(
             f"The integrated Brier score is {row['brier']:.3f}; with one Kaplan-Meier curve for "
             f"all rows it would be {row['brier_one_curve']:.3f}. It is the mean squared difference "
-            "of the predicted probability and what happened, over the values between the 10 % and "
-            "the 90 % quantile of the targets; lower is better."
+            f"of the predicted probability and what happened, over the {where} between the 10 % "
+            "and the 90 % quantile of the targets; lower is better."
         )
     if "calibration_p" in row:
-        p = row["calibration_p"]
-        verdict = (
-            f"The probabilities are not equally right in rows predicted {first}, {middle} and "
-            f"{last}"
-            if p < _FINDING
-            else f"There is no sign that the probabilities are wrong in rows predicted {first}, "
-            f"{middle} or {last}"
-        )
-        sentences.append(f"{verdict} (calibration test: p = {_p_text(p)}).".replace("= <", "<"))
+        groups = f"rows predicted {first}, {middle} and {last}"
+        verdict = f"There is no sign that the predicted distributions are wrong for {groups}"
+        if row["calibration_p"] < _FINDING:
+            verdict = f"The predicted distributions are not all right for {groups}"
+        p = _p_text(row["calibration_p"])
+        sign = "" if p.startswith("<") else "= "
+        then = "" if row["calibration_p"] >= _FINDING else ": take single probabilities with care"
+        sentences.append(f"{verdict} (calibration test: p {sign}{p}){then}.")
     return sentences
 
 
-def _pictures(machine: Any, response: str) -> list[Picture]:
-    first, middle, last = _NAMES[not machine._task.times]
-    calibration = (
-        f"Rows predicted {first}, {middle} and {last}, a third each: the mean predicted "
-        "probability of a larger value (line), beside an estimate from these rows alone that uses "
-        "no column (steps: Kaplan and Meier with 95 % intervals, or Turnbull where limits lie on "
-        "both sides). Where a line stays outside its band, the probabilities are wrong. Each row "
-        "was held out, and is predicted with the residuals of other folds."
-    )
-    curves = (
-        f"The probability of a larger value for three rows that were held out, predicted {first}, "
-        f"{middle} and {last}. The bands show how well each curve is known: two posterior standard "
-        "deviations of the prediction. They are no intervals for the target."
-    )
-    if machine._task.times:
-        calibration, curves = (
-            each.replace("of a larger value", "to survive") for each in (calibration, curves)
-        )
-    return [
-        picture("Predicted and observed probabilities", calibration,
-                partial(_draw_calibration, machine, response)),
-        picture("Curves of three rows", curves, partial(_draw_curves, machine, response)),
-    ]  # fmt: skip
-
-
-def _draw_calibration(machine: Any, response: str, figure: Figure) -> None:
+def _calibration(
+    machine: Any, response: str, X: Any = None, y: Any = None
+) -> SurvivalCalibrationDisplay:
+    """Return the curves of rows held out, or of others, drawn on no page yet."""
     from kernelweave.evidence import SurvivalCalibrationDisplay
+    from matplotlib.figure import Figure
 
-    ax = figure.subplots()
-    SurvivalCalibrationDisplay.from_estimator(machine, response=response, ax=ax)
-    write_thousands(ax.xaxis)
+    hidden = Figure().subplots()
+    return SurvivalCalibrationDisplay.from_estimator(machine, X, y, response=response, ax=hidden)
+
+
+def _calibration_picture(display: SurvivalCalibrationDisplay, which: str) -> Picture:
+    first, middle, last = _NAMES[not display.times]
+    text = (
+        f"Rows predicted {first}, {middle} and {last}, a third each: the mean predicted "
+        f"{_quantity(display.times)} (line), beside an estimate from these rows alone that uses no "
+        "column (steps: Kaplan and Meier with 95 % intervals, or Turnbull where limits lie on both "
+        f"sides). Where a line stays outside its band, the probabilities are wrong. {which}"
+    )
+
+    def draw(figure: Figure) -> None:
+        ax = figure.subplots()
+        display.plot(ax=ax)
+        write_thousands(ax.xaxis)
+
+    return picture("Predicted and observed probabilities", text, draw)
+
+
+def _curves_picture(machine: Any, response: str) -> Picture:
+    times = machine._task.times
+    first, middle, last = _NAMES[not times]
+    text = (
+        f"The {_quantity(times)} of three rows that were held out, predicted {first}, {middle} and "
+        f"{last}. The bands show how well each curve is known: two posterior standard deviations "
+        "of the prediction. They are no intervals for the target."
+    )
+    return picture("Curves of three rows", text, partial(_draw_curves, machine, response))
+
+
+def _quantity(times: bool) -> str:
+    return "survival probability" if times else "probability of a larger value"
 
 
 def _draw_curves(machine: Any, response: str, figure: Figure) -> None:
