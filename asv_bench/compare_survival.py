@@ -5,7 +5,9 @@ at most are predicted. Concordance is Harrell's; the Brier score is integrated b
 the 90 % quantile of the observed times, with censoring by Kaplan and Meier; D-calibration (Haider,
 Hoehn, Davis and Greiner 2020) passes where a χ² test of ten bins has p > 0.05. Cox's penalty is
 chosen by five folds, that of the AFT models too. A model that fails counts as a guess: concordance
-0.5, Brier score 0.25, not calibrated. `survival_tables` says which tables these are.
+0.5, Brier score 0.25, not calibrated. Kaplan and Meier's curve, the same for all rows, says what
+the Brier score and D-calibration are without a column. `survival_tables` says which tables these
+are.
 
     python asv_bench/compare_survival.py FILE             those that are reported
     python asv_bench/compare_survival.py FILE --choose    those that settings may be chosen on
@@ -35,6 +37,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalForest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.metrics import concordance_index_censored, integrated_brier_score
+from sksurv.nonparametric import kaplan_meier_estimator
 from sksurv.util import Surv
 from survival_tables import Table, tables
 from threadpoolctl import threadpool_limits
@@ -102,6 +105,16 @@ class _Searched:
         return self.search.fit(Z, y).best_estimator_
 
 
+def without_columns(X: pd.DataFrame, y: Any, own: Any, new: Any, grid: Any) -> Found:
+    """Return one curve for all rows: what D-calibration says of so many rows at best."""
+    times, curve = kaplan_meier_estimator(y[own]["event"], y[own]["time"])
+    steps = np.append(1.0, curve)
+    at, own_time = (
+        steps[np.searchsorted(times, when, side="right")] for when in (grid, y[new]["time"])
+    )
+    return Found(np.zeros(len(new)), np.tile(at, (len(new), 1)), own_time)
+
+
 def aft(fitter: type) -> Callable[..., Found]:
     """Return a fit of lifelines' accelerated failure time models, their penalty by five folds."""
 
@@ -137,6 +150,7 @@ MODELS = {
     "boosting": by_steps(lambda: GradientBoostingSurvivalAnalysis(random_state=0)),
     "log-normal AFT": aft(LogNormalAFTFitter),
     "Weibull AFT": aft(WeibullAFTFitter),
+    "Kaplan-Meier": without_columns,
 }
 
 
@@ -155,13 +169,13 @@ def calibration(survival: np.ndarray, event: np.ndarray) -> float:
 
 def measured(table: Table, draw: int, model: str) -> dict[str, Any]:
     """Return the measures of one fit, and the fault of one that failed."""
-    event, when = table.event, table.time
-    y = Surv.from_arrays(event, when)
     order = np.random.default_rng(draw).permutation(len(table.X))
     n = table.n_training
     own, new = order[:n], order[n : n + N_NEW]
-    # the censoring of later times is not known
-    new = new[when[new] < when[own].max()]
+    # the censoring of later times is not known: new rows are watched as long as training rows were
+    last = table.time[own].max()
+    event, when = table.event & (table.time <= last), np.minimum(table.time, last)
+    y = Surv.from_arrays(event, when)
     times = when[new][event[new]]
     grid = np.unique(np.quantile(times, np.linspace(0.1, 0.9, GRID)))
     grid = grid[grid < when[new].max()]
