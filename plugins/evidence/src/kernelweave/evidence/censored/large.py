@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -65,6 +65,15 @@ class CensoredLandmarks(LandmarkPredictor):
     def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
         return self._around(self.distribution.quantiles, numeric, codes)
+
+    def among(self, rows: Rows, at: Index) -> Self:
+        """Return the predictor with other rows beside those that judge, which are at these places.
+
+        `at` of shape (n_judging,).
+        """
+        spread = np.zeros((2, len(rows)))
+        spread[:, at] = self.held_out_spread
+        return replace(super().among(rows, at), held_out_spread=spread)
 
     def moments(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return centres, their deviations and those of new observations, as learned, (3, n)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -161,6 +161,16 @@ class LandmarkPredictor:
     def learned_from(self, fold: int | None) -> Rows:
         """Return the rows that the predictor without a fold has seen, as far as they were kept."""
         return self.rows if fold is None else self.rows.take(np.flatnonzero(self.fold != fold))
+
+    def among(self, rows: Rows, at: Index) -> Self:
+        """Return the predictor with other rows beside those that judge, which are at these places.
+
+        `at` of shape (n_judging,).
+        """
+        held_out = np.full((len(rows), self.held_out.shape[1]), np.nan)
+        fold = np.full(len(rows), -1, dtype=np.intp)
+        held_out[at], fold[at] = self.held_out, self.fold
+        return replace(self, rows=rows, held_out=held_out, fold=fold)
 
     def interval(
         self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float

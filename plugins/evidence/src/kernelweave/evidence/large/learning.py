@@ -258,11 +258,7 @@ def _among_others(
     )
     kept = np.union1d(wanted, np.linspace(0, n - 1, min(n, _KEPT)).astype(np.intp))
     at = np.searchsorted(kept, judging)
-    held_out = np.full((len(kept), len(y)), np.nan)
-    held_out[at] = predictor.held_out
-    fold = np.full(len(kept), -1, dtype=np.intp)
-    fold[at] = predictor.fold
-    return replace(predictor, rows=rows.take(kept), held_out=held_out, fold=fold), kept
+    return predictor.among(rows.take(kept), at), kept
 
 
 def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:

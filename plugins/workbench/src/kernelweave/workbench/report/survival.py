@@ -41,16 +41,14 @@ def survival_chapters(
     Of the rows that folds held out, where two folds did, and of another table whose targets are
     known, where one is given.
     """
-    machine = model.machine
-    if not hasattr(machine, "_predictor"):
-        return []
-    from kernelweave.evidence.censored.fit import CensoredPredictor
     from kernelweave.evidence.censored.judging import held_out_targets
+    from kernelweave.evidence.censored.task import CensoredRegression
 
-    predictor = machine._predictor
-    if not isinstance(predictor, CensoredPredictor):
+    machine = model.machine
+    task = getattr(machine, "_task", None)
+    if not isinstance(task, CensoredRegression):
         return []
-    times, chapters = machine._task.times, []
+    predictor, times, chapters = machine._predictor, task.times, []
     unit = f" ({about['unit']})" if about["unit"] else ""
     response = f"{about['target']}{unit}"
     if held_out_targets(predictor) is not None:
