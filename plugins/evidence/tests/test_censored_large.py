@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import EvidenceKernelRegressor
+from kernelweave.evidence import (
+    EvidenceKernelRegressor,
+    SurvivalCalibrationDisplay,
+    SurvivalDisplay,
+)
 from kernelweave.evidence.censored import large
 from kernelweave.evidence.censored.span import SpanProblem, at_mode, mode_in_span, with_curvature
 from kernelweave.evidence.large.features import Landmarks
@@ -113,22 +117,11 @@ def test_many_rows_are_predicted_as_well_as_few(fitted: EvidenceKernelRegressor)
     assert np.mean((low <= true) & (true <= high)) == pytest.approx(0.8, abs=0.03)
     told = fitted.predict_distribution(new)
     assert np.mean(told.cdf(true) < 0.5) == pytest.approx(0.5, abs=0.03)
-    assert (fitted.held_out_fold_ >= 0).sum() > 1000
-    shown = fitted.explain(new.iloc[:2])
-    assert shown is not None
-
-
-def test_without_time_a_mode_of_some_rows_predicts(monkeypatch: Any) -> None:
-    def stopped(_: object) -> None:
-        raise Stopped
-
-    monkeypatch.setattr(large, "_likeliest", stopped)
-    monkeypatch.setattr(large, "_LATE_ROWS", 1000)
-    X, true, y = made(5200)
-    model = EvidenceKernelRegressor(n_landmarks=100, random_state=0)
-    model.fit(X, y)
-    assert model.result_.status.label in ("stopped", "max_time")
-    assert np.sqrt(np.mean(np.log(model.predict(X) / true) ** 2)) < 0.5
-    assert model.held_out_score_ > 0.7
-    low, high = model.predict_interval(X, confidence=0.8)
-    assert np.mean((low <= true) & (true <= high)) > 0.7
+    assert display.measures is not None
+    assert display.measures.brier < 0.7 * display.measures.brier_one_curve
+    curve = SurvivalDisplay.from_estimator(fitted, X.iloc[:5], points=[0.5, 2.0, 8.0])
+    told = fitted.predict_distribution(X.iloc[:5])
+    expected = np.column_stack([told.sf(t) for t in (0.5, 2.0, 8.0)])
+    assert curve.survival == pytest.approx(expected, abs=0.01)
+    shown = SurvivalDisplay.from_held_out(fitted)
+    assert (np.diff(shown.survival, axis=1) <= 1e-12).all()
