@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
-from kernelweave.evidence.censored import large
-from kernelweave.evidence.censored.span import SpanProblem, at_mode, mode_in_span, with_curvature
+from kernelweave.evidence.large import censored
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.posterior import root_of
+from kernelweave.evidence.large.span import SpanProblem, at_mode, mode_in_span, with_curvature
 from kernelweave.evidence.path import start
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales, Stopped
@@ -122,8 +122,8 @@ def test_without_time_a_mode_of_some_rows_predicts(monkeypatch: Any) -> None:
     def stopped(_: object) -> None:
         raise Stopped
 
-    monkeypatch.setattr(large, "_likeliest", stopped)
-    monkeypatch.setattr(large, "_LATE_ROWS", 1000)
+    monkeypatch.setattr(censored, "_likeliest", stopped)
+    monkeypatch.setattr(censored, "_LATE_ROWS", 1000)
     X, true, y = made(5200)
     model = EvidenceKernelRegressor(n_landmarks=100, random_state=0)
     model.fit(X, y)
