@@ -12,10 +12,10 @@ from kernelweave.evidence import (
     SurvivalCalibrationDisplay,
     SurvivalDisplay,
 )
-from kernelweave.evidence.censored import large
-from kernelweave.evidence.censored.span import SpanProblem, at_mode, mode_in_span, with_curvature
+from kernelweave.evidence.large import censored
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.posterior import root_of
+from kernelweave.evidence.large.span import SpanProblem, at_mode, mode_in_span, with_curvature
 from kernelweave.evidence.path import start
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales, Stopped
@@ -117,8 +117,36 @@ def test_many_rows_are_predicted_as_well_as_few(fitted: EvidenceKernelRegressor)
     assert np.mean((low <= true) & (true <= high)) == pytest.approx(0.8, abs=0.03)
     told = fitted.predict_distribution(new)
     assert np.mean(told.cdf(true) < 0.5) == pytest.approx(0.5, abs=0.03)
-    assert display.measures is not None
-    assert display.measures.brier < 0.7 * display.measures.brier_one_curve
+    assert (fitted.held_out_fold_ >= 0).sum() > 1000
+    shown = fitted.explain(new.iloc[:2])
+    assert shown is not None
+
+
+def test_without_time_a_mode_of_some_rows_predicts(monkeypatch: Any) -> None:
+    def stopped(_: object) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(censored, "_likeliest", stopped)
+    monkeypatch.setattr(censored, "_LATE_ROWS", 1000)
+    X, true, y = made(5200)
+    model = EvidenceKernelRegressor(n_landmarks=100, random_state=0)
+    model.fit(X, y)
+    assert model.result_.status.label in ("stopped", "max_time")
+    assert np.sqrt(np.mean(np.log(model.predict(X) / true) ** 2)) < 0.5
+    assert model.held_out_score_ > 0.7
+    low, high = model.predict_interval(X, confidence=0.8)
+    assert np.mean((low <= true) & (true <= high)) > 0.7
+
+
+def test_distributions_of_many_rows_are_judged(fitted: EvidenceKernelRegressor) -> None:
+    held_out = fitted.held_out_.iloc[0]
+    assert held_out["brier"] < 0.7 * held_out["brier_one_curve"]
+    assert held_out["calibration_p"] > 0.001
+    # of rows that the fit did not see
+    X, true, _ = made(300, seed=2)
+    measures = SurvivalCalibrationDisplay.from_estimator(fitted, X, true).measures
+    assert measures is not None
+    assert measures.brier < 0.7 * measures.brier_one_curve
     curve = SurvivalDisplay.from_estimator(fitted, X.iloc[:5], points=[0.5, 2.0, 8.0])
     told = fitted.predict_distribution(X.iloc[:5])
     expected = np.column_stack([told.sf(t) for t in (0.5, 2.0, 8.0)])

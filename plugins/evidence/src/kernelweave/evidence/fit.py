@@ -22,7 +22,6 @@ from sklearn.utils import check_random_state
 
 from .candidates import KEPT
 from .censored.fit import begun, censored_predictor
-from .censored.large import censored_landmarks
 from .censored.scale import with_chosen_scale
 from .censored.task import CensoredRegression
 from .columns import ColumnEncoder
@@ -30,6 +29,7 @@ from .division import Division, n_folds_of
 from .exact import ExactPredictor
 from .findings import Fitted, HeldOutRows, attributes_of, fit_warnings
 from .large.batches import Batches
+from .large.censored import censored_landmarks
 from .large.landmark_search import ProgressPrinter
 from .large.learning import learn_large
 from .large.plan import LargePlan

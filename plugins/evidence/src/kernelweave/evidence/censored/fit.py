@@ -121,7 +121,9 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     share, late = 1.0, clock.expired()
     if not late:
         share, late = best_share([_part_of(learned, fold) for fold in judges])
-    found = None if late else Part.of(mixture.views, rows, mixture.scales, None).solve(share)
+    found = (
+        None if late else CensoredPart.of(mixture.views, rows, mixture.scales, None).solve(share)
+    )
     solved = []
     for fold in folds if found is not None else ():
         if (of_fold := _part_of(learned, fold).solve(share)) is None:
@@ -163,10 +165,10 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     )
 
 
-def _part_of(learned: Learned, fold: Fold) -> Part:
+def _part_of(learned: Learned, fold: Fold) -> CensoredPart:
     """Return the training rows of a fold with their kernels, and the rows that it held out."""
     held_out = learned.rows.take(fold.held_out)
-    return Part.of(fold.views, fold.training, fold.scales(learned.weights), held_out)
+    return CensoredPart.of(fold.views, fold.training, fold.scales(learned.weights), held_out)
 
 
 def _by_some(
@@ -179,7 +181,7 @@ def _by_some(
     """
     units = Standardised.of(training)
     some = np.linspace(0, len(training) - 1, min(len(training), _SOME)).astype(np.intp)
-    part = Part.of(views, training.take(some), scales, held_out, units)
+    part = CensoredPart.of(views, training.take(some), scales, held_out, units)
     found = mode_of(part.gram, part.noise, part.ends, part.training.mass, is_limited=False)
     solved = part.at(found, 1.0)
     assert training.ends is not None
@@ -210,7 +212,7 @@ class _Solved(NamedTuple):
     log_likelihood: float
 
 
-class Part(NamedTuple):
+class CensoredPart(NamedTuple):
     """Training rows with the kernels that a mode takes, in units of their targets.
 
     `gram` of shape (n, n); `cross` of shape (n_held_out, n); `own` of shape (n_held_out,): the
@@ -236,7 +238,7 @@ class Part(NamedTuple):
         scales: Sequence[Scales],
         held_out: Rows | None,
         units: Standardised | None = None,
-    ) -> Part:
+    ) -> CensoredPart:
         """Work out the kernels.
 
         `held_out`: ``None`` where no row is; `units`: of the targets, by default those of the
@@ -287,7 +289,7 @@ class Part(NamedTuple):
         return _Solved(training, self.units, dual, latent, deviations, residuals, told, likelihood)
 
 
-def best_share(parts: Sequence[Part]) -> tuple[float, bool]:
+def best_share(parts: Sequence[CensoredPart]) -> tuple[float, bool]:
     """Return the share of the noise that makes rows held out likeliest, and whether time is up.
 
     Smaller ones are tried as long as they are better, and larger ones where none was.

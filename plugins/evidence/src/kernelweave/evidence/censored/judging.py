@@ -13,8 +13,8 @@ from .measures import Curve, calibration_p, integrated_brier, observed_curve, st
 from .residuals import ResidualDistribution
 
 if TYPE_CHECKING:
+    from ..large.censored import CensoredLandmarks
     from .fit import CensoredPredictor
-    from .large import CensoredLandmarks
 
 # parts of the folds, each judged with the residuals of the others
 _PARTS = 5

@@ -14,7 +14,7 @@ from ..cross_validation import cross_validate
 from ..path import PathPlan
 from ..rows import Rows
 from ..scores import mean_with_error
-from .fit import Part, begun, best_share
+from .fit import CensoredPart, begun, best_share
 from .task import CensoredRegression, values_within
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def _log_likelihoods(
         return None
     best = int(np.nanargmin(found.errors))
     parts = [
-        Part.of(each.views, each.training, (each.fits[best].scales,), rows.take(each.held_out))
+        CensoredPart.of(
+            each.views, each.training, (each.fits[best].scales,), rows.take(each.held_out)
+        )
         for each in found.folds
     ]
     share, late = best_share(parts)

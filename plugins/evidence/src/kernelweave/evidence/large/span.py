@@ -17,13 +17,13 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, row_slices
 from scipy.linalg import blas, lapack
 
-from ..large.features import Landmarks
-from ..large.landmark_search import blocks_of
-from ..large.source import BlockSource
-from ..large.sums import NormalEquations, Sums
+from ..censored.likelihood import sites
 from ..rows import Rows, Standardised
 from ..terms import Stopped
-from .likelihood import sites
+from .features import Landmarks
+from .landmark_search import blocks_of
+from .source import BlockSource
+from .sums import NormalEquations, Sums
 
 # rows multiplied at once, as in the sums of numbers
 _PIECE = 512
@@ -155,7 +155,7 @@ def mode_in_span(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.evidence.censored.span import SpanProblem, mode_in_span
+    >>> from kernelweave.evidence.large.span import SpanProblem, mode_in_span
     >>> from kernelweave.evidence.large.features import Landmarks
     >>> from kernelweave.evidence.path import start
     >>> from kernelweave.evidence.rows import Rows, Standardised

@@ -10,17 +10,17 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
-from ..large.features import Landmarks
-from ..large.held_out import HeldFolds, RowBlock
-from ..large.landmark_search import LandmarkSearch
-from ..large.landmarks import LandmarkPredictor
-from ..large.posterior import PosteriorOfSums, latent_variance, root_of
-from ..large.solution import FoldLeftOut, LandmarkSolution
+from ..censored.likelihood import Sites, sites
+from ..censored.residuals import LOGARITHM, ResidualDistribution
 from ..mixture import Expansion
 from ..rows import Rows
 from ..terms import Stopped
-from .likelihood import Sites, sites
-from .residuals import LOGARITHM, ResidualDistribution
+from .features import Landmarks
+from .held_out import HeldFolds, RowBlock
+from .landmark_search import LandmarkSearch
+from .landmarks import LandmarkPredictor
+from .posterior import PosteriorOfSums, latent_variance, root_of
+from .solution import FoldLeftOut, LandmarkSolution
 from .span import SpanMode, SpanProblem, at_mode, mode_in_span, with_curvature
 
 # of the noise of the path; at most 1 over it
