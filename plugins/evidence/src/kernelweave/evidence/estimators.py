@@ -17,11 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .base import EvidenceModel
 from .censored.ends import is_censored
+from .censored.fit import CensoredPredictor
 from .censored.judging import held_out_targets, measures_of
 from .censored.task import CensoredRegression
 from .classes import class_codes
 from .distributions import OPEN_SHARE, PredictiveDistribution
 from .intervals import conformal
+from .large.censored import CensoredLandmarks
 from .large.dask_parts import by_parts
 from .probabilities import CalibratedClasses
 from .read_table import FACTOR_ROWS
@@ -67,7 +69,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         return Regression(self.scoring)
 
     def _held_out_measures(self) -> dict[str, float]:
-        if not isinstance(self._task, CensoredRegression):
+        if not isinstance(self._predictor, CensoredPredictor | CensoredLandmarks):
             return {}
         held_out = held_out_targets(self._predictor)
         return measures_of(held_out, log=self._predictor.log)._asdict()

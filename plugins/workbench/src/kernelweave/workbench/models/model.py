@@ -23,7 +23,8 @@ from kernelweave.tables import (
 from kernelweave.tables.columns import Raw
 from kernelweave.tables.errors import did_you_mean, one_line
 from kernelweave.tables.frames import read_columns
-from kernelweave.tables.plans import check_unit, extent
+from kernelweave.tables.new_cells import check_unit
+from kernelweave.tables.plans import extent
 from kernelweave.tables.table import check_units
 
 from ..console import message_text
