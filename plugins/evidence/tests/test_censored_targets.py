@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,25 @@ def test_ranges_without_an_infinite_end_are_told() -> None:
     with pytest.warns(UserWarning, match="read as ranges from 'low' to 'high'"):
         told = EvidenceKernelRegressor().fit(X, ends).predict(X)
     assert told == pytest.approx(np.arange(30.0) + 0.5, abs=1.0)
+
+
+def test_ranges_of_cells_and_fields_are_no_outputs() -> None:
+    task = CensoredRegression(None)
+    low, high = np.arange(12.0), np.arange(12.0) + 2.0
+    fields = np.rec.fromarrays([low, high], names="low,high")
+    cells = np.array([f"{a:g}-{b:g}" for a, b in zip(low, high, strict=True)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for y in (fields, cells):
+            assert task.read(y, 12, None)[0].ends is not None
+    with pytest.warns(UserWarning, match="give an array for two outputs"):
+        task.read(ends(low, high), 12, None)
+
+
+def test_quantiles_of_times_are_not_negative(fitted: EvidenceKernelRegressor) -> None:
+    low, high = fitted.predict_quantiles(made(3, seed=1)[0], [0.0001, 0.9999]).T
+    np.testing.assert_array_equal(low, 0.0)
+    np.testing.assert_array_equal(high, INF)
 
 
 def test_a_life_table_keeps_its_rows_known_by_half() -> None:

@@ -140,7 +140,8 @@ def _interval_of_new(
     """Return the interval of a score of rows that were left out in so many turns."""
     n_trained = max(header.n_samples - n_rows / n_folds, 1)
     share = n_rows / n_trained
-    if header.half_known:
+    # fewer parts tell no interval, not even one from 0 to 1
+    if header.half_known and n_parts >= FEWEST_PARTS:
         return metric.interval(scored, header.task, n_parts, share, least=0.0)
     return metric.interval(scored, header.task, n_parts, share)
 

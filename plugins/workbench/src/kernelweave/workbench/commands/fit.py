@@ -322,13 +322,15 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
     """Return the scores on other rows; where there are none, add a note: the fit has succeeded."""
     from ..report.evaluation import evaluate
     from ..scoring.metrics import Metric, also_scored
+    from ..scoring.scores import FEWEST_PARTS
 
     try:
         evaluation = evaluate(model, table, None)
         rows = evaluation.held_out
         metric = Metric(model.header.metric)
         scored = metric.score(rows)
-        least = -math.inf if rows.ends is None else 0.0
+        tells = rows.ends is not None and rows.n_parts >= FEWEST_PARTS
+        least = 0.0 if tells else -math.inf
         low, high = metric.interval(scored, rows.task, rows.n_parts, least=least)
         scores: dict[str, object] = {"score": scored.value, "error": scored.error}
         scores |= {"n_parts": rows.n_parts, "low": low, "high": high, "also": also_scored(rows)}
