@@ -93,10 +93,11 @@ def test_other_models_have_no_such_chapter(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("p", "verdict"),
     [
-        (0.3, "no sign that the predicted distributions are wrong for rows predicted short"),
-        (0.012, "are not all right for rows predicted short, middle and long (calibration "
-         "test: p = 0.012): take single probabilities with care."),
-        (1e-6, "(calibration test: p < 0.001): take"),
+        (0.3, "finds nothing wrong with the distributions of rows predicted short, middle and long "
+         "(p = 0.3)."),
+        (0.012, "of rows predicted short, middle and long are not all right (p = 0.012): take "
+         "single probabilities with care."),
+        (1e-6, "are not all right (p < 0.001): take"),
     ],
 )  # fmt: skip
 def test_the_verdict_follows_the_p_value(folder: Path, p: float, verdict: str) -> None:
@@ -118,7 +119,7 @@ def test_another_table_is_judged_too(folder: Path) -> None:
     page = (folder / "late.html").read_text()
     own, other = page.split("Predicted distributions of the 90 rows of late.csv")
     assert "Curves of three rows" in own
-    assert "are not all right for rows predicted short, middle and long" in other
+    assert "of rows predicted short, middle and long are not all right" in other
     assert "Computed on the 90 rows of late.csv" in other
     # of the rows of the fit there is nothing new to say
     assert run(["report", files[0], str(folder / "times.csv"), "--force"]) == 0

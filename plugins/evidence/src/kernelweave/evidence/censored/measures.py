@@ -114,8 +114,8 @@ def observed_curve(ends: FloatArray, mass: FloatArray) -> Curve:
     places, probabilities = likeliest(ends, mass)
     finite = np.isfinite(places)
     survival = np.clip(1.0 - np.cumsum(probabilities), 0.0, 1.0)
-    is_open = probabilities[np.isneginf(places)].sum() > 0.0
-    return Curve(places[finite], survival[finite], before=np.nan if is_open else 1.0)
+    before = np.nan if np.isneginf(low).any() else 1.0
+    return Curve(places[finite], survival[finite], before=before)
 
 
 class BrierScore(NamedTuple):
@@ -269,14 +269,19 @@ def calibration_p(
     # in units in which the cells of independent rows have the covariance of a projection, over n
     roots = np.sqrt(sizes)
     left = (inside - sizes if held_out else inside) / roots
+    common = 1.0
+    if n_residuals is not None:
+        # what all strata have in common is also as uncertain as the residuals, and counts less
+        common = float(1.0 / np.sqrt(1.0 + 1.0 / ((share @ share) * n_residuals)))
+        left -= (1.0 - common) * np.outer(left @ roots, roots)
     right = (bins - (share @ bins if held_out else 1.0 / _BINS)) * np.sqrt(_BINS)
     terms = (share[:, None, None] * left[:, :, None] * right[:, None, :]).reshape(len(share), -1)
     sums = np.array([np.bincount(groups, each, n_parts) for each in terms.T])
     total, rest = sums.sum(axis=1), sums - sums.mean(axis=1, keepdims=True)
     covariance = rest @ rest.T * (n_parts / (n_parts - 1))
     if n_residuals is not None:
-        # the bins of all strata are as uncertain as the residuals that they are quantiles of
-        covariance += np.kron(np.outer(roots, roots), np.eye(_BINS) - 1.0 / _BINS) / n_residuals
+        size = common**2 / n_residuals
+        covariance += size * np.kron(np.outer(roots, roots), np.eye(_BINS) - 1.0 / _BINS)
     mean = float(np.trace(covariance)) / freedom
     if not mean > 0.0:
         return np.nan

@@ -95,14 +95,14 @@ def _sentences(row: Mapping[str, Any], *, times: bool) -> list[str]:
             "and the 90 % quantile of the targets; lower is better."
         )
     if "calibration_p" in row:
-        groups = f"rows predicted {first}, {middle} and {last}"
-        verdict = f"There is no sign that the predicted distributions are wrong for {groups}"
-        if row["calibration_p"] < _FINDING:
-            verdict = f"The predicted distributions are not all right for {groups}"
-        p = _p_text(row["calibration_p"])
-        sign = "" if p.startswith("<") else "= "
-        then = "" if row["calibration_p"] >= _FINDING else ": take single probabilities with care"
-        sentences.append(f"{verdict} (calibration test: p {sign}{p}){then}.")
+        groups, p = f"rows predicted {first}, {middle} and {last}", _p_text(row["calibration_p"])
+        told = f"p {p}" if p.startswith("<") else f"p = {p}"
+        sentences.append(
+            f"The calibration test finds nothing wrong with the distributions of {groups} ({told})."
+            if row["calibration_p"] >= _FINDING
+            else f"By the calibration test the distributions of {groups} are not all right "
+            f"({told}): take single probabilities with care."
+        )
     return sentences
 
 
