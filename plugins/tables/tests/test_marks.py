@@ -66,7 +66,7 @@ def test_ranges_may_lie_below_zero() -> None:
 
 @pytest.mark.parametrize(
     "cells",
-    [["<LOD", "<LOQ", "ND", "n.d.", "not detected"], ["-", "--", "\u2013", ".", "..."]],
+    [["<LOD", "<LOQ", "ND", "n.d.", "not detected"], ["-", "\u2212", "\u2013", ".", "..."]],
 )
 def test_what_was_not_measured_is_missing_however_it_is_written(cells: list[str]) -> None:
     with pytest.warns(ColumnWarning, match="'a' holds numbers, but 5 of 60 rows hold text"):

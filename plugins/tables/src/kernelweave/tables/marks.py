@@ -64,7 +64,7 @@ def says_nothing(cell: str) -> bool:
     >>> [says_nothing(cell) for cell in ("-", "n.d.", "< LOD", "about 3", "unknown")]
     [True, True, True, False, False]
     """
-    short = "".join(cell.split()).casefold()
+    short = _ascii("".join(cell.split())).casefold()
     return short in _NOTHING or short in _UNDETECTED
 
 
