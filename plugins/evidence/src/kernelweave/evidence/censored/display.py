@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .judging import (
-    Judged,
+    JudgedTargets,
     distributions_of,
     held_out_targets,
     points_between,
@@ -242,7 +242,7 @@ def task_of(estimator: Any) -> CensoredRegression:
     return task
 
 
-def held_out_of(model: Any) -> Judged:
+def held_out_of(model: Any) -> JudgedTargets:
     """Return the rows that folds held out; raise where there are fewer than two folds."""
     held_out = held_out_targets(model._predictor)
     if held_out is None:

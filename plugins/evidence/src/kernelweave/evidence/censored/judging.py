@@ -87,7 +87,7 @@ class Distributions:
         return less, equal, sizes[self.which]
 
 
-class Judged(NamedTuple):
+class JudgedTargets(NamedTuple):
     """Rows with known targets, and the distributions that were predicted of them.
 
     - `rows` of shape (n,): of rows that folds held out, places among those of training
@@ -144,7 +144,7 @@ def distributions_of(
     return Distributions(centre, deviation, posterior, quantiles, which)
 
 
-def held_out_targets(predictor: CensoredPredictor) -> Judged | None:
+def held_out_targets(predictor: CensoredPredictor) -> JudgedTargets | None:
     """Return the rows that folds held out; ``None`` where there are fewer than two folds.
 
     The residuals that give a row's distribution its shape are those of other folds, or of other
@@ -167,12 +167,12 @@ def held_out_targets(predictor: CensoredPredictor) -> Judged | None:
     )
     told = Distributions(centre, deviation, posterior, quantiles, which)
     parts = np.arange(len(seen)) if rows.groups is None else rows.groups[seen]
-    return Judged(seen, ends, mass, parts, told)
+    return JudgedTargets(seen, ends, mass, parts, told)
 
 
 def new_targets(
     predictor: CensoredPredictor, numeric: FloatArray, codes: NDArray[np.int64], ends: FloatArray
-) -> Judged:
+) -> JudgedTargets:
     """Return rows that the fit did not see, with the distributions that are predicted of them.
 
     `ends` of shape (2, n): their targets, on the scale that is learned.
@@ -180,10 +180,10 @@ def new_targets(
     told, n = distributions_of(predictor, numeric, codes), ends.shape[1]
     # a target that is known by half tells of residuals what its share of a known one does
     n_residuals = float(predictor.rows.precision.sum())
-    return Judged(np.arange(n), ends, np.ones(n), np.arange(n), told, n_residuals)
+    return JudgedTargets(np.arange(n), ends, np.ones(n), np.arange(n), told, n_residuals)
 
 
-def measures_of(judged: Judged | None, *, log: bool) -> Measures:
+def measures_of(judged: JudgedTargets | None, *, log: bool) -> Measures:
     """Return how right the distributions of some rows are; `log`: whether ends are logarithms."""
     if judged is None:
         return Measures(np.nan, np.nan, np.nan)
