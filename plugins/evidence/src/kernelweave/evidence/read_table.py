@@ -29,6 +29,8 @@ from .tasks import Classification, Task
 
 # more rows than these are learned by landmarks: all pairs would take minutes
 FACTOR_ROWS = 5000
+# the same of targets known by half, each of whose modes takes several factors
+_CENSORED_ROWS = 2000
 # of a table in batches, what tells the encoder its categories and medians
 DRAWN_ROWS = 20_000
 # of a table: read, encoded, without the rows of no weight, and those of a part
@@ -55,8 +57,11 @@ class ReadTable:
 
     @property
     def are_many(self) -> bool:
-        """Whether they are learned by landmarks."""
-        return not isinstance(self.rows, Rows) or len(self.rows) > FACTOR_ROWS
+        """Whether they are learned by landmarks, which have no effects of groups."""
+        if not isinstance(self.rows, Rows):
+            return True
+        is_slow = self.rows.ends is not None and self.rows.group is None
+        return len(self.rows) > (_CENSORED_ROWS if is_slow else FACTOR_ROWS)
 
     def splits(self, n_folds: int, state: np.random.RandomState) -> list[Split]:
         """Return the folds of rows in memory, as the user says or at random."""

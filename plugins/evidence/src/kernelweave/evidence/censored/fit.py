@@ -117,16 +117,17 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     `log`: whether the targets are logarithms.
     """
     rows, mixture, folds = learned.rows, learned.mixture, learned.folds
-    judges = folds[:: -(-len(folds) // _JUDGES)] if folds else []
-    share, late = 1.0, clock.expired()
-    if not late:
-        share, late = best_share([_part_of(learned, fold) for fold in judges])
-    found = (
-        None if late else CensoredPart.of(mixture.views, rows, mixture.scales, None).solve(share)
-    )
+    judges = range(0, len(folds), -(-len(folds) // _JUDGES) or 1)
+    share, judged, found = 1.0, None, None
+    if not clock.expired():
+        share, judged = best_share([_part_of(learned, folds[k]) for k in judges])
+    if judged is not None:
+        found = CensoredPart.of(mixture.views, rows, mixture.scales, None).solve(share)
     solved = []
-    for fold in folds if found is not None else ():
-        if (of_fold := _part_of(learned, fold).solve(share)) is None:
+    for k, fold in enumerate(folds if found is not None and judged is not None else ()):
+        known = k in judges
+        of_fold = judged[judges.index(k)] if known else _part_of(learned, fold).solve(share)
+        if of_fold is None:
             break
         solved.append(of_fold)
     missing = learned.missing
@@ -262,10 +263,14 @@ class CensoredPart(NamedTuple):
         beyond = units.standardise(held_out.ends.reshape(-1, 1)).reshape(2, -1)
         return cls(training, units, gram, cross, own, noise, ends, beyond, held_out.mass)
 
-    def solve(self, share: float) -> _Solved | None:
-        """Return the mode under a share of the noise; ``None`` where time is up."""
+    def solve(self, share: float, near: _Solved | None = None) -> _Solved | None:
+        """Return the mode under a share of the noise; ``None`` where time is up.
+
+        `near`: the mode under another share, to begin at.
+        """
+        start = None if near is None else near.dual
         try:
-            found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass)
+            found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass, start)
         except Stopped:
             return None
         return self.at(found, share)
@@ -289,28 +294,34 @@ class CensoredPart(NamedTuple):
         return _Solved(training, self.units, dual, latent, deviations, residuals, told, likelihood)
 
 
-def best_share(parts: Sequence[CensoredPart]) -> tuple[float, bool]:
-    """Return the share of the noise that makes rows held out likeliest, and whether time is up.
+def best_share(parts: Sequence[CensoredPart]) -> tuple[float, list[_Solved] | None]:
+    """Return the share of the noise that makes rows held out likeliest, and what was found there.
 
-    Smaller ones are tried as long as they are better, and larger ones where none was.
+    Smaller ones are tried as long as they are better, and larger ones where none was; each begins
+    at the modes of the one before. ``None`` where time is up.
     """
 
-    def value(share: float) -> float:
-        solved = [part.solve(share) for part in parts]
-        known = [each.log_likelihood for each in solved if each is not None]
-        return sum(known) if len(known) == len(parts) else -np.inf
+    def found(share: float, near: Sequence[_Solved | None]) -> list[_Solved] | None:
+        solved = [part.solve(share, each) for part, each in zip(parts, near, strict=True)]
+        known = [each for each in solved if each is not None]
+        return known if len(known) == len(parts) else None
 
-    best, most = 1.0, value(1.0)
-    if np.isneginf(most):
-        return best, True
+    best, most = 1.0, found(1.0, [None] * len(parts))
     for step in (0.5, 2.0) if parts else ():
         share = step
-        while _LEAST_SHARE <= share <= 1.0 / _LEAST_SHARE and (other := value(share)) > most:
+        while most is not None and _LEAST_SHARE <= share <= 1.0 / _LEAST_SHARE:
+            other = found(share, most)
+            if other is not None and _likelihood(other) <= _likelihood(most):
+                break
             best, most = share, other
             share *= step
         if best != 1.0:
             break
-    return best, False
+    return best, most
+
+
+def _likelihood(solved: Sequence[_Solved]) -> float:
+    return sum(each.log_likelihood for each in solved)
 
 
 def _shifted(share: float) -> Callable[[Fit], Fit]:

@@ -143,8 +143,9 @@ def normal_of(ends: FloatArray, mass: FloatArray) -> tuple[float, float]:
 
 
 def mode_of(
-    gram: FloatArray, noise: float, ends: FloatArray, mass: FloatArray, *, is_limited: bool = True
-) -> Sites:
+    gram: FloatArray, noise: float, ends: FloatArray, mass: FloatArray,
+    start: FloatArray | None = None, *, is_limited: bool = True,
+) -> Sites:  # fmt: skip
     """Return the likelihood at the posterior mode of a Gaussian process with mean 0.
 
     Minimises ½ aᵀKa − Σᵢ mᵢ log likelihood(fᵢ), f = Ka, by Newton's method, whose steps are halved
@@ -153,6 +154,7 @@ def mode_of(
     - `gram` of shape (n, n): K, with its jitter
     - `noise`: variance of the noise
     - `ends` of shape (2, n); `mass` of shape (n,): weights, of which 2 counts a row twice
+    - `start` of shape (n,): coefficients a to begin at, 0 by default
     - `is_limited`: whether the time limit ends it
 
     Raises Stopped where time is up.
@@ -167,9 +169,10 @@ def mode_of(
     [1.0, 2.2]
     """
     deviation = float(np.sqrt(noise))
-    dual = f = np.zeros(len(gram))
+    dual = np.zeros(len(gram)) if start is None else start
+    f = gram @ dual
     found = sites(f, deviation, ends)
-    value = -float(mass @ found.log_likelihood)
+    value = 0.5 * float(dual @ f) - float(mass @ found.log_likelihood)
     for _ in range(_STEPS):
         if is_limited and clock.expired():
             raise Stopped

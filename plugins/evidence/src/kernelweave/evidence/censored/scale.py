@@ -97,13 +97,12 @@ def _log_likelihoods(
         )
         for each in found.folds
     ]
-    share, late = best_share(parts)
-    solved = [part.solve(share) for part in parts]
+    _, solved = best_share(parts)
+    if solved is None:
+        return None
     assert rows.ends is not None
     out, known = np.empty(len(rows)), rows.ends[0] == rows.ends[1]
     for fold, each in zip(found.folds, solved, strict=True):
-        if late or each is None:
-            return None
         out[fold.held_out] = each.told - np.log(each.units.spread) * known[fold.held_out]
     # of a logarithm the density is that of the target times the target
     return out - np.where(known, rows.ends[0], 0.0) if log else out
