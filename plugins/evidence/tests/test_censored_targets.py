@@ -321,7 +321,7 @@ def test_without_time_for_the_likelihood_there_is_a_model(
 ) -> None:
     from kernelweave.evidence.censored import fit
 
-    monkeypatch.setattr(fit, "best_share", lambda _: (1.0, True))
+    monkeypatch.setattr(fit, "best_share", lambda _: (1.0, None))
     monkeypatch.setattr(fit, "_SOME", 100)
     X, true, y = made(240)
     model = EvidenceKernelRegressor().fit(X, y)
@@ -383,3 +383,24 @@ def test_times_on_their_own_scale_are_not_negative() -> None:
     assert not model._task.log
     assert model.predict(np.array([[-1.0, 0.0]])) == 0.0
     assert model.predict_interval(np.array([[-1.0, 0.0]]))[0] == 0.0
+
+
+def test_medians_are_those_of_the_distribution_where_noise_is_skewed() -> None:
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"a": rng.uniform(-1.0, 1.0, 500)})
+    noise = 1.2 * np.log(rng.exponential(size=500))
+    true = np.exp(2.0 + X["a"] + noise).to_numpy()
+    y = surv(true < 40.0, np.minimum(true, 40.0))
+    model = EvidenceKernelRegressor().fit(X, y)
+    new = pd.DataFrame({"a": rng.uniform(-0.9, 0.9, 400)})
+    median = model.predict_quantiles(new, [0.5])[:, 0]
+    assert model.predict(new) == pytest.approx(median, rel=0.02)
+    # that of the noise is 1.2 log log 2, its mean −1.2 Euler's constant
+    truth = np.exp(2.0 + new["a"] + 1.2 * np.log(np.log(2.0)))
+    assert abs(np.mean(np.log(model.predict(new) / truth))) < 0.15
+    told = model.explain(new.iloc[:5], scale="response")
+    assert told.values.sum(axis=1) + told.base_values == pytest.approx(model.predict(new[:5]))
+    # so are rows held out
+    ended = true < 40.0
+    assert np.mean(true < model.held_out_prediction_) == pytest.approx(0.5, abs=0.06)
+    assert ended.mean() > 0.8

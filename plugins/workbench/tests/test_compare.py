@@ -245,6 +245,7 @@ def test_a_narrow_screen_cuts_no_score(
         "task": "classification", "target": "y", "data": "t.csv", "models": [row, dict(row)],
         "held_out": {"score": 0.9, "error": 0.02, "rows": "150 rows", "rare": False},
         "seconds": 1234.5, "comparison": {"rows": [row]}, "test": None, "unit": "", "rare": True,
+        "half_known": "",
     }  # fmt: skip
     compare._show(found)
     fit._show_scores(console.out(), found)

@@ -191,7 +191,10 @@ def test_limits_beside_a_test_file_without_any(run: Callable, tmp_path: Path) ->
     ("options", "message"),
     [
         (["--model", "ridge"], "--model ridge learns from known targets only: leave out --model"),
-        (["--algorithm", "smkl-global"], "--algorithm smkl-global learns from known targets only"),
+        (
+            ["--algorithm", "tkl-low-rank"],
+            "--algorithm tkl-low-rank learns from known targets only",
+        ),
         (["--metric", "r2"], "--metric r2 is for known targets: leave it out, as concordance"),
         (["--task", "classification"], "--event 'failed' is for times, which are numbers"),
         (["--drop", "failed"], "--drop 'failed' is the event"),

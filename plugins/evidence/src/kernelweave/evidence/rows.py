@@ -335,6 +335,10 @@ class Standardised:
         """Return other rows' targets in the same units."""
         return replace(self, values=np.ascontiguousarray(self.standardise(rows.targets.T).T))
 
+    def moved(self, offset: float) -> Standardised:
+        """Return the units of targets that are larger by `offset`."""
+        return replace(self, centre=self.centre + offset)
+
     def standardise(self, targets: FloatArray) -> FloatArray:
         """Return other targets (n, n_outputs) as those of the training rows are."""
         if self.warps:

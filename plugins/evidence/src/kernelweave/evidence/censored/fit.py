@@ -121,15 +121,15 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     share, judged, found = 1.0, None, None
     if not clock.expired():
         share, judged = best_share([_part_of(learned, folds[k]) for k in judges])
+    solved: list[_Solved] = []
     if judged is not None:
         found = CensoredPart.of(mixture.views, rows, mixture.scales, None).solve(share)
-    solved = []
-    for k, fold in enumerate(folds if found is not None and judged is not None else ()):
-        known = k in judges
-        of_fold = judged[judges.index(k)] if known else _part_of(learned, fold).solve(share)
-        if of_fold is None:
-            break
-        solved.append(of_fold)
+        known = dict(zip(judges, judged, strict=True))
+        for k, fold in enumerate(folds if found is not None else ()):
+            of_fold = known.get(k) or _part_of(learned, fold).solve(share)
+            if of_fold is None:
+                break
+            solved.append(of_fold)
     missing = learned.missing
     if found is None or len(solved) < len(folds):
         share, found = 1.0, _by_some(mixture.views, rows, mixture.scales, None)
@@ -140,30 +140,38 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
         what = "the noise of targets known by half"
         what += f", their likelihood beyond {_SOME} rows" if len(rows) > _SOME else ""
         missing = ", ".join(filter(None, (missing, what)))
-    shift = _shifted(share)
-    held_out, residuals = np.full((len(rows), 1), np.nan), np.full((2, len(rows)), np.nan)
-    held_out_spread = np.zeros((2, len(rows)))
-    kept = []
+    held_out, held_out_spread = np.full((len(rows), 1), np.nan), np.zeros((2, len(rows)))
     for fold, each in zip(folds, solved, strict=True):
-        fits = list(map(shift, fold.fits))
-        kept.append(replace(fold, training=each.training, fits=fits, units=each.units))
         held_out[fold.held_out] = each.units.restore(each.latent[:, None])
-        residuals[:, fold.held_out] = each.residuals
         held_out_spread[:, fold.held_out] = each.deviations * each.units.spread
+    offset, told = 0.0, ResidualDistribution.normal()
+    if len(seen := np.flatnonzero(~np.isnan(held_out[:, 0]))):
+        assert rows.ends is not None
+        offset, told = ResidualDistribution.around_median(
+            rows.ends[:, seen], held_out[seen, 0], held_out_spread[1, seen], rows.mass[seen]
+        )
+    held_out += offset
+    shift, kept = _shifted(share), []
+    for fold, each in zip(folds, solved, strict=True):
+        training, units = moved(each.training, each.units, offset)
+        fits = list(map(shift, fold.fits))
+        kept.append(replace(fold, training=training, fits=fits, units=units))
     scales = tuple(replace(each, noise=each.noise * share) for each in mixture.scales)
-    mixture = fit_mixture(mixture.views, found.training, scales, mixture.target)
-    seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
-    told = ResidualDistribution.normal()
-    if len(seen):
-        told = ResidualDistribution.of(residuals[:, seen], rows.mass[seen])
+    training, units = moved(found.training, mixture.target, offset)
+    mixture = fit_mixture(mixture.views, training, scales, units)
     learned = replace(
         learned, mixture=mixture, fits=list(map(shift, learned.fits)), folds=kept,
-        held_out=held_out, rows=found.training, left_out=(), missing=missing,
+        held_out=held_out, rows=training, left_out=(), missing=missing,
     )  # fmt: skip
-    given = (mixture, kept, learned.weights, found.training, held_out)
+    given = (mixture, kept, learned.weights, training, held_out)
     return learned, CensoredPredictor(
         *given, distribution=told, held_out_spread=held_out_spread, log=log
     )
+
+
+def moved(rows: Rows, units: Standardised, offset: float) -> tuple[Rows, Standardised]:
+    """Return targets of a mode and their units, both moved: what is predicted moves with them."""
+    return replace(rows, targets=rows.targets + offset), units.moved(offset)
 
 
 def _part_of(learned: Learned, fold: Fold) -> CensoredPart:
@@ -198,8 +206,7 @@ class _Solved(NamedTuple):
     """Training rows at the mode, and what they say of rows held out.
 
     `units`: of the targets; `dual` of shape (n,): coefficients; `latent` of shape (n_held_out,):
-    standardised; `deviations` of shape (2, n_held_out): without and with the noise; `residuals` of
-    shape (2, n_held_out): ends less `latent`, in deviations with the noise; `told` of shape
+    standardised; `deviations` of shape (2, n_held_out): without and with the noise; `told` of shape
     (n_held_out,): log likelihood of the rows held out, and `log_likelihood`, their weighted sum.
     """
 
@@ -208,7 +215,6 @@ class _Solved(NamedTuple):
     dual: FloatArray
     latent: FloatArray
     deviations: FloatArray
-    residuals: FloatArray
     told: FloatArray
     log_likelihood: float
 
@@ -288,10 +294,9 @@ class CensoredPart(NamedTuple):
         variance = np.maximum(self.own - explained_by(factor[0], self.cross), 0.0)
         width = np.sqrt(variance + noise + JITTER)
         told = sites(latent, width, self.ends_held_out).log_likelihood
-        residuals = (self.ends_held_out - latent) / width
         likelihood = float(self.mass_held_out @ told)
         deviations = np.array([np.sqrt(variance), width])
-        return _Solved(training, self.units, dual, latent, deviations, residuals, told, likelihood)
+        return _Solved(training, self.units, dual, latent, deviations, told, likelihood)
 
 
 def best_share(parts: Sequence[CensoredPart]) -> tuple[float, list[_Solved] | None]:

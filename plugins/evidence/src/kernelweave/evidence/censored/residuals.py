@@ -13,6 +13,11 @@ from .likelihood import normal_of
 
 # steps of the EM algorithm, the change of a probability that ends them, and the error of a sum
 _STEPS, _SMALL, _ROUNDING = 2000, 1e-10, 1e-6
+# standard errors that a median residual differs from 0 by where predictions are moved to it; steps
+# of that, and how near they end, in deviations
+_CLEARLY, _MEDIAN_STEPS, _NEAR = 2.0, 8, 1e-3
+# share of the rows that must be known to be on either side of a median
+_SIDE = 0.1
 # quantiles of a distribution that no row tells
 _LEVELS = 199
 # the way from medians on the scale of logarithms to those of targets
@@ -40,6 +45,54 @@ class ResidualDistribution:
         n = len(self.quantiles)
         rank = int(np.floor(0.5 * (1.0 - confidence) * (n + 1) + 1e-9))
         return self.quantiles[[rank - 1, n - rank]] if rank else np.array([-np.inf, np.inf])
+
+    @classmethod
+    def around_median(
+        cls,
+        ends: FloatArray,
+        centre: FloatArray,
+        deviation: FloatArray,
+        mass: FloatArray,
+        most: int | None = None,
+    ) -> tuple[float, ResidualDistribution]:
+        """Return what to add to all centres so that they are medians, and the distribution then.
+
+        Nothing where they may be medians already: the normal distribution, of which the mean is the
+        median, tells it more precisely. Nor where hardly any row is known to be on one side of it.
+
+        `ends` of shape (2, n): of the targets; `centre`, `deviation` of shape (n,): of predictions;
+        `mass`, `most`: as in `of`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelweave.evidence.censored.residuals import ResidualDistribution
+        >>> targets, zero = np.arange(1.0, 26.0), np.zeros(25)
+        >>> ends = np.array([targets, targets])
+        >>> round(ResidualDistribution.around_median(ends, zero, zero + 2.0, zero + 1.0)[0], 6)
+        13.0
+        """
+        offset, known = 0.0, mass[ends[0] == ends[1]]
+        residuals = (ends - centre) / deviation
+        told = cls.of(residuals, mass, most)
+        if not len(known):
+            return offset, told
+        # of the median of as many known residuals of a normal distribution
+        error = np.sqrt(0.5 * np.pi * (known @ known)) / known.sum()
+        near = _CLEARLY * error
+        for _ in range(_MEDIAN_STEPS):
+            with np.errstate(invalid="ignore"):
+                median = float(np.median(told.quantiles))
+            if not np.isfinite(median) or abs(median) <= near:
+                break
+            sides = residuals[1] <= median, residuals[0] >= median
+            if min(mass @ side for side in sides) < _SIDE * mass.sum():
+                break
+            near = _NEAR
+            offset += median * float(np.median(deviation))
+            residuals = (ends - centre - offset) / deviation
+            told = cls.of(residuals, mass, most)
+        return offset, told
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
@@ -139,7 +139,8 @@ def censored_landmarks(
         latent = problem.landmarks.products(rows.numeric, rows.codes, mode.dual[:, None])[:, 0]
         found = at_mode(replace(problem, rows=rows), latent)
         missing = f"targets known by half learned from {len(some)} rows, their noise as at first"
-    return *_predictor(problem, mode, parts, held, log=log), found, missing
+    solution, predictor, offset = _predictor(problem, mode, tuple(parts), held, log=log)
+    return solution, predictor, replace(found, targets=found.targets + offset), missing
 
 
 class _Tried(NamedTuple):
@@ -148,16 +149,6 @@ class _Tried(NamedTuple):
     problem: SpanProblem
     mode: SpanMode
     log_likelihood: float
-
-
-class _Part(NamedTuple):
-    """Rows held out as a mode without them sees them.
-
-    `left_out`: for the solution; `residuals` of shape (2, n): ends less predictions, in deviations.
-    """
-
-    left_out: FoldLeftOut
-    residuals: FloatArray
 
 
 def _folds(held: HeldFolds) -> Iterator[tuple[int, Index]]:
@@ -254,7 +245,7 @@ def _told(problem: SpanProblem, mode: SpanMode, rows: Rows) -> tuple[FloatArray,
 def _left_out(
     problem: SpanProblem, mode: SpanMode, held: HeldFolds, k: int, which: Index,
     away: NDArray[np.bool_], n_early: int,
-) -> _Part:  # fmt: skip
+) -> FoldLeftOut:  # fmt: skip
     """Return a fold's rows as the mode of the others predicts them.
 
     The mode begins where that of all rows is, with its curvature less what the fold's rows add.
@@ -274,12 +265,9 @@ def _left_out(
     )  # fmt: skip
     found = mode_in_span(rest, mode.dual[:n_early], equations)
     rows = held.rows.take(which)
-    assert rows.ends is not None
     latent, variance, _ = _told(rest, found, rows)
-    ends = problem.units.standardise(rows.ends.reshape(-1, 1)).reshape(2, -1)
     dual = np.concatenate([found.dual, np.zeros(len(landmarks) - n_early)])
-    left_out = FoldLeftOut(which, latent[:, None], variance, dual[:, None])
-    return _Part(left_out, (ends - latent) / np.sqrt(variance + problem.noise))
+    return FoldLeftOut(which, latent[:, None], variance, dual[:, None])
 
 
 def _late_rows(n_rows: int) -> Index:
@@ -297,27 +285,32 @@ def _late_problem(work: LandmarkSearch, rows: Rows) -> SpanProblem:
 
 
 def _predictor(
-    problem: SpanProblem, mode: SpanMode, parts: Sequence[_Part], held: HeldFolds, *, log: bool
-) -> tuple[LandmarkSolution, CensoredLandmarks]:
-    """Return the coefficients, and what predicts with them and the residuals of rows held out."""
+    problem: SpanProblem, mode: SpanMode, left_out: tuple[FoldLeftOut, ...], held: HeldFolds, *,
+    log: bool,
+) -> tuple[LandmarkSolution, CensoredLandmarks, float]:  # fmt: skip
+    """Return the coefficients, what predicts, and what moved its predictions to medians."""
     posterior = PosteriorOfSums.of(problem.landmarks, problem.ridge, problem.root, mode.factor)
-    left_out = tuple(each.left_out for each in parts)
     solution = LandmarkSolution(
         problem.landmarks, problem.ridge, 0.0, mode.dual[:, None], posterior, left_out
     )
     rows = held.rows.take(solution.judged)
-    told = ResidualDistribution.normal()
-    if parts:
-        residuals = np.hstack([each.residuals for each in parts])
-        told = ResidualDistribution.of(residuals, rows.mass, _QUANTILES)
     latent = np.vstack([np.empty((0, 1)), *(each.latent for each in left_out)])
     variance = np.concatenate([np.empty(0), *(each.variance for each in left_out)])
     spread = np.sqrt([variance, variance + problem.noise]) * problem.units.spread[0]
+    centre = problem.units.restore(latent)
+    offset, told = 0.0, ResidualDistribution.normal()
+    if left_out:
+        assert rows.ends is not None
+        offset, told = ResidualDistribution.around_median(
+            rows.ends, centre[:, 0], spread[1], rows.mass, _QUANTILES
+        )
     ends = np.array([problem.units.values.min(), problem.units.values.max()])[None]
-    fold = np.repeat(np.arange(len(parts)), [len(each.which) for each in left_out])
-    return solution, CensoredLandmarks(
+    units = replace(problem.units, values=ends).moved(offset)
+    fold = np.repeat(np.arange(len(left_out)), [len(each.which) for each in left_out])
+    predictor = CensoredLandmarks(
         problem.landmarks, problem.ridge, solution.dual, posterior,
-        replace(problem.units, values=ends), 0.0, np.ones(1), np.empty((0, 1)), rows,
-        problem.units.restore(latent), fold, tuple(each.dual for each in left_out),
+        units, 0.0, np.ones(1), np.empty((0, 1)), rows,
+        centre + offset, fold, tuple(each.dual for each in left_out),
         distribution=told, held_out_spread=spread, log=log,
     )  # fmt: skip
+    return solution, predictor, offset

@@ -152,7 +152,7 @@ def learn_large(
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]
         predictor, places = _among_others(predictor, source, judging)
-    left_out = None if omissions else _left_out(work, solution, source, predictor.levels)
+    left_out = None if omissions else _left_out(work, solution, source, predictor)
     if varying_noise and left_out is not None and predictor.rows.group is not None:
         predictor = predictor.knowing(left_out)
     return LearnedLarge(
@@ -165,7 +165,7 @@ def _left_out(
     work: LandmarkSearch,
     solution: LandmarkSolution,
     source: Rows | Source,
-    levels: GroupLevels | None,
+    predictor: LandmarkPredictor,
 ) -> LandmarksLeaveOut | None:
     """Return what leaves rows out of the solution, of all rows where they are in memory."""
     seen, n = work.seen, work.seen.n_rows
@@ -183,7 +183,7 @@ def _left_out(
     of_duplicates[duplicate_ids[landmarks]] = np.arange(len(landmarks))
     at = np.full(n, -1)
     at[np.arange(n) if whole else seen.index] = of_duplicates[duplicate_ids]
-    return LandmarksLeaveOut(solution, work.targets, rows, places, at, levels)
+    return LandmarksLeaveOut(solution, predictor.targets, rows, places, at, predictor.levels)
 
 
 def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> LandmarkSearch:
