@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +19,8 @@ from ..path import Fit
 from ..rows import Rows, Standardised
 from ..terms import JITTER, Stopped
 from .likelihood import Sites, mode_of, normal_of, sites
-from .residuals import LOGARITHM, ResidualDistribution
+from .predicting import ByResiduals
+from .residuals import ResidualDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,38 +50,16 @@ def begun(rows: Rows) -> Rows:
 
 
 @dataclass(frozen=True)
-class CensoredPredictor(ExactPredictor):
+class CensoredPredictor(ByResiduals, ExactPredictor):
     """A posterior mean of targets known by half, and how far rows held out were from theirs.
 
     It is the mean by a normal likelihood with the slope and curvature at the posterior mode, which
-    is Laplace's approximation. `distribution`: of residuals of rows held out, in their deviations;
-    `held_out_spread` of shape (2, n_rows): there, the deviation of the posterior mean and that of a
-    new observation, 0 where no fold held a row out.
+    is Laplace's approximation.
     """
-
-    distribution: ResidualDistribution = field(kw_only=True)
-    held_out_spread: FloatArray = field(kw_only=True)
-    log: bool = field(kw_only=True)
 
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the posterior mean as a sum of kernel values, on the way to medians."""
-        expansion = super().expansion(fold)
-        warps = (LOGARITHM,) if self.log else ()
-        return replace(expansion, target=replace(expansion.target, warps=warps), width=0.0)
-
-    def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return the standard deviation of a new observation, shape (n, 1)."""
-        return super().deviation(numeric, codes) * self.distribution.scale
-
-    def interval(
-        self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
-    ) -> FloatArray:
-        """Return ends that leave as much on either side, shape (2, n, 1)."""
-        return self._at(self.distribution.ends(confidence), numeric, codes)
-
-    def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
-        return self._at(self.distribution.quantiles, numeric, codes)
+        return self.to_medians(ExactPredictor.expansion(self, fold))
 
     def moments(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return centres, their deviations and those of new observations, as learned, (3, n)."""
@@ -90,20 +69,6 @@ class CensoredPredictor(ExactPredictor):
         return np.array(
             [centre, np.sqrt(variance) * spread, np.sqrt(variance + mixture.nugget) * spread]
         )
-
-    def _at(
-        self, quantiles: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]
-    ) -> FloatArray:
-        """Return predictions plus residuals in their deviations, shape (n_quantiles, n, 1)."""
-        points = self.views.points(numeric, codes)
-        mixture = self.mixture
-        width = np.sqrt(mixture.variance(points) + mixture.nugget)
-        ends = mixture.latent(points)[:, 0] + quantiles[:, None] * width
-        return mixture.target.restore(ends.reshape(-1, 1)).reshape(*ends.shape, 1)
-
-    def fold_scores(self) -> list[FloatArray]:
-        """Return nothing: a residual that is known by half is no score."""
-        return []
 
 
 def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, CensoredPredictor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,8 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
 from ..censored.likelihood import Sites, sites
-from ..censored.residuals import LOGARITHM, ResidualDistribution
+from ..censored.predicting import ByResiduals
+from ..censored.residuals import ResidualDistribution
 from ..mixture import Expansion
 from ..rows import Rows
 from ..terms import Stopped
@@ -34,37 +35,12 @@ _QUANTILES = 2000
 
 
 @dataclass(frozen=True)
-class CensoredLandmarks(LandmarkPredictor):
-    """A function of landmarks at the posterior mode, and how far rows held out were from it.
-
-    `distribution`: of residuals of rows held out, in their deviations; `held_out_spread` of shape
-    (2, n_rows): there, the deviation of the posterior mean and that of a new observation; `log`:
-    whether targets are logarithms.
-    """
-
-    distribution: ResidualDistribution = field(kw_only=True)
-    held_out_spread: FloatArray = field(kw_only=True)
-    log: bool = field(kw_only=True)
+class CensoredLandmarks(ByResiduals, LandmarkPredictor):
+    """A function of landmarks at the posterior mode, and how far rows held out were from it."""
 
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the posterior mean as a sum of kernel values, on the way to medians."""
-        expansion = super().expansion(fold)
-        warps = (LOGARITHM,) if self.log else ()
-        return replace(expansion, target=replace(expansion.target, warps=warps))
-
-    def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return the standard deviation of a new observation, shape (n, 1)."""
-        return super().deviation(numeric, codes) * self.distribution.scale
-
-    def interval(
-        self, numeric: FloatArray, codes: NDArray[np.int64], confidence: float
-    ) -> FloatArray:
-        """Return ends that leave as much on either side, shape (2, n, 1)."""
-        return self._around(self.distribution.ends(confidence), numeric, codes)
-
-    def members(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return quantiles of new targets, ascending, shape (n_quantiles, n, 1)."""
-        return self._around(self.distribution.quantiles, numeric, codes)
+        return self.to_medians(LandmarkPredictor.expansion(self, fold))
 
     def among(self, rows: Rows, at: Index) -> Self:
         """Return the predictor with other rows beside those that judge, which are at these places.
@@ -79,27 +55,10 @@ class CensoredLandmarks(LandmarkPredictor):
         """Return centres, their deviations and those of new observations, as learned, (3, n)."""
         latent = self.landmarks.products(numeric, codes, self.dual)
         variance = latent_variance(self.landmarks, self.posterior, numeric, codes)
-        spread = self.targets.spread[0]
+        centre, spread = self.targets.restore(latent)[:, 0], self.targets.spread[0]
         return np.array(
-            [
-                self.targets.restore(latent)[:, 0],
-                np.sqrt(variance) * spread,
-                np.sqrt(variance + self.ridge) * spread,
-            ]
+            [centre, np.sqrt(variance) * spread, np.sqrt(variance + self.ridge) * spread]
         )
-
-    def _around(
-        self, quantiles: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]
-    ) -> FloatArray:
-        """Return predictions plus residuals in their deviations, shape (n_quantiles, n, 1)."""
-        latent = self.landmarks.products(numeric, codes, self.dual)[:, 0]
-        variance = latent_variance(self.landmarks, self.posterior, numeric, codes)
-        ends = latent + quantiles[:, None] * np.sqrt(variance + self.ridge)
-        return self.targets.restore(ends.reshape(-1, 1)).reshape(*ends.shape, 1)
-
-    def fold_scores(self) -> list[FloatArray]:
-        """Return nothing: a residual that is known by half is no score."""
-        return []
 
 
 def censored_landmarks(
