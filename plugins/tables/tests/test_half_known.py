@@ -16,6 +16,7 @@ from kernelweave.tables import (
     read_target,
     split_by_target,
 )
+from kernelweave.tables.yes_no import yes_and_no
 
 INF = np.inf
 
@@ -127,12 +128,27 @@ def test_an_event_may_be_written_in_many_ways(events: list[object]) -> None:
 
 @pytest.mark.parametrize(
     ("events", "wanted"),
-    [(["dead", "alive"], "died=dead"), ([2, 1], "died=2"), ([2.0, 1], "died=2")],
-)
+    [
+        (["dead", "alive"], "died=dead"), ([2, 1], "died=2"), ([2.0, 1], "died=2"),
+        (["Dead", "alive"], "died=dead"), (["dead", "alive"], "died=DEAD"),
+        ([True, False], "died=true"), ([True, False], "died=yes"), ([1, 0], "died=yes"),
+        ([False, True], "died=no"), (["yes", "unknown"], "died=Yes"),
+    ],
+)  # fmt: skip
 def test_the_value_that_is_the_event_may_be_told(events: list[object], wanted: str) -> None:
     target = target_of_times([3, 4] * 3, events * 3, wanted)
     np.testing.assert_array_equal(target.ends, [[3, 4] * 3, [3, INF] * 3])
     assert target.event == Event("died", wanted.partition("=")[2])
+
+
+def test_words_truth_values_and_numbers_say_yes_and_no() -> None:
+    cells = [True, "Y", 1, 1.0, np.True_, False, " no ", 0, "0.0", "dead", 2, None, np.nan, pd.NA]
+    yes, no = yes_and_no(cells)
+    assert yes.tolist() == [True] * 5 + [False] * 9
+    assert no.tolist() == [False] * 5 + [True] * 4 + [False] * 5
+    for dtype in ("boolean", "Int64", "category", object):
+        yes, no = yes_and_no(pd.Series([1, 0, None], dtype=dtype))
+        assert (yes.tolist(), no.tolist()) == ([True, False, False], [False, True, False]), dtype
 
 
 def test_a_column_whose_name_has_an_equals_sign_is_itself() -> None:

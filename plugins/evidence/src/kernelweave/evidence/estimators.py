@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .base import EvidenceModel
-from .censored.ends import is_censored
+from .censored.ends import is_censored, warn_of_event
 from .censored.fit import CensoredPredictor
 from .censored.judging import held_out_targets, measures_of
 from .censored.task import CensoredRegression
@@ -66,6 +66,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     def _new_task(self, y: object) -> Regression:
         if is_censored(y):
             return CensoredRegression(self.scoring)
+        warn_of_event(y)
         return Regression(self.scoring)
 
     def _held_out_measures(self) -> dict[str, float]:

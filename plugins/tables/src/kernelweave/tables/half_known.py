@@ -13,8 +13,8 @@ from .errors import TableError, did_you_mean
 from .sided import side_of
 from .table import REMEDY, Table, as_numbers, gaps_of, hold_codes
 from .written import WrittenNumbers
+from .yes_no import yes_and_no
 
-_YES, _NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 # values of an event that an error lists
 _MOST_VALUES = 6
 
@@ -28,7 +28,8 @@ class Event:
     column : str
         A column of yes and no, true and false, or 1 and 0; of anything else with `value`.
     value : str or None
-        The cells that say that the event happened; ``None`` where they are yes, true or 1.
+        The cells that say that the event happened, in upper or lower case; ``None`` where they are
+        yes, true or 1.
 
     Examples
     --------
@@ -131,10 +132,7 @@ def happened(table: Table, event: Event) -> npt.NDArray[np.bool_]:
         )
     if event.value is not None:
         return _has_value(table, event)
-    numbers = as_numbers(cells)
-    words = cells.astype(str).str.strip().str.lower()
-    yes = words.isin(_YES).to_numpy() | (numbers == 1.0)
-    no = words.isin(_NO).to_numpy() | (numbers == 0.0)
+    yes, no = yes_and_no(cells)
     odd = np.flatnonzero(~(yes | no))
     if len(odd):
         row = int(odd[0])
@@ -146,14 +144,19 @@ def happened(table: Table, event: Event) -> npt.NDArray[np.bool_]:
             f"{str(cells.iloc[row]).strip()!r} is not yes or no, true or false, 1 or 0: say which "
             f"value is the event, as in --event {event.column}=VALUE (the values are {shown}{more})"
         )
-    return np.asarray(yes)
+    return yes
 
 
 def _has_value(table: Table, event: Event) -> npt.NDArray[np.bool_]:
-    cells = table.frame[event.column]
-    found = (cells.astype(str).str.strip() == str(event.value).strip()).to_numpy()
+    """Return which cells are the value of an event, in upper or lower case."""
+    cells, value = table.frame[event.column], str(event.value).strip()
+    (yes, no), (is_yes, is_no) = yes_and_no(cells), yes_and_no([value])
+    if (is_yes | is_no).all() and (yes | no | gaps_of(cells)).all():
+        # of a column of true and false, yes is the cell True
+        return yes if is_yes.all() else no
+    found = (cells.astype(str).str.strip().str.casefold() == value.casefold()).to_numpy()
     try:
-        number = float(str(event.value))
+        number = float(value)
     except ValueError:
         return np.asarray(found)
     # 2 is the cell 2.0 too

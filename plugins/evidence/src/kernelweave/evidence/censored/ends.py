@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
+from kernelweave.kernels_core.exceptions import warn
 from kernelweave.tables.errors import place_of
 from kernelweave.tables.sided import side_of
 from kernelweave.tables.written import WrittenNumbers
+from kernelweave.tables.yes_no import yes_and_no
 from numpy.typing import NDArray
 
 from ..targets import finite_numbers, refuse_missing, shown
@@ -21,9 +23,10 @@ _ENDS = ("low", "high")
 def is_censored(y: object) -> bool:
     """Return whether targets are given in a form that says which of them are known by half.
 
-    A structured array of an event and a time, or two columns of which one is boolean; a structured
-    array or two columns named low and high, or an array of two columns where lower ends are −∞ or
-    upper ends ∞; or cells of which some are such as <0.5, 36+ or 3-5.
+    A structured array of an event and a time, or two columns of which one has truth values or
+    words and the other numbers; a structured array or two columns named low and high, or an array
+    of two columns where lower ends are −∞ or upper ends ∞; or cells, in one column, of which some
+    are such as <0.5, 36+ or 3-5.
     """
     if y is None or isinstance(y, str) or hasattr(y, "dask"):
         # of what is read in parts, targets are numbers
@@ -31,9 +34,9 @@ def is_censored(y: object) -> bool:
     named = _named_columns(y)
     if named is not None:
         kinds = {_kind_of(column) for column in named.values()}
-        is_structured = not hasattr(y, "columns")
-        return is_structured or tuple(named) == _ENDS or kinds == {"b", "number"}
-    array = np.asarray(y)
+        is_structured = not _is_frame(y)
+        return is_structured or _are_ends(named) or kinds == {"event", "number"}
+    array = _array(y)
     if array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f":
         low, high = array.T
         infinite = np.isneginf(low) | np.isposinf(high)
@@ -61,15 +64,16 @@ def ends_of(y: object, n_rows: int, *, known: bool = False) -> tuple[FloatArray,
     [[2.0, -inf, 36.0], [2.0, 5.0, inf]]
     """
     named = _named_columns(y)
-    times = named is not None and tuple(named) != _ENDS
-    array = np.asarray(y)
+    times = named is not None and not _are_ends(named)
+    array = _array(y)
     if known and array.ndim == 1 and array.dtype.kind in "biuf":
         values = finite_numbers(array)
         ends = np.array([values, values])
     elif named is not None and times:
         ends = _of_times(named)
     elif named is not None:
-        ends = np.array([_end(column, name) for name, column in named.items()])
+        by_name = {_folded(name): column for name, column in named.items()}
+        ends = np.array([_end(by_name[name], name) for name in _ENDS])
     elif array.ndim == 2:
         ends = np.array([_end(*pair) for pair in zip(array.T, _ENDS, strict=True)])
     else:
@@ -90,7 +94,7 @@ def refuse_in_parts(y: object, first: int = 0) -> None:
     if not is_censored(y):
         return
     got = "ends, or events and times"
-    array = np.asarray(y)
+    array = _array(y)
     if _named_columns(y) is None and array.ndim == 1:
         row = next(k for k, cell in enumerate(array.tolist()) if side_of(str(cell).strip()))
         got = f"{array[row]!r} in {place_of(first + row)}"
@@ -100,30 +104,84 @@ def refuse_in_parts(y: object, first: int = 0) -> None:
     )
 
 
+def warn_of_event(y: object) -> None:
+    """Warn where two targets in a data frame may be an event, given as 0 and 1, and a time."""
+    if not _is_frame(y) or hasattr(y, "dask") or is_censored(y):
+        return
+    named = _named_columns(y)
+    if named is None:
+        return
+    flags = {name: np.logical_or(*yes_and_no(column)).all() for name, column in named.items()}
+    if sum(flags.values()) != 1:
+        return
+    event, time = sorted(named, key=lambda name: not flags[name])
+    if _kind_of(named[time]) == "number" and not (named[time].astype(np.float64) < 0.0).any():
+        warn(f"y is learned as two targets: if {event!r} is an event, give it as True and False")
+
+
+def _is_frame(y: object) -> bool:
+    return hasattr(y, "columns") or hasattr(y, "column_names")
+
+
+def _folded(name: str) -> str:
+    return name.strip().lower()
+
+
+def _are_ends(columns: dict[str, Labels]) -> bool:
+    return {_folded(name) for name in columns} == set(_ENDS)
+
+
+def _array(y: object) -> Labels:
+    """Return targets as an array; those of one column as a list of them."""
+    array = np.asarray(y)
+    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
+
+
 def _named_columns(y: object) -> dict[str, Labels] | None:
-    """Return two columns with their names, in lower case; ``None`` of anything else."""
+    """Return two columns with their names; ``None`` of anything else."""
     names: list[Any]
     table: Any = y
     if getattr(getattr(y, "dtype", None), "names", None):
         names = list(table.dtype.names)
-    elif hasattr(y, "column_names") or hasattr(y, "columns"):
+    elif _is_frame(y):
         # of Arrow and of the others
         names = list(getattr(y, "column_names", None) or table.columns)
     else:
         return None
     if len(names) != 2 or np.ndim(table[names[0]]) != 1:
         return None
-    return {str(name).strip().lower(): np.asarray(table[name]) for name in names}
+    return {str(name): np.asarray(table[name]) for name in names}
 
 
 def _kind_of(column: Labels) -> str:
-    return "b" if column.dtype.kind == "b" else "number" if column.dtype.kind in "iuf" else ""
+    """Return what a column may be beside another: an event, or a number; else an empty text.
+
+    An event has truth values, or words that are no numbers and no limits.
+    """
+    if column.dtype.kind in "biuf":
+        return "event" if column.dtype.kind == "b" else "number"
+    from pandas import Series, to_numeric
+    from pandas.api.types import infer_dtype
+
+    cells = Series(column, dtype=object).dropna()
+    inferred = infer_dtype(cells)
+    if inferred == "boolean":
+        return "event"
+    if inferred in ("integer", "floating", "mixed-integer-float", "decimal"):
+        return "number"
+    if inferred != "string":
+        return ""
+    numbers = to_numeric(cells, errors="coerce").notna()
+    if numbers.all():
+        return "number"
+    limits = any(side_of(cell.strip()) for cell in cells.unique())
+    return "" if limits or numbers.any() else "event"
 
 
 def _of_times(columns: dict[str, Labels]) -> FloatArray:
-    # without one that is boolean the event is the first, as scikit-survival has it
+    # where it cannot be told by its cells the event is the first, as scikit-survival has it
     (event_name, event), (time_name, time) = sorted(
-        columns.items(), key=lambda pair: _kind_of(pair[1]) != "b"
+        columns.items(), key=lambda pair: _kind_of(pair[1]) != "event"
     )
     low = finite_numbers(time, f"the time {time_name!r} of y")
     _refuse_negative(low, time_name)
@@ -133,14 +191,15 @@ def _of_times(columns: dict[str, Labels]) -> FloatArray:
 def _as_event(event: Labels, name: str) -> NDArray[np.bool_]:
     """Return whether each time ended by the event."""
     refuse_missing(event, f"the event {name!r} of y")
-    known = np.isin(event, (0, 1))
-    if not known.all():
-        row = int(np.argmin(known))
+    yes, no = yes_and_no(event)
+    if not (yes | no).all():
+        row = int(np.argmin(yes | no))
         raise ValueError(
-            f"the event {name!r} of y must be yes or no, True or False, got {shown(event[row])} "
-            f"in {place_of(row)}"
+            f"the event {name!r} of y must be yes or no, true or false, 1 or 0, got "
+            f"{shown(event[row])} in {place_of(row)}: give True where it happened and False "
+            f"elsewhere, as y[{name!r}] == {shown(event[row])} does if that is the event"
         )
-    return event.astype(bool)
+    return yes
 
 
 def _refuse_negative(times: FloatArray, name: str) -> None:

@@ -13,7 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from ..cross_validation import cross_validate
 from ..path import PathPlan
 from ..rows import Rows
-from ..scores import mean_with_error
+from ..scores import error_over_groups
 from .fit import CensoredPart, begun, best_share
 from .task import CensoredRegression, values_within
 
@@ -37,8 +37,10 @@ def with_chosen_scale(
     """Return a table with its targets on the scale on which rows held out are likeliest.
 
     Two halves of some rows predict each other with rough scales, on either scale, and the rows of
-    both are compared by their likelihood in the unit of the targets. Where targets are not all
-    positive there is but one scale. The random state is left as it is.
+    both are compared by their likelihood in the unit of the targets. Groups of rows are in one
+    half, and where there is an order one half is later than the other. Where targets are not all
+    positive, or there is one group or one time only, the targets alone choose. The random state is
+    left as it is.
 
     `task`: of the table, on the scale on which its targets are likelier without columns.
     """
@@ -49,7 +51,10 @@ def with_chosen_scale(
         return samples
     twin = deepcopy(random_state)
     part = rows.take(np.sort(twin.permutation(len(rows))[: 2 * plan.coarse]))
-    halves, seeds = np.array_split(twin.permutation(len(part)), 2), twin.randint(2**31 - 1, size=3)
+    unit = _units(part)
+    if not np.ptp(unit):
+        return samples
+    halves, seeds = _halves(unit, part, twin), twin.randint(2**31 - 1, size=3)
     other = _on_the_other_scale(part, log=task.log)
     told = [
         _log_likelihoods(each, halves, seeds, plan, log=log)
@@ -58,11 +63,34 @@ def with_chosen_scale(
     if told[0] is None or told[1] is None:
         return samples
     gains = np.clip(told[1] - told[0], -_MOST, _MOST)
-    gain, error = mean_with_error(gains, part.mass)
+    share = part.mass / part.mass.sum()
+    gain = float(share @ gains)
+    error = error_over_groups(share * (gains - gain), unit)
     if gain <= (_CLEARLY_OF_TIMES if task.times else _CLEARLY) * error:
         return samples
     rows = _on_the_other_scale(rows, log=task.log)
     return replace(samples, rows=rows, task=replace(task, log=not task.log, ends=rows.ends))
+
+
+def _units(rows: Rows) -> Index:
+    """Return a number for the rows that one half holds together, from 0, shape (n,).
+
+    They are those of one time, in their order, or of one group, else each row.
+    """
+    if rows.times is not None:
+        return np.asarray(np.unique(rows.times, return_inverse=True)[1], dtype=np.intp).ravel()
+    return np.arange(len(rows)) if rows.groups is None else rows.kept_together
+
+
+def _halves(unit: Index, rows: Rows, state: np.random.RandomState) -> tuple[Index, Index]:
+    """Return the places of rows in two halves of whole units, the earlier one first."""
+    sizes = np.bincount(unit)
+    order = np.arange(len(sizes)) if rows.times is not None else state.permutation(len(sizes))
+    # the first has at least half of the rows, and the other at least one unit
+    before = np.cumsum(sizes[order])[:-1]
+    n_first = before[min(int(np.searchsorted(before, 0.5 * len(unit))), len(before) - 1)]
+    by = np.argsort(np.argsort(order)[unit], kind="stable")
+    return by[:n_first], by[n_first:]
 
 
 def _on_the_other_scale(rows: Rows, *, log: bool) -> Rows:
