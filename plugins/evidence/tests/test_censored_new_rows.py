@@ -35,7 +35,7 @@ def predictor_of(rng: np.random.Generator, n: int, n_held_out: int, weight: floa
 
 
 @pytest.mark.parametrize(
-    ("n", "n_held_out", "n_new"), [(120, 60, 300), (700, 140, 300)], ids=["order", "landmarks"]
+    ("n", "n_held_out", "n_new"), [(120, 60, 1000), (700, 140, 300)], ids=["order", "landmarks"]
 )
 def test_right_predictions_of_new_rows_are_rarely_rejected(
     n: int, n_held_out: int, n_new: int
@@ -49,7 +49,7 @@ def test_right_predictions_of_new_rows_are_rarely_rejected(
         ends = np.array([np.minimum(t, c), np.where(t <= c, t, INF)])
         judged = new_targets(predictor, f, np.empty((n_new, 0), dtype=np.int64), ends)
         found.append(measures_of(judged, log=False).calibration_p)
-    assert np.mean(np.array(found) < 0.05) < 0.1
+    assert np.mean(np.array(found) < 0.05) < 0.15
     assert 0.3 < np.median(found) < 0.85
 
 

@@ -134,7 +134,8 @@ class SurvivalDisplay:
         told = distributions_of(model._predictor, *model._encoded(X))
         if labels is None:
             # lists have a method `index`
-            index = X.index if hasattr(X, "iloc") else range(len(told.centre))
+            table: Any = X
+            index = table.index if hasattr(X, "iloc") else range(len(told.centre))
             labels = [f"row {each}" for each in index]
         return cls._of(model, task, told, points, labels, response).plot(ax=ax)
 

@@ -86,9 +86,10 @@ def _n_telling(ends: FloatArray) -> int:
 
 
 def _too_few(n: int, which: str) -> str:
+    such = "such row was" if n == 1 else "such rows were"
     return (
         f"Predicted and observed probabilities are compared from {_FEWEST_ROWS} rows on whose "
-        f"target is known or has a limit; {n} such rows were {which}."
+        f"target is known or has a limit; {n} {such} {which}."
     )
 
 
