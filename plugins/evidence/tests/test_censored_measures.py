@@ -241,6 +241,19 @@ def test_below_all_limits_nothing_is_known_of_a_curve() -> None:
     assert at[1:] == pytest.approx([0.25, 0.25, 0.0], abs=1e-6)
 
 
+def test_rows_that_say_nothing_change_no_curve() -> None:
+    right, lab = right_censored(40, 30), np.array([[-INF, -INF, 2.0, 3.0], [1.0, 2.0, 2.0, 3.0]])
+    nothing = np.array([[-INF] * 7, [INF] * 7])
+    for ends in (right, lab, np.array([[1.0, 2.0, 4.0], [3.0, 2.0, 4.0]])):
+        n = ends.shape[1]
+        alone = observed_curve(ends, np.ones(n))
+        more = observed_curve(np.hstack([ends, nothing]), np.ones(n + 7))
+        for one, other in zip(alone, more, strict=True):
+            np.testing.assert_equal(other, one)
+    # without others it is not known
+    assert np.isnan(observed_curve(nothing, np.ones(7)).at(np.array([0.0, 1.0]))).all()
+
+
 def test_a_curve_has_the_weights_of_its_rows() -> None:
     ends = right_censored(30, 13)
     twice = np.r_[np.arange(30), np.arange(10)]
@@ -602,6 +615,35 @@ def test_an_event_at_zero_is_one_at_the_first_time() -> None:
     assert np.isfinite(model.held_out_["brier"].iloc[0])
 
 
+def test_rows_censored_at_zero_change_no_curve(
+    model: EvidenceKernelRegressor, data: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    X, y = data[0].iloc[:60], data[1].iloc[:60]
+    at_zero = pd.DataFrame({"died": [False] * 15, "days": [0.0] * 15})
+    more = pd.concat([X, data[0].iloc[60:75]]), pd.concat([y, at_zero])
+    (alone,), (with_zero,) = (
+        SurvivalCalibrationDisplay.from_estimator(model, *given, n_groups=1).groups
+        for given in ((X, y), more)
+    )
+    for one, other in zip(alone.observed, with_zero.observed, strict=True):
+        np.testing.assert_equal(other, one)
+    with pytest.raises(ValueError, match="each of the 15 rows ended at time 0 without an event"):
+        SurvivalCalibrationDisplay.from_estimator(model, data[0].iloc[60:75], at_zero)
+
+
+def test_new_rows_may_be_lists_and_labels_an_array(
+    model: EvidenceKernelRegressor, data: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    numbers = EvidenceKernelRegressor(**FAST).fit(data[0].to_numpy()[:40], data[1][:40])
+    shown = SurvivalDisplay.from_estimator(numbers, data[0].to_numpy()[:2].tolist())
+    assert shown.labels == ["row 0", "row 1"]
+    named = np.array(["p", "q", "r"])
+    for rows in (None, np.array([3, 5, 8])):
+        assert SurvivalDisplay.from_held_out(model, rows, labels=named).labels == ["p", "q", "r"]
+    with pytest.raises(ValueError, match="labels must be 3, one a row, got 0"):
+        SurvivalDisplay.from_held_out(model, labels=[])
+
+
 def test_displays_say_what_is_wrong(
     model: EvidenceKernelRegressor, data: tuple[pd.DataFrame, pd.DataFrame]
 ) -> None:
@@ -620,3 +662,5 @@ def test_displays_say_what_is_wrong(
         SurvivalDisplay.from_estimator(model, X.iloc[:2], labels=["one"])
     with pytest.raises(ValueError, match=r"rows must be places from 0 to 199 .*, got 200"):
         SurvivalDisplay.from_held_out(model, [200])
+    with pytest.raises(ValueError, match="rows must name a row or more, got none"):
+        SurvivalDisplay.from_held_out(model, [])

@@ -126,6 +126,36 @@ def test_another_table_is_judged_too(folder: Path) -> None:
     assert (folder / "times.html").read_text().count("Predicted distributions") == 1
 
 
+@pytest.mark.parametrize("n_zero", [0, 30])
+def test_few_rows_are_not_compared_in_thirds(folder: Path, n_zero: int) -> None:
+    table = pd.read_csv(folder / "times.csv")
+    few = table.iloc[:3].assign(dose=[0.5, 1.5, 2.5])
+    # what is censored at 0 tells nothing of its time
+    at_zero = table.iloc[:n_zero].assign(days=0.0, died="no")
+    pd.concat([few, at_zero]).to_csv(folder / "few.csv", index=False)
+    files = [str(folder / name) for name in ("times.kw", "few.csv")]
+    assert run(["report", *files, "--out", str(folder / "few.html"), "--force"]) == 0
+    page = (folder / "few.html").read_text()
+    own, other = page.split(f"Predicted distributions of the {3 + n_zero} rows of few.csv")
+    assert "wrong by more than chance allows" in own
+    assert "Predicted and observed probabilities" in own
+    assert "from 20 rows on whose target is known or has a limit; 3 such rows were given" in other
+    assert "chance allows" not in other
+
+
+def test_a_fit_to_few_rows_is_not_compared_in_thirds(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelweave.workbench.report.survival._FEWEST_ROWS", 91)
+    model = load_model(folder / "times.kw")
+    (chapter,) = survival_chapters(model, summary(model), None)
+    sentences, pictures = chapter["sentences"], chapter["pictures"]
+    assert isinstance(sentences, list)
+    assert isinstance(pictures, list)
+    assert "90 such rows were held out" in sentences[-1]
+    assert [each["title"] for each in pictures] == ["Curves of three rows"]
+
+
 def test_without_two_folds_there_is_no_chapter(folder: Path) -> None:
     model = load_model(folder / "times.kw")
     predictor = model.machine._predictor

@@ -114,8 +114,8 @@ class SurvivalCalibrationDisplay:
         Raises
         ------
         ValueError
-            If the estimator was fitted to other targets, only one of X and y is given, or no fold
-            held out a row.
+            If the estimator was fitted to other targets, only one of X and y is given, no fold
+            held out a row, or no row has a finite end, as if all are censored at time 0.
         """
         integer(1).check("n_groups", n_groups)
         task, model = task_of(estimator), estimator

@@ -133,7 +133,9 @@ class SurvivalDisplay:
         task, model = task_of(estimator), estimator
         told = distributions_of(model._predictor, *model._encoded(X))
         if labels is None:
-            index = getattr(X, "index", range(len(told.centre)))
+            # lists have a method `index`
+            table: Any = X
+            index = table.index if hasattr(X, "iloc") else range(len(told.centre))
             labels = [f"row {each}" for each in index]
         return cls._of(model, task, told, points, labels, response).plot(ax=ax)
 
@@ -168,7 +170,8 @@ class SurvivalDisplay:
         Raises
         ------
         ValueError
-            If the estimator was fitted to other targets, or no fold held out one of the rows.
+            If the estimator was fitted to other targets, rows is empty, or no fold held out one of
+            the rows.
         """
         task, model = task_of(estimator), estimator
         held_out = held_out_of(model)
@@ -178,10 +181,11 @@ class SurvivalDisplay:
             at = order[[round(share * (len(order) - 1)) for share in _SHOWN.values()]]
             rows = [int(np.argmax(owner == held_out.rows[place])) for place in at]
             named = zip(rows, _SHOWN, strict=True)
-            labels = labels or [f"{name} (row {row})" for row, name in named]
+            names = [f"{name} (row {row})" for row, name in named]
         else:
             at = _places_of(rows, owner, held_out.rows)
-            labels = labels or [f"row {row}" for row in rows]
+            names = [f"row {row}" for row in rows]
+        labels = names if labels is None else labels
         told = held_out.told.take(at)
         return cls._of(model, task, told, points, labels, response).plot(ax=ax)
 
@@ -255,6 +259,8 @@ def held_out_of(model: Any) -> JudgedTargets:
 
 def _places_of(rows: Sequence[int], owner: Index, held_out: Index) -> Index:
     """Return the places of rows of the user's table among those held out."""
+    if not len(rows):
+        raise ValueError("rows must name a row or more, got none: leave it out for three rows")
     places = np.empty(len(rows), dtype=np.intp)
     for k, row in enumerate(rows):
         found = np.flatnonzero(held_out == owner[row]) if 0 <= row < len(owner) else np.empty(0)

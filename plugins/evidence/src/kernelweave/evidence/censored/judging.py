@@ -149,7 +149,7 @@ def held_out_targets(predictor: CensoredPredictor | CensoredLandmarks) -> Judged
     has told.
     """
     fold, rows = predictor.fold, predictor.rows
-    seen = np.flatnonzero((fold >= 0) & ~np.isnan(predictor.held_out[:, 0]))
+    seen = _held_out_rows(predictor)
     which = np.unique(fold[seen] % _PARTS, return_inverse=True)[1].ravel()
     if len(seen) == 0 or which.max() == 0:
         return None
@@ -178,9 +178,23 @@ def new_targets(
     `ends` of shape (2, n): their targets, on the scale that is learned.
     """
     told, n = distributions_of(predictor, numeric, codes), ends.shape[1]
-    # a target that is known by half tells of residuals what its share of a known one does
-    n_residuals = float(predictor.rows.precision.sum())
+    n_residuals = _n_residuals(predictor)
     return JudgedTargets(np.arange(n), ends, np.ones(n), np.arange(n), told, n_residuals)
+
+
+def _n_residuals(predictor: CensoredPredictor | CensoredLandmarks) -> float:
+    """Return how many known targets tell as much of the residuals as the rows held out do.
+
+    Only these rows have residuals: with an order the first rows have none.
+    """
+    rows = predictor.rows.take(_held_out_rows(predictor))
+    # a target that is known by half tells its share, and equal weights are no more rows
+    return float(rows.mass.sum() * rows.precision.sum() / (rows.mass @ rows.mass))
+
+
+def _held_out_rows(predictor: CensoredPredictor | CensoredLandmarks) -> Index:
+    """Return the places of the rows that a fold held out, among those of training."""
+    return np.flatnonzero((predictor.fold >= 0) & ~np.isnan(predictor.held_out[:, 0]))
 
 
 def measures_of(judged: JudgedTargets | None, *, log: bool) -> Measures:
@@ -209,10 +223,20 @@ def curves_of_strata(
 
     `ends` of shape (2, n); `mass` of shape (n,): weights; `log`: whether ends are logarithms;
     `times`: whether they are times up to an event.
+
+    Raises ValueError where no row has a finite end.
     """
+    if not np.isfinite(ends).any():
+        what = "ended at time 0 without an event" if times else "has no finite limit"
+        raise ValueError(
+            f"each of the {ends.shape[1]} rows {what}, which says nothing of its target: give rows "
+            "with other targets"
+        )
     if times:
-        # an event at time 0 is known to be before the first other time, and is shown there
-        ends = np.array([np.where(np.isneginf(ends[0]), ends[1], ends[0]), ends[1]])
+        # an event at time 0 is known to be before the first other time, and is shown there; what
+        # is censored at 0 is known of no time
+        at_zero = np.isneginf(ends[0]) & np.isfinite(ends[1])
+        ends = np.array([np.where(at_zero, ends[1], ends[0]), ends[1]])
     strata = strata_of(told.centre, n_strata)
     places = points_between(ends, log=log)
     points = to_learned(places, log=log)

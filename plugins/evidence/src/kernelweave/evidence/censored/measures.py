@@ -89,7 +89,8 @@ def observed_curve(ends: FloatArray, mass: FloatArray) -> Curve:
 
     Kaplan and Meier's estimator where each target is known or above a limit, with intervals by
     Greenwood's variance of the logarithm of the cumulative hazard; Turnbull's where others are
-    below a limit or in a range. Intervals take rows as independent.
+    below a limit or in a range. Intervals take rows as independent. Rows without a finite end
+    change nothing; where there are no others, the function is NaN.
 
     `ends` of shape (2, n); `mass` of shape (n,): weights.
 
@@ -101,6 +102,10 @@ def observed_curve(ends: FloatArray, mass: FloatArray) -> Curve:
     >>> curve.at(np.array([0.5, 1.0, 2.5, 3.0])).round(3).tolist()
     [1.0, 0.667, 0.667, 0.0]
     """
+    tells = np.isfinite(ends).any(axis=0)
+    if not tells.any():
+        return Curve(np.empty(0), np.empty(0), before=np.nan)
+    ends, mass = ends[:, tells], mass[tells]
     low, high = ends
     if ((low == high) | np.isposinf(high)).all():
         found = _product_limit(ends, mass)

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from kernelweave.kernels_core.arrays import FloatArray
+
 from ..displays.axes import write_thousands
 from ..models import Model
 from ..pages import Picture, picture
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 # of the calibration test: a smaller p-value is called a finding
 _FINDING = 0.05
+# rows whose thirds are compared with curves of their own
+_FEWEST_ROWS = 20
 _NAMES = ("short", "middle", "long"), ("low", "middle", "high")
 
 
@@ -51,23 +56,41 @@ def survival_chapters(
     predictor, times, chapters = machine._predictor, task.times, []
     unit = f" ({about['unit']})" if about["unit"] else ""
     response = f"{about['target']}{unit}"
-    if held_out_targets(predictor) is not None:
-        display = _calibration(machine, response)
-        pictures = [
-            _calibration_picture(display, "Each row was held out, and is predicted with the "
-                                 "residuals of other folds."),
-            _curves_picture(machine, response),
-        ]  # fmt: skip
-        sentences = _sentences(_measures(about), times=times)
+    if (judged := held_out_targets(predictor)) is not None:
+        sentences, pictures = _sentences(_measures(about), times=times), []
+        if (n := _n_telling(judged.ends)) < _FEWEST_ROWS:
+            sentences.append(_too_few(n, "held out"))
+        else:
+            display = _calibration(machine, response)
+            what = "Each row was held out, and is predicted with the residuals of other folds."
+            pictures.append(_calibration_picture(display, what))
+        pictures.append(_curves_picture(machine, response))
         chapters.append(_chapter("Predicted distributions", sentences, pictures))
     if tested is not None and tested.X is not None and tested.held_out.ends is not None:
+        title = f"Predicted distributions of {tested.rows}"
+        n = _n_telling(task.learned(tested.held_out.ends.T))
+        if n < _FEWEST_ROWS:
+            chapters.append(_chapter(title, [_too_few(n, "given")], []))
+            return chapters
         display = _calibration(machine, response, tested.X, tested.held_out.ends)
         found = {} if display.measures is None else display.measures._asdict()
         row = {name: value for name, value in found.items() if not math.isnan(value)}
         pictures = [_calibration_picture(display, f"Computed on {tested.rows}.")]
-        title = f"Predicted distributions of {tested.rows}"
         chapters.append(_chapter(title, _sentences(row, times=times), pictures))
     return chapters
+
+
+def _n_telling(ends: FloatArray) -> int:
+    """Return how many rows have a finite end, of shape (2, n) as learned."""
+    return int(np.isfinite(ends).any(axis=0).sum())
+
+
+def _too_few(n: int, which: str) -> str:
+    such = "such row was" if n == 1 else "such rows were"
+    return (
+        f"Predicted and observed probabilities are compared from {_FEWEST_ROWS} rows on whose "
+        f"target is known or has a limit; {n} {such} {which}."
+    )
 
 
 def _chapter(title: str, sentences: list[str], pictures: list[Picture]) -> dict[str, object]:
@@ -123,7 +146,8 @@ def _calibration_picture(display: SurvivalCalibrationDisplay, which: str) -> Pic
         f"Rows predicted {first}, {middle} and {last}, a third each: the mean predicted "
         f"{_quantity(display.times)} (line), beside an estimate from these rows alone that uses no "
         "column (steps: Kaplan and Meier with 95 % intervals, or Turnbull where limits lie on both "
-        f"sides). Where a line stays outside its band, the probabilities are wrong. {which}"
+        "sides). A band covers 95 % at each single point: where a line stays outside its band, the "
+        f"probabilities are wrong by more than chance allows. {which}"
     )
 
     def draw(figure: Figure) -> None:
