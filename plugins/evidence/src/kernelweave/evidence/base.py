@@ -286,7 +286,8 @@ class EvidenceModel(Explained, HeldOutScores):
             classifier, two classes or more. A regressor also takes targets that are known by half:
             cells such as ``"<0.5"``, ``"36+"`` and ``"3-5"``; two columns, or fields, ``low`` and
             ``high``, infinite where there is no limit; or an event and a time, the two fields of
-            scikit-survival's structured arrays or two columns of which the event is boolean.
+            scikit-survival's structured arrays or two columns of which the event is boolean, or yes
+            and no.
         sample_weight : array-like of shape (n_samples,), optional
             Divides the variance of a row's noise: a weight of 2 counts the row twice. A common
             factor has no effect.
