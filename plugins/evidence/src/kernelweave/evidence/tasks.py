@@ -166,6 +166,11 @@ class Regression:
         """The scorer that was asked for."""
         return None if self.scorer is None else Scoring(self.scorer, None, self.flat)
 
+    @property
+    def lower(self) -> float:
+        """What all targets are larger than."""
+        return -np.inf
+
     def read(
         self, y: object, n_rows: int, weight: FloatArray | None
     ) -> tuple[Regression, FloatArray, FloatArray | None]:

@@ -43,6 +43,11 @@ class CensoredRegression(Regression):
     ends: FloatArray | None = None  # type: ignore[misc]
     usual_score = "concordance"
 
+    @property
+    def lower(self) -> float:
+        """What all targets are larger than: 0 of logarithms and times, else −∞."""
+        return 0.0 if self.log or self.times else -np.inf
+
     def read(
         self, y: object, n_rows: int, weight: FloatArray | None
     ) -> tuple[CensoredRegression, FloatArray, FloatArray | None]:
