@@ -7,6 +7,9 @@ import pytest
 from kernelweave.evidence.censored.concordance import concordance, losses
 from kernelweave.evidence.censored.likelihood import mode_of, normal_of, sites
 from kernelweave.evidence.censored.residuals import ResidualDistribution
+from kernelweave.evidence.censored.task import CensoredRegression
+from kernelweave.evidence.rows import Rows
+from kernelweave.evidence.tasks import score_of
 from scipy.optimize import minimize
 from scipy.stats import CensoredData, ecdf, norm
 
@@ -197,3 +200,22 @@ def test_the_error_of_a_concordance_is_that_of_its_draws() -> None:
         values.append(1.0 - lost)
         errors.append(error)
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.1)
+
+
+def test_a_perfect_concordance_of_rows_held_out_has_an_error() -> None:
+    """Beside the workbench's error of the same predictions, over rows and over groups."""
+    time = np.arange(1.0, 13.0)
+    ends = np.array([time, np.where(time <= 9.0, time, INF)])
+    rows = Rows(time[:, None], np.empty((12, 0), dtype=np.int64), time[None], ends=ends)
+    task = CensoredRegression()
+    pairs = np.array([11.0] * 9 + [9.0] * 3)
+    share = pairs / pairs.sum()
+    for sign, value in ((1.0, 1.0), (-1.0, 0.0)):
+        held_out = sign * time[:, None]
+        found = task.calibrated(rows, held_out)[1:]
+        assert found == pytest.approx((value, 1.5 * np.sum(share**2)))
+        parts = np.repeat(np.arange(4), 3)
+        by_group = np.bincount(parts, share)
+        found = score_of(task, rows, held_out, parts)
+        assert found == pytest.approx((value, 1.5 * np.sum(by_group**2)))
+    assert np.isnan(score_of(task, rows, time[:, None], np.zeros(12, dtype=np.intp))[1])

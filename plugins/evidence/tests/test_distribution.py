@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernelweave.evidence import EvidenceKernelRegressor, PredictiveDistribution
+from kernelweave.evidence import EvidenceKernelRegressor, PredictiveDistribution, SurvivalDisplay
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import mean_pinball_loss
 
@@ -55,6 +55,44 @@ def test_targets_are_columns_of_any_library_and_one_a_row(distribution: Any) -> 
         for score in (distribution.cdf, distribution.crps):
             with pytest.raises(ValueError, match=r"y must have shape \(20,\), or be one number"):
                 score(wrong)
+
+
+def test_targets_with_an_end_of_their_range_are_all_beyond_it() -> None:
+    points = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    times = PredictiveDistribution(points, lower=0.0)
+    for y in (-np.inf, -1.0, 0.0):
+        assert times.cdf(y).tolist() == [0.0, 0.0]
+        assert times.sf(y).tolist() == [1.0, 1.0]
+        assert times.cumulative_hazard(y).tolist() == [0.0, 0.0]
+    assert times.cdf(2.5).tolist() == PredictiveDistribution(points).cdf(2.5).tolist()
+    assert np.isnan(times.cdf(np.nan)).all()
+    assert times.ppf(0.1).tolist() == [0.0, 0.0]
+    assert times.ppf(0.9).tolist() == [np.inf, np.inf]
+
+
+@pytest.fixture(scope="module")
+def of_times() -> Any:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"dose": rng.uniform(0.0, 2.0, 60)})
+    days = np.exp(X["dose"] + 0.5 * rng.standard_normal(60))
+    y = pd.DataFrame({"died": days < 6.0, "days": np.minimum(days, 6.0)})
+    return EvidenceKernelRegressor(precisions=(5.0,), max_iter=20).fit(X, y), X[:5]
+
+
+def test_times_are_above_zero_by_every_method(of_times: Any) -> None:
+    model, X = of_times
+    distribution = model.predict_distribution(X)
+    assert (distribution.sf(-1.0) == 1.0).all()
+    assert (distribution.sf(0.0) == 1.0).all()
+    assert (distribution.sf(1e-9) < 1.0).all()
+    asked = (0.001, 0.2, 0.5, 0.999)
+    quantiles = np.column_stack([distribution.ppf(q) for q in asked])
+    np.testing.assert_array_equal(quantiles, model.predict_quantiles(X, asked))
+    assert (quantiles[:, 0] == 0.0).all()
+    assert (model.predict_interval(X, 0.99)[0] == 0.0).all()
+    display = SurvivalDisplay.from_estimator(model, X, points=[-1.0, 0.0, 2.0])
+    for k, y in enumerate(display.points):
+        np.testing.assert_allclose(distribution.sf(y), display.survival[:, k])
 
 
 def test_they_are_those_of_crepes(split: Any, distribution: Any) -> None:

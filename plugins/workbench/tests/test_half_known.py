@@ -241,6 +241,35 @@ def test_a_test_file_needs_the_event(run: Callable, tmp_path: Path) -> None:
     assert "new.csv has no column 'failed'" in done.error
 
 
+def test_a_test_file_may_have_no_event(run: Callable, tmp_path: Path) -> None:
+    data = write(pumps().replace({"yes": "dead", "no": "alive"}), tmp_path / "pumps.csv")
+    test = write(pumps(30, seed=1).assign(failed="alive"), tmp_path / "new.csv")
+    done = run("fit", data, "--target", "hours", "--event", "failed=dead", "--test", test,
+               "--no-compare", "--json", *QUICK)  # fmt: skip
+    assert done.status == 0, done.err
+    facts = json.loads(done.out)
+    assert facts["test"] is None
+    assert "no cell of column 'failed' of" in done.err
+    assert "new.csv is 'dead'" in done.err
+    assert "is not scored: no two rows of the target 'hours' are in a known order" in done.err
+    assert facts["held_out"]["score"] > 0.5
+
+
+def test_few_rows_in_perfect_order_are_no_proof(run: Callable, tmp_path: Path) -> None:
+    load = np.arange(1.0, 7.0)
+    frame = pd.DataFrame({"load": load, "failed": "yes", "hours": np.exp(0.3 * load)})
+    data = write(pumps(), tmp_path / "pumps.csv")
+    options = ["--target", "hours", "--event", "failed", "--no-compare", *QUICK]
+    done = run("fit", data, *options, "--test", write(frame, tmp_path / "perfect.csv"), "--json")
+    facts = json.loads(done.out)
+    tested = facts["test"]
+    assert (tested["score"], tested["high"]) == (1.0, 1.0)
+    assert tested["error"] == pytest.approx(1.5 / 6)
+    assert 0.0 < tested["low"] < 0.5
+    # of so few rows nobody knows
+    assert "cross-validation" not in facts["certificate"]
+
+
 def test_rows_without_a_time_are_predicted(run: Callable, tmp_path: Path) -> None:
     frame = pumps().astype(str)
     frame.loc[[4, 9], ["hours", "failed"]] = ""

@@ -9,7 +9,7 @@ import pytest
 from kernelweave.evidence.scores import grouped_ratio, squared_losses
 from kernelweave.workbench.scoring.held_out import HeldOut
 from kernelweave.workbench.scoring.metrics import Metric
-from kernelweave.workbench.scoring.scores import Score
+from kernelweave.workbench.scoring.scores import Score, lead
 
 FOLDS = 5
 
@@ -107,3 +107,50 @@ def test_a_share_that_all_parts_agree_on_has_an_interval() -> None:
     """Six blocks of time with two of five right each: their spread says nothing of the error."""
     low, high = Score(0.4, 0.0).interval(6, is_share=True)
     assert 0.0 < low < 0.4 < high < 1.0
+
+
+def in_order(n: int, n_events: int) -> HeldOut:
+    """Return rows that are predicted in their order, the last of which have not ended."""
+    time = np.arange(1.0, n + 1.0)
+    ends = np.column_stack([time, np.where(time <= n_events, time, np.inf)])
+    at, weight = np.arange(n), np.ones(n)
+    return HeldOut(at, at % 3, time, time, weight, "regression", ends=ends)
+
+
+def test_a_perfect_concordance_has_an_error() -> None:
+    rows, metric = in_order(6, 6), Metric()
+    for sign, value in ((1.0, 1.0), (-1.0, 0.0)):
+        found = metric.score(replace(rows, predicted=sign * rows.predicted))
+        assert found == pytest.approx((value, 1.5 / 6))
+    found = metric.score(rows)
+    low, high = metric.interval(found, rows.task, 6, half_known=True)
+    assert 0.0 < low < 0.5
+    assert high == 1.0
+    ahead = metric.lead(rows, rows.of_one_answer)
+    assert ahead == pytest.approx((0.5, 1.5 / 6))
+    # four rows tell no interval
+    few = in_order(4, 4)
+    assert metric.interval(metric.score(few), few.task, 4, half_known=True) == (-np.inf, 1.0)
+
+
+def test_the_error_of_a_perfect_concordance_counts_rows_by_their_pairs() -> None:
+    """Of one event all pairs have its row, however many other rows there are."""
+    assert Metric().score(in_order(60, 60)).error == pytest.approx(1.5 / 60)
+    one, many = (Metric().score(in_order(60, k)).error for k in (1, 10))
+    assert one > 1.5 / 4
+    assert 1.5 / 60 < many < 1.5 / 10
+
+
+def test_the_error_of_a_perfect_concordance_is_over_groups() -> None:
+    rows = replace(in_order(40, 40), groups=np.repeat(np.arange(4), 10))
+    assert rows.score == pytest.approx((1.0, 1.5 / 4))
+    alone = replace(rows, groups=np.zeros(40, dtype=np.intp))
+    assert np.isnan(alone.score.error)
+
+
+def test_a_perfect_r2_has_the_error_of_its_residuals() -> None:
+    y, n = np.arange(10.0), 10
+    rows = HeldOut(np.arange(n), np.arange(n) % 5, y, y, np.ones(n), "regression")
+    assert tuple(rows.score) == (1.0, 0.0)
+    ahead = lead(y, y, y, np.ones(n), "regression")
+    assert tuple(ahead) == (0.0, 0.0)

@@ -25,6 +25,9 @@ class PredictiveDistribution:
     ----------
     points : ndarray of shape (n_points, n_samples) or (n_points, n_samples, n_outputs)
         Ascending along the first axis.
+    lower : float, default=-inf
+        The end of the range of targets on the left: all are larger. It is 0 where logarithms were
+        learned, and where targets are times up to an event.
 
     Notes
     -----
@@ -44,6 +47,7 @@ class PredictiveDistribution:
     """
 
     points: FloatArray
+    lower: float = -np.inf
 
     def cdf(self, y: ArrayLike) -> FloatArray:
         """Return the probability of targets of at most y, ties half.
@@ -59,8 +63,9 @@ class PredictiveDistribution:
         at = self._targets(y)
         less, equal = np.sum(self.points < at, axis=0), np.sum(self.points == at, axis=0)
         share = np.asarray((less + 0.5 * (equal + 1)) / (len(self.points) + 1))
-        # however few the points: no target is below −∞ or above ∞
-        return np.where(np.isfinite(at), share, np.clip(at, 0.0, 1.0))
+        # however few the points: no target is outside the range of targets
+        beyond = np.where(at <= self.lower, -np.inf, at)
+        return np.where(np.isfinite(beyond), share, np.clip(beyond, 0.0, 1.0))
 
     def ppf(self, q: float) -> FloatArray:
         """Return the q-quantile: outwards where it lies between two points.
@@ -73,7 +78,7 @@ class PredictiveDistribution:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Infinite where the points are too few for q.
+            Where the points are too few for q, infinite, or ``lower`` for a small q.
         """
         OPEN_SHARE.check("q", q)
         n = len(self.points)
@@ -81,7 +86,7 @@ class PredictiveDistribution:
         rank = int(np.floor(place + 1e-9) if q < 0.5 else np.ceil(place - 1e-9))
         if 1 <= rank <= n:
             return np.array(self.points[rank - 1])
-        return np.full(self.points.shape[1:], -np.inf if rank < 1 else np.inf)
+        return np.full(self.points.shape[1:], self.lower if rank < 1 else np.inf)
 
     def sf(self, y: ArrayLike) -> FloatArray:
         """Return the survival function, the probability of more than y: one less ``cdf(y)``.

@@ -192,7 +192,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
     ) -> PredictiveDistribution:
         held = self._task.range_of(self._predictor.rows)
         points = held.hold(self._predictor.members(numeric, codes))
-        return PredictiveDistribution(self._task.shaped(points))
+        return PredictiveDistribution(self._task.shaped(points), self._task.lower)
 
     @by_parts
     def predict_quantiles(
@@ -212,7 +212,8 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles) or (n_samples, n_quantiles, n_outputs)
-            Infinite where the training rows are too few for a quantile.
+            Infinite where the training rows are too few for a quantile; 0 for a small one where
+            logarithms were learned, and where targets are times up to an event.
         """
         if not np.size(quantiles) or np.ndim(quantiles) != 1:
             raise ValueError(f"quantiles must be a list of numbers, such as [0.5], got {quantiles}")
@@ -223,10 +224,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         for rows in blocks(len(encoded.numeric), FACTOR_ROWS * len(self._predictor.rows.targets)):
             distribution = self._distribution(encoded.numeric[rows], encoded.codes[rows])
             out.append(np.stack([distribution.ppf(q) for q in quantiles], axis=1))
-        found = np.concatenate(out)
-        # where no logarithm is too small for a target, its lower end is 0
-        is_log = isinstance(self._task, CensoredRegression) and self._task.log
-        return np.maximum(found, 0.0) if is_log else found
+        return np.concatenate(out)
 
 
 class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel):  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 # The deviation of R² by the fits of the folds, times the rows, where the columns tell nothing.
@@ -107,24 +107,61 @@ def ratio_with_error(
     return float(ratio.mean()), float(np.sqrt(np.sum((share[:, 0] * influence) ** 2)))
 
 
+def share_with_error(
+    losses: FloatArray, units: FloatArray, weight: FloatArray
+) -> tuple[float, float]:
+    """Return a share, as the ratio of two means, and its standard error over the rows.
+
+    Where it is the same of every row, the error is half the bound of the rule of three.
+
+    `losses`, `units` of shape (n, 1).
+    """
+    share, error = ratio_with_error(losses, units, weight)
+    if is_alike(losses, units, share):
+        error = error_of_alike(weight * units[:, 0])
+    return share, error
+
+
+def is_alike(losses: FloatArray, units: FloatArray, ratio: float) -> bool:
+    """Whether the losses of all rows are the same share of their units, rounding aside."""
+    return not (np.abs(losses - ratio * units) > 1e-12 * units.max()).any()
+
+
+def error_of_alike(masses: ArrayLike) -> float:
+    """Return half the bound of the rule of three, of a share that is the same of all rows.
+
+    What n rows never show is rarer than 3 / n, in 95 of 100 samples: two errors.
+
+    `masses` of shape (n,): what each row, or group, counts for in the share.
+    """
+    mass = np.asarray(masses, dtype=np.float64)
+    return float(1.5 * np.sum((mass / mass.sum()) ** 2))
+
+
 def grouped_ratio(
-    losses: FloatArray, units: FloatArray, weight: FloatArray, groups: Index
+    losses: FloatArray,
+    units: FloatArray,
+    weight: FloatArray,
+    groups: Index,
+    *,
+    is_share: bool = False,
 ) -> tuple[float, float]:
     """Return 1 less the ratio of two means, and its standard error over draws of whole groups.
 
-    `losses`, `units` of shape (n, n_outputs); `groups` of shape (n,): from 0. Where all answers are
-    right, or wrong, the error is half the bound of the rule of three. NaN where all units are zero.
+    `losses`, `units` of shape (n, n_outputs); `groups` of shape (n,): from 0; `is_share`: whether
+    the ratio is a share of right answers, or of pairs in the right order. Where a share is the same
+    of all rows, the error is half the bound of the rule of three. NaN where all units are zero.
     """
     share = (weight / weight.sum())[:, None]
     if not units.any():
         return np.nan, np.nan
-    if not np.ptp(losses) and not np.ptp(units):
-        masses = np.bincount(groups, weights=share[:, 0])
-        error = float(1.5 * np.sum(masses**2)) if len(masses) > 1 else np.nan
-        return float(1.0 - losses.flat[0] / units.flat[0]), error
     total = (share * units).sum(axis=0)
     total = np.where(total > 0.0, total, 1.0)
     ratio = (share * losses).sum(axis=0) / total
+    if is_share and is_alike(losses, units, float(ratio[0])):
+        masses = np.bincount(groups, weights=(share * units)[:, 0])
+        error = error_of_alike(masses) if len(masses) > 1 else np.nan
+        return float(1.0 - ratio[0]), error
     influence = (share * (losses - ratio * units) / total).mean(axis=1)
     return float(1.0 - ratio.mean()), error_over_groups(influence, groups)
 
@@ -148,8 +185,7 @@ def accuracy_with_error(right: NDArray[np.bool_], weight: FloatArray) -> tuple[f
     """
     share = weight / weight.sum()
     if right.all() or not right.any():
-        # what n rows never show is rarer than 3 / n, in 95 of 100 samples: two errors
-        return float(right[0]), float(1.5 * np.sum(share**2))
+        return float(right[0]), error_of_alike(share)
     # shares sum to one but for rounding
     rate = min(float(share @ right), 1.0)
     return rate, float(np.sqrt(rate * (1.0 - rate) * np.sum(share**2)))

@@ -158,6 +158,7 @@ class Regression:
     scorer: Any = None
     flat: bool = True
     usual_score: ClassVar[str] = "R²"
+    is_share: ClassVar[bool] = False
     ends: ClassVar[FloatArray | None] = None
     log: ClassVar[bool] = False
 
@@ -165,6 +166,11 @@ class Regression:
     def scoring(self) -> Scoring | None:
         """The scorer that was asked for."""
         return None if self.scorer is None else Scoring(self.scorer, None, self.flat)
+
+    @property
+    def lower(self) -> float:
+        """What all targets are larger than."""
+        return -np.inf
 
     def read(
         self, y: object, n_rows: int, weight: FloatArray | None
@@ -256,6 +262,7 @@ class Classification:
     calibration: Calibration | None = None
     flat: ClassVar[bool] = True
     usual_score: ClassVar[str] = "accuracy"
+    is_share: ClassVar[bool] = True
     ends: ClassVar[FloatArray | None] = None
     log: ClassVar[bool] = False
 
@@ -359,7 +366,8 @@ def score_of(task: Task, rows: Rows, answers: FloatArray, parts: Index) -> tuple
     """
     if task.scoring is not None:
         return task.scoring.score(rows, answers, parts)
-    score, error = grouped_ratio(*task.losses(rows, answers), rows.mass, parts)
+    losses = task.losses(rows, answers)
+    score, error = grouped_ratio(*losses, rows.mass, parts, is_share=task.is_share)
     numbers = np.unique(parts)
     if not 2 < len(numbers) <= _FEW_PARTS:
         return score, error

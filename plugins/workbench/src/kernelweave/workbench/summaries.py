@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from .models.header import Header
 from .scoring.comparison import Row, has_learned, verdict
 from .scoring.held_out import HeldOut
 from .scoring.metrics import Metric, Ranking, also_scored, has_rare_class, ranking_of
-from .scoring.scores import FEWEST_PARTS, Score, measure_name
+from .scoring.scores import FEWEST_OF_PAIRS, FEWEST_PARTS, Score, measure_name
 
 # settings that JSON holds
 _PLAIN = (type(None), bool, int, float, str, tuple)
@@ -140,10 +141,8 @@ def _interval_of_new(
     """Return the interval of a score of rows that were left out in so many turns."""
     n_trained = max(header.n_samples - n_rows / n_folds, 1)
     share = n_rows / n_trained
-    # fewer parts tell no interval, not even one from 0 to 1
-    if header.half_known and n_parts >= FEWEST_PARTS:
-        return metric.interval(scored, header.task, n_parts, share, least=0.0)
-    return metric.interval(scored, header.task, n_parts, share)
+    half_known = bool(header.half_known)
+    return metric.interval(scored, header.task, n_parts, share, half_known=half_known)
 
 
 def _kernels(model: Model) -> dict[str, float]:
@@ -308,7 +307,8 @@ def _test_sentence(
     where = f"On {tested['rows']} rows of {tested['data']}"
     text = f"{where}: {facts['measure']} {_interval(tested)}"
     # of fewer rows, or groups, nobody knows how far their score is from that of others
-    if scored is None or tested["n_parts"] < FEWEST_PARTS:
+    fewest = FEWEST_OF_PAIRS if facts["measure"] == "concordance" else FEWEST_PARTS
+    if scored is None or tested["n_parts"] < fewest:
         return f"{text}."
     away = tested["score"] - scored["score"]
     errors = [(each["error"], each["n_parts"]) for each in (tested, scored)]
@@ -342,7 +342,8 @@ def _expected(facts: Mapping[str, Any], scored: Mapping[str, Any]) -> str:
     ]
     on = f"{measure} on similar new rows" + "".join(f" ({kind})" for kind in kinds)
     if scored["score"] == scored["high"]:
-        above = f"above {scored['low']:.3f} (" if scored["error"] > 0.0 else "not known ("
+        is_known = scored["error"] > 0.0 and math.isfinite(scored["low"])
+        above = f"above {scored['low']:.3f} (" if is_known else "not known ("
         return f"{on}: {above}a perfect score in cross-validation)"
     return f"{on}: about {_interval(scored)}"
 

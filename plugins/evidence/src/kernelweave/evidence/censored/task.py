@@ -11,7 +11,7 @@ from kernelweave.kernels_core.exceptions import UnderfitWarning, warn
 
 from ..intervals import Range
 from ..rows import Rows
-from ..scores import ratio_with_error
+from ..scores import share_with_error
 from ..targets import warn_if_few
 from ..tasks import Regression
 from .concordance import concordance
@@ -42,6 +42,12 @@ class CensoredRegression(Regression):
     times: bool = False
     ends: FloatArray | None = None  # type: ignore[misc]
     usual_score = "concordance"
+    is_share = True
+
+    @property
+    def lower(self) -> float:
+        """What all targets are larger than: 0 of logarithms and times, else −∞."""
+        return 0.0 if self.log or self.times else -np.inf
 
     def read(
         self, y: object, n_rows: int, weight: FloatArray | None
@@ -114,7 +120,7 @@ class CensoredRegression(Regression):
         losses, units = self.losses(subset, held_out[seen])
         if not units.any():
             return task, np.nan, np.nan
-        lost, error = ratio_with_error(losses, units, subset.mass)
+        lost, error = share_with_error(losses, units, subset.mass)
         return task, 1.0 - lost, error
 
     def losses(self, rows: Rows, answers: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from ast import literal_eval
 from collections.abc import Sequence
@@ -254,13 +253,18 @@ def _test(other: Table, table: Table, features: Sequence[str], target: Target) -
     Refuse them before anything is learned.
     """
     from kernelweave.evidence import ColumnEncoder
-    from kernelweave.tables import choose_event, choose_target, split_by_target
+    from kernelweave.tables import TableError, choose_event, choose_target, split_by_target
     from kernelweave.tables.table import check_units
 
     column = target.column
     choose_target(other, column)
     if target.event is not None:
-        choose_event(other, str(target.event), column)
+        choose_event(other, target.event.column, column)
+        try:
+            choose_event(other, str(target.event), column)
+        except TableError as no_event:
+            # in a few rows the event may not have happened, which is no reason against the fit
+            console.print_message("note", no_event)
     absent = [name for name in features if name not in other.columns]
     unused = set(absent)
     if absent:
@@ -322,16 +326,14 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
     """Return the scores on other rows; where there are none, add a note: the fit has succeeded."""
     from ..report.evaluation import evaluate
     from ..scoring.metrics import Metric, also_scored
-    from ..scoring.scores import FEWEST_PARTS
 
     try:
         evaluation = evaluate(model, table, None)
         rows = evaluation.held_out
         metric = Metric(model.header.metric)
         scored = metric.score(rows)
-        tells = rows.ends is not None and rows.n_parts >= FEWEST_PARTS
-        least = 0.0 if tells else -math.inf
-        low, high = metric.interval(scored, rows.task, rows.n_parts, least=least)
+        half_known = rows.ends is not None
+        low, high = metric.interval(scored, rows.task, rows.n_parts, half_known=half_known)
         scores: dict[str, object] = {"score": scored.value, "error": scored.error}
         scores |= {"n_parts": rows.n_parts, "low": low, "high": high, "also": also_scored(rows)}
     except (CommandError, ValueError, MemoryError) as refused:

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..errors import CommandError
 from .held_out import HeldOut
-from .scores import Score, lead, mean_interval
+from .scores import FEWEST_PARTS, Score, lead, mean_interval
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -104,13 +104,15 @@ class Metric:
         n_parts: int,
         held_out: float = 0.0,
         *,
-        least: float = -math.inf,
+        half_known: bool = False,
     ) -> tuple[float, float]:
         """Return `Score.interval`, within what the metric can be.
 
-        `least`: that it can be, where its name does not tell.
+        `half_known`: whether some targets are, so that the score is a concordance.
         """
         name = self.name or ""
+        # fewer parts tell no interval, not even one from 0 to 1
+        least = 0.0 if half_known and n_parts >= FEWEST_PARTS else -math.inf
         best = math.inf if name in _UNLIMITED else 0.0 if name.startswith("neg_") else 1.0
         if task == "classification" and not name.startswith(("neg_", "d2_", "matthews")):
             least = 0.0
