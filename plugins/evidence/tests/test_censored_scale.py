@@ -91,3 +91,18 @@ def test_times_with_events_in_one_half_alone_are_fitted(early: bool) -> None:
     y["died"] = (np.arange(80) < 40) == early
     model = EvidenceKernelRegressor(n_folds=2).fit(X, y, order=np.arange(80))
     assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:y is read as ranges")
+@pytest.mark.parametrize("least", [0.0, -np.inf])
+def test_concentrations_below_a_limit_are_positive(least: float) -> None:
+    """From 0 to the limit, or from no lower end: both say that logarithms are possible."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.standard_normal((200, 2)), columns=["a", "b"])
+    true = np.exp(1.5 * X["a"] + 0.5 * rng.standard_normal(200))
+    below = true < 0.5
+    y = pd.DataFrame({"low": np.where(below, least, true), "high": np.where(below, 0.5, true)})
+    model = EvidenceKernelRegressor().fit(X, y)
+    predicted = model.predict(X)
+    assert predicted.min() > 0.0
+    assert np.corrcoef(np.log(predicted), 1.5 * X["a"])[0, 1] > 0.95

@@ -15,7 +15,7 @@ from ..path import PathPlan
 from ..rows import Rows
 from ..scores import error_over_groups
 from .fit import CensoredPart, begun, best_share
-from .task import CensoredRegression, values_within
+from .task import CensoredRegression, may_be_logarithms, values_within
 
 if TYPE_CHECKING:
     from ..read_table import ReadTable
@@ -47,7 +47,7 @@ def with_chosen_scale(
     rows = samples.rows
     if not isinstance(rows, Rows) or rows.ends is None:
         return samples
-    if not task.log and rows.ends[np.isfinite(rows.ends)].min() <= 0.0:
+    if not task.log and not may_be_logarithms(rows.ends):
         return samples
     twin = deepcopy(random_state)
     part = rows.take(np.sort(twin.permutation(len(rows))[: 2 * plan.coarse]))

@@ -29,6 +29,12 @@ def values_within(ends: FloatArray) -> FloatArray:
     return values[None]
 
 
+def may_be_logarithms(ends: FloatArray) -> bool:
+    """Return whether targets within ends, shape (2, n), may all be positive; from 0 is from −∞."""
+    low, high = ends
+    return bool((high > 0.0).all() and ((low >= 0.0) | np.isneginf(low)).all())
+
+
 @dataclass(frozen=True)
 class CensoredRegression(Regression):
     """Targets are numbers that are known by half, judged by concordance.
@@ -80,11 +86,10 @@ class CensoredRegression(Regression):
         """
         if times:
             return True
-        finite = ends[np.isfinite(ends)]
-        if finite.min() <= 0.0:
+        if not may_be_logarithms(ends):
             return False
-        with np.errstate(invalid="ignore"):
-            logs = np.where(np.isneginf(ends), -np.inf, np.log(np.maximum(ends, finite.min())))
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.maximum(ends, 0.0))
         likelihoods = []
         for each in (ends, logs):
             mean, spread = normal_of(each, mass)
