@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray, Points, RealArray, Rows
+from ..exceptions import UnderfitWarning
 from .problems import make_classification, make_regression
 
 if TYPE_CHECKING:
@@ -34,7 +36,10 @@ def check_estimator(estimator: BaseEstimator) -> None:
     from sklearn.base import is_classifier
     from sklearn.utils.estimator_checks import check_estimator as check_sklearn
 
-    check_sklearn(estimator)
+    with warnings.catch_warnings():
+        # some of these checks learn from noise
+        warnings.simplefilter("ignore", UnderfitWarning)
+        check_sklearn(estimator)
     classifier = is_classifier(estimator)
     X, y = make_classification() if classifier else make_regression()
     _check_certificate(estimator, X, y)
