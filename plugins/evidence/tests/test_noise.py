@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -191,3 +192,18 @@ class TestRange:
         held = Range.of(np.array([[-0.5, 0.25]]))
         values = np.array([[-9.3], [9.3]])
         np.testing.assert_array_equal(held.hold(values), values)
+
+
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.UnderfitWarning")
+@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
+@pytest.mark.parametrize("seed", [1, 4])
+def test_an_output_whose_noise_does_not_vary_costs_no_warning(seed: int) -> None:
+    """Two outputs, the second with noise that grows: the first has no slope to divide by."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    coin = rng.integers(0, 2, 40)
+    y = np.column_stack([coin, np.exp(X[:, 0] + 0.4 * rng.normal(size=40))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = EvidenceKernelRegressor().fit(X, y)
+    assert np.isfinite(model.predict(X, return_std=True)[1]).all()

@@ -36,6 +36,8 @@ _FLOOR = 0.3
 # The slope that needs not be sure. It and the floor were chosen on 15 tables of 300 rows, two draws
 # each.
 _UNSURE = 0.4
+# a slope that is none, for which the doubt of it has no size
+_NO_SLOPE = 1e-12
 # of the slope, where held-out rows judge it
 _SHARES = (1.0, 0.5, 0.25, 0.0)
 # of a word, whose noise may be learned: rows left out in turn tell each other's residuals
@@ -117,9 +119,8 @@ def learn_noise(
     slope, error = _slope(v[judging], targets[judging], share, keys[judging])
     if not (slope > 0.0).any():
         return None, ""
-    least = np.finfo(np.float64).tiny
-    shrunk = slope - 2.0 * error**2 / np.maximum(slope, least)
-    slope = np.clip(shrunk, np.clip(slope, 0.0, _UNSURE), 1.0)
+    doubt = np.divide(2.0 * error**2, slope, out=np.zeros_like(slope), where=slope > _NO_SLOPE)
+    slope = np.clip(slope - doubt, np.clip(slope, 0.0, _UNSURE), 1.0)
     if judge is not None:
         logs = 0.5 * slope * _log_variance(v)
         losses = np.array([judge(np.exp(each * logs)) for each in _SHARES])
