@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
@@ -57,8 +57,10 @@ class ResidualDistribution:
     ) -> tuple[float, ResidualDistribution]:
         """Return what to add to all centres so that they are medians, and the distribution then.
 
-        Nothing where they may be medians already: the normal distribution, of which the mean is the
-        median, tells it more precisely. Nor where hardly any row is known to be on one side of it.
+        Its median is 0. Centres are not moved where they may be medians already: the normal
+        distribution, of which the mean is the median, tells it more precisely, and only the shape
+        is that of the residuals. Where hardly any row is known to be on one side of the median,
+        nothing is moved.
 
         `ends` of shape (2, n): of the targets; `centre`, `deviation` of shape (n,): of predictions;
         `mass`, `most`: as in `of`.
@@ -83,11 +85,11 @@ class ResidualDistribution:
         for _ in range(_MEDIAN_STEPS):
             with np.errstate(invalid="ignore"):
                 median = float(np.median(told.quantiles))
-            if not np.isfinite(median) or abs(median) <= near:
-                break
             sides = residuals[1] <= median, residuals[0] >= median
-            if min(mass @ side for side in sides) < _SIDE * mass.sum():
+            if not min(mass @ side for side in sides) >= _SIDE * mass.sum():
                 break
+            if abs(median) <= near:
+                return offset, replace(told, quantiles=told.quantiles - median)
             near = _NEAR
             offset += median * float(np.median(deviation))
             residuals = (ends - centre - offset) / deviation
