@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..views import Views
 
 # of the noise as the scales learned it of targets that were not yet known; at most 1 over it
-_LEAST_SHARE = 0.05
+LEAST_SHARE = 0.05
 # folds that choose it, at most
 _JUDGES = 3
 # rows of a mode that time is not left for
@@ -279,7 +279,7 @@ def best_share(parts: Sequence[CensoredPart]) -> tuple[float, list[_Solved] | No
     best, most = 1.0, found(1.0, [None] * len(parts))
     for step in (0.5, 2.0) if parts else ():
         share = step
-        while most is not None and _LEAST_SHARE <= share <= 1.0 / _LEAST_SHARE:
+        while most is not None and LEAST_SHARE <= share <= 1.0 / LEAST_SHARE:
             other = found(share, most)
             if other is not None and _likelihood(other) <= _likelihood(most):
                 break

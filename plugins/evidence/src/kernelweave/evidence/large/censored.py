@@ -10,6 +10,7 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 
+from ..censored.fit import LEAST_SHARE
 from ..censored.likelihood import Sites, sites
 from ..censored.predicting import ByResiduals
 from ..censored.residuals import ResidualDistribution
@@ -24,8 +25,6 @@ from .posterior import PosteriorOfSums, latent_variance, root_of
 from .solution import FoldLeftOut, LandmarkSolution
 from .span import SpanMode, SpanProblem, at_mode, mode_in_span, with_curvature
 
-# of the noise of the path; at most 1 over it
-_LEAST_SHARE = 0.05
 # from one ridge to the next, and how many at most
 _STEP, _WALK = float(np.sqrt(10.0)), 8
 # rows and landmarks of a mode that no time is left for
@@ -169,7 +168,7 @@ def _likeliest(work: LandmarkSearch) -> _Tried:
     def ridge(of: SpanProblem, step: float) -> SpanProblem:
         return replace(of, ridge=step * of.ridge)
 
-    best, least, most = tried(problem, None), _LEAST_SHARE, 1.0 / _LEAST_SHARE
+    best, least, most = tried(problem, None), LEAST_SHARE, 1.0 / LEAST_SHARE
     for change, steps in ((share, (0.5, 2.0)), (ridge, (1.0 / _STEP, _STEP))):
         before = best
         for step in steps:
