@@ -63,8 +63,9 @@ def test_a_cell_is_the_same_at_every_door(tmp_path: Path, door: str) -> None:
             np.testing.assert_allclose(found, values)
 
 
+@pytest.mark.filterwarnings("error")
 def test_what_a_separator_says_goes_along_with_the_frame(tmp_path: Path) -> None:
-    """1,234 is a thousand between commas and a part between semicolons."""
+    """1,234 is a thousand between commas and a part between semicolons, also beside other rows."""
     for separator, number in ((",", 1234.0), (";", 1.234)):
         path = tmp_path / "t.csv"
         path.write_text(f'a{separator}b\n"1,234 kg"{separator}x\n"5,678 kg"{separator}y\n')
@@ -74,6 +75,12 @@ def test_what_a_separator_says_goes_along_with_the_frame(tmp_path: Path) -> None
         assert isinstance(plan.reading, WrittenNumbers)
         values = numbers_of(rows.columns[0], plan.reading, "a", comma=rows.comma)
         assert values.tolist() == [number] == table.frame["a"].tolist()[:1]
+        # pandas drops attributes of frames that are joined
+        both = pd.concat([table.inputs(["a"]), pd.DataFrame({"a": ["9 kg"]})])
+        (plan,), joined = plan_columns(both), read_columns(both)
+        assert isinstance(plan.reading, WrittenNumbers)
+        values = numbers_of(joined.columns[0], plan.reading, "a", comma=joined.comma)
+        assert values.tolist() == [*table.frame["a"], 9.0]
 
 
 FORMATS = (

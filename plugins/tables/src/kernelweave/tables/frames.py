@@ -101,8 +101,8 @@ def _read_frame(frame: pd.DataFrame) -> RawTable:
         raise ValueError("X has no rows: at least one is needed")
     names = tuple(map(str, frame.columns))
     raws = tuple(read_series(frame[each], name) for each, name in zip(frame, names, strict=True))
-    comma = frame.attrs.get("comma") or comma_of(raws)
-    return RawTable(names, raws, named=True, comma=comma, kinds=frame.attrs.get("kinds", {}))
+    kinds = frame.attrs.get("kinds", {})
+    return RawTable(names, raws, named=True, comma=comma_of(raws), kinds=kinds)
 
 
 def read_series(series: pd.Series, name: str) -> Raw:

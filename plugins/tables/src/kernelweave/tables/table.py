@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .frames import check_names, read_series
 from .new_cells import check_unit
 from .plans import first_reading
 from .sizes import require_words
-from .written import WrittenNumbers
+from .written import WrittenNumbers, with_clear_comma
 
 _TOTAL = re.compile(
     r"(?i)\s*(grand |sub-?)?(totals?|sum|summe|gesamt|insgesamt|average|mean)\s*:?\s*"
@@ -55,6 +56,8 @@ class Table:
         The kinds that the user gave, such as "category" for numbers that are codes.
     comma : str
         What a comma in 1,234 is, if the file shows it: "decimal" or "thousands".
+    written : frozenset of str
+        Columns of texts that are numbers as people write them, such as "71.8 kg" and "<0,5".
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Table:
     refused: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Any] = field(default_factory=dict)
     comma: str = ""
+    written: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> list[str]:
@@ -93,17 +97,19 @@ class Table:
     def inputs(self, columns: Sequence[str], unused: Container[str] = ()) -> pd.DataFrame:
         """Return columns as an estimator for tables takes them: their cells as they were written.
 
-        `columns`: which, in this order; `unused`: those of them that may be absent. What a comma
-        in 1,234 is goes along, and what the user said that columns are. Raises TableError if one is
-        absent, or holds lists or objects.
+        Where the file shows what a comma in 1,234 is, and no other cell of the column may, the cell
+        becomes 1,2340 or 1234: a row is then read alike wherever it goes. What the user said that
+        columns are goes along. Raises TableError if one is absent, or holds lists or objects.
+
+        `columns`: which, in this order; `unused`: those of them that may be absent.
         """
         self.require([name for name in columns if name not in unused])
         for name in filter(self.refused.get, columns):
             raise TableError(f"{self.source}: {self.refused[name]}; --drop {name!r} leaves it out")
         frame = self.cells.reindex(columns=list(columns), fill_value=0.0 if self.sparse else np.nan)
+        for name in self.written.intersection(columns).difference(self.kinds) if self.comma else ():
+            frame[name] = frame[name].map(partial(with_clear_comma, comma=self.comma))
         frame.attrs["kinds"] = {k: kind for k, kind in self.kinds.items() if k in columns}
-        if self.comma:
-            frame.attrs["comma"] = self.comma
         return frame
 
     def require(self, columns: Sequence[str]) -> None:
@@ -171,9 +177,11 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
                     if isinstance(raw, Words) and raw.seen == "text":
                         words[str(name)] = raw
     comma = comma or comma_of(words.values())
-    numbers, units = {}, {}
+    numbers, units, written = {}, {}, set()
     for name, raw in words.items():
         reading, remark = first_reading(raw, comma) or (None, "")
+        if isinstance(reading, WrittenNumbers):
+            written.add(name)
         if not isinstance(reading, WrittenNumbers) or reading.sides:
             # cells such as <0.5 stay texts, for as numbers they would lose their sides
             continue
@@ -188,7 +196,9 @@ def read_cells(cells: pd.DataFrame, source: str, comma: str = "", **more: Any) -
         numbers[name] = read.astype(object).where(~odd, cells[name]) if odd.any() else read
     # columns replaced one after the other would each be a block of its own
     frame = pd.DataFrame({k: numbers.get(str(k), column) for k, column in cells.items()})
-    return replace(table, frame=frame, units=units, refused=refused)
+    return replace(
+        table, frame=frame, units=units, refused=refused, comma=comma, written=frozenset(written)
+    )
 
 
 def _may_hold_texts(column: pd.Series) -> bool:

@@ -49,6 +49,8 @@ _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?: ?([AaPp])\.?[
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity)", re.IGNORECASE)
 # 1,234,567.5 and 1.234.567,5 and 1,5: what stands before the last sign is in groups of three
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})*(?:(?!\1)[.,]\d+)?")
+# one comma before three digits, which either parts thousands or is a decimal comma
+_OPEN = re.compile(r"(?<![\d.,])([1-9]\d{0,2}),(\d{3})(?![\d.,])")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+([eE][-+]?\d+)?")
 
 
@@ -247,6 +249,22 @@ def shows_decimal_comma(cells: Sequence[str]) -> bool:
         if read is None or "." in marks:
             return False
     return "," in marks
+
+
+def with_clear_comma(cell: object, comma: str) -> object:
+    """Return a cell whose one comma, if it has one, can mean nothing else than it does.
+
+    `comma`: what that is: ``"decimal"`` or ``"thousands"``.
+
+    Examples
+    --------
+    >>> from kernelweave.tables.written import with_clear_comma
+    >>> [with_clear_comma("1,234 kg", each) for each in ("decimal", "thousands")]
+    ['1,2340 kg', '1234 kg']
+    """
+    if not isinstance(cell, str) or "," not in cell:
+        return cell
+    return _OPEN.sub(r"\1,\g<2>0" if comma == "decimal" else r"\1\2", cell)
 
 
 def units_behind(cells: Sequence[str]) -> list[str | None]:
