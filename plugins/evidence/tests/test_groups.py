@@ -135,7 +135,7 @@ def test_sums_of_rows_are_those_of_joint_equations(monkeypatch: pytest.MonkeyPat
     ]
     rest = equations.with_block(landmarks, blocks[0]._replace(rest=blocks[1]), -1.0).solve(ridge)[0]
     np.testing.assert_allclose(rest, joint(np.setdiff1d(np.arange(160), some), np.arange(10))[0])
-    posterior = PosteriorOfSums.of(landmarks, ridge, root, factor)
+    posterior = PosteriorOfSums.of(landmarks, ridge, equations, factor)
     solution = LandmarkSolution(landmarks, ridge, 0.0, dual, posterior, (), ratio)
     leaves = LandmarksLeaveOut(solution, targets, rows, np.arange(160), at, found)
     for out in (np.array([7]), np.array([0, 12, 155]), fold):

@@ -97,7 +97,7 @@ def test_with_all_rows_as_landmarks_it_is_the_exact_predictor(weighted: bool) ->
     features = landmarks.features(new.numeric, new.codes)
     points = landmarks.views.points(new.numeric, new.codes)
     np.testing.assert_allclose(features @ solved[0], exact.kernel(points) @ exact.dual, atol=1e-6)
-    posterior = PosteriorOfSums.of(landmarks, ridge, root, solved[1])
+    posterior = PosteriorOfSums.of(landmarks, ridge, normal, solved[1])
     latent = latent_variance(landmarks, posterior, new.numeric, new.codes)
     np.testing.assert_allclose(latent, exact.variance(points), atol=1e-6)
 
@@ -111,7 +111,7 @@ def test_a_packed_posterior_has_the_variance_of_the_normal_equations(ridge: floa
     normal = NormalEquations.of(root, block_sums(landmarks, rows, Standardised.of(rows)))
     solved = normal.solve(ridge)
     assert solved is not None
-    posterior = PosteriorOfSums.of(landmarks, ridge, root, solved[1])
+    posterior = PosteriorOfSums.of(landmarks, ridge, normal, solved[1])
     K = landmarks.features(rows.numeric, rows.codes)
     k = landmarks.features(new.numeric, new.codes)
     inner = root @ root.T
@@ -119,13 +119,16 @@ def test_a_packed_posterior_has_the_variance_of_the_normal_equations(ridge: floa
     open_ = ridge * np.einsum("ij,ji->i", k, np.linalg.solve(K.T @ K + ridge * inner, k.T))
     prior = 2.0 * seen
     np.testing.assert_allclose(posterior.left(k, prior), seen + open_, rtol=1e-6)
-    # beside the landmarks, the triangle of one factor in single precision
+    # beside the landmarks, the triangle of the equations, to which later rows can be added
     content = pickle.dumps(posterior)
-    triangle = 4 * 60 * 61 // 2
+    triangle = 8 * 60 * 61 // 2
     assert len(content) < len(pickle.dumps(landmarks)) + triangle + 2000
     again = pickle.loads(content)
     np.testing.assert_allclose(again.left(k, prior), posterior.left(k, prior), rtol=1e-9)
     np.testing.assert_allclose(again.explained(k), seen - open_, rtol=1e-6)
+    np.testing.assert_array_equal(np.tril(again.equations.inner), np.tril(normal.inner))
+    np.testing.assert_array_equal(again.factor, posterior.factor)
+    np.testing.assert_allclose(again.equations.solve(ridge)[0], solved[0], rtol=1e-12)
 
 
 def test_landmarks_stop_where_a_sure_gain_is_below_a_hundredth_of_the_loss() -> None:

@@ -57,12 +57,14 @@ class VaryingNoise:
       that the prediction stands for; a slope is 0 where held-out scores do not follow it
     - `held_out` of shape (n_rows, n_outputs): factors of training rows, by the fold that did not
       see them; their scores divided by these have mean square 1
+    - `told` of shape (n_told,): which of these rows it was learned from
     """
 
     mixture: Mixture
     slope: FloatArray
     unit: FloatArray
     held_out: FloatArray
+    told: Index | None = None
 
     def __call__(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the factors of new rows, shape (n, n_outputs)."""
@@ -91,17 +93,11 @@ def learn_noise(
     Returns ``None`` where noise does not vary, or not so that held-out rows show it; and what the
     time limit left undone, empty if nothing.
     """
-    squares = scores**2
-    middle = np.median(squares, axis=0)
-    keys = rows.kept_together
-    if not (middle > 0.0).all() or len(np.unique(keys)) < _FEWEST_GROUPS:
-        # most rows are predicted exactly, or few tell
+    squares, keys = scores**2, rows.kept_together
+    logs_of = _with_logarithms(rows, squares)
+    if logs_of is None:
         return None, ""
-    targets = np.log(squares / middle + _FLOOR)
-    rows = replace(
-        rows, codes=_frequent(rows.codes), targets=np.ascontiguousarray(targets.T),
-        transform_targets=False, group=None, trust=None,
-    ).without_folds()  # fmt: skip
+    rows, targets = logs_of, logs_of.targets.T
     first, judging = _parts(keys, random_state)
     try:
         fits = list(fit_candidates(rows.take(first).views(), rows.take(first), _PLAN))
@@ -111,11 +107,9 @@ def learn_noise(
     tried = [known.with_best_ridge(fit.scales) for fit in fits]
     weights = path_weights(np.array([error for error, _ in tried]))
     mixture = known.mixture(weighted([scales for _, scales in tried], weights))
-    v = mixture.target.values.T - known.residuals(mixture, np.arange(len(rows)))
-    v = mixture.target.predict(v, mixture.width)
+    v = known.predicted(mixture)
     told = rows.take(judging)
     share = told.mass[:, None] / told.mass.sum()
-    mixture.release()
     slope, error = _slope(v[judging], targets[judging], share, keys[judging])
     if not (slope > 0.0).any():
         return None, ""
@@ -127,10 +121,47 @@ def learn_noise(
         slope *= np.take(_SHARES, losses.argmin(axis=0))
         if not slope.any():
             return None, ""
+    return _noise_of(rows, squares, mixture, slope, v), ""
+
+
+def relearned_noise(old: VaryingNoise, rows: Rows, scores: FloatArray) -> VaryingNoise | None:
+    """Return noise that varies by the kernel and the slope of another, as other rows tell it.
+
+    `rows`, `scores`: as in `learn_noise`, whose noise it is for the rows that it was learned from.
+    ``None`` where most rows are predicted exactly, or few tell.
+    """
+    squares, keys = scores**2, rows.kept_together
+    logs_of = _with_logarithms(rows, squares)
+    if logs_of is None:
+        return None
+    known = _Known.of(logs_of, keys, np.arange(len(rows)))
+    mixture = known.mixture(old.mixture.scales)
+    return _noise_of(logs_of, squares, mixture, old.slope, known.predicted(mixture))
+
+
+def _with_logarithms(rows: Rows, squares: FloatArray) -> Rows | None:
+    """Return the rows with logarithms of squared scores as targets.
+
+    ``None`` where most rows are predicted exactly, or few tell.
+    """
+    middle = np.median(squares, axis=0)
+    if not (middle > 0.0).all() or len(np.unique(rows.kept_together)) < _FEWEST_GROUPS:
+        return None
+    targets = np.log(squares / middle + _FLOOR)
+    return replace(
+        rows, codes=_frequent(rows.codes), targets=np.ascontiguousarray(targets.T),
+        transform_targets=False, group=None, trust=None,
+    ).without_folds()  # fmt: skip
+
+
+def _noise_of(
+    rows: Rows, squares: FloatArray, mixture: Mixture, slope: FloatArray, v: FloatArray
+) -> VaryingNoise:
+    """Return noise in the unit in which the scores of its rows have mean square 1."""
     factors = np.exp(0.5 * slope * _log_variance(v))
     share = rows.mass[:, None] / rows.mass.sum()
     unit = np.sqrt(np.sum(share * squares / factors**2, axis=0))
-    return VaryingNoise(mixture, slope, unit, unit * factors), ""
+    return VaryingNoise(mixture, slope, unit, unit * factors)
 
 
 class _Known(NamedTuple):
@@ -157,6 +188,13 @@ class _Known(NamedTuple):
 
     def residuals(self, mixture: Mixture, which: Index) -> FloatArray:
         return LeftOut(mixture, which, None if self.alone else self.keys[which]).residuals
+
+    def predicted(self, mixture: Mixture) -> FloatArray:
+        """Return the logarithms of all rows as each is predicted by the others."""
+        rest = self.residuals(mixture, np.arange(len(self.rows)))
+        out = mixture.target.predict(mixture.target.values.T - rest, mixture.width)
+        mixture.release()
+        return out
 
     def with_best_ridge(self, scales: Scales) -> tuple[float, Scales]:
         """Return the error of rows that judge and the scales, with the noise that serves them."""
@@ -240,13 +278,27 @@ def of_landmarks_with_varying_noise(
     return replace(predictor, varying_noise=_of_all(noise, rows, chosen)), missing
 
 
+def noise_of_same_landmarks(
+    predictor: LandmarkPredictor, old: VaryingNoise, told: Index
+) -> LandmarkPredictor:
+    """Return a predictor of landmarks with noise that varies as another says, for its own rows.
+
+    `predictor`: its `rows` are those that judge alone; `told`: which of them tell how noise varies.
+    """
+    if not len(told):
+        return predictor
+    rows = predictor.rows
+    noise = relearned_noise(old, rows.take(told), predictor.scores[told])
+    return replace(predictor, varying_noise=_of_all(noise, rows, told))
+
+
 def _of_all(noise: VaryingNoise | None, rows: Rows, chosen: Index) -> VaryingNoise | None:
     """Return noise with the factors of all rows: it has not seen those that were not chosen."""
     if noise is None:
         return None
     factors = noise(rows.numeric, rows.codes)
     factors[chosen] = noise.held_out
-    return replace(noise, held_out=factors)
+    return replace(noise, held_out=factors, told=chosen)
 
 
 def _frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -193,7 +193,7 @@ def _told(problem: SpanProblem, mode: SpanMode, rows: Rows) -> tuple[FloatArray,
     assert rows.ends is not None
     landmarks = problem.landmarks
     latent = landmarks.products(rows.numeric, rows.codes, mode.dual[:, None])[:, 0]
-    posterior = PosteriorOfSums.of(landmarks, problem.ridge, problem.root, mode.factor)
+    posterior = PosteriorOfSums.of(landmarks, problem.ridge, mode.equations, mode.factor)
     variance = latent_variance(landmarks, posterior, rows.numeric, rows.codes)
     variance *= problem.noise / problem.ridge
     ends = problem.units.standardise(rows.ends.reshape(-1, 1)).reshape(2, -1)
@@ -247,7 +247,7 @@ def _predictor(
     log: bool,
 ) -> tuple[LandmarkSolution, CensoredLandmarks, float]:  # fmt: skip
     """Return the coefficients, what predicts, and what moved its predictions to medians."""
-    posterior = PosteriorOfSums.of(problem.landmarks, problem.ridge, problem.root, mode.factor)
+    posterior = PosteriorOfSums.of(problem.landmarks, problem.ridge, mode.equations, mode.factor)
     solution = LandmarkSolution(
         problem.landmarks, problem.ridge, 0.0, mode.dual[:, None], posterior, left_out
     )

@@ -117,6 +117,7 @@ class RowRoles:
       makes them cheap to leave out, and those that choose last
     - `n_others`: all that the rows that choose are predicted from
     - `held_at`: where in this order those held out stand, if they are of the sample
+    - `rule`: how rows are held out
     """
 
     held_out: HeldFolds
@@ -126,6 +127,7 @@ class RowRoles:
     order: Index
     n_others: int
     held_at: Index
+    rule: Holdout
 
     @classmethod
     def of(
@@ -172,7 +174,7 @@ class RowRoles:
             held_at = np.argsort(seen.index[order], kind="stable")[held.places]
         n_others = int(np.sum(~without[0]))
         metric = sample.take(chosen)
-        return cls(held_out, metric, distinct, late, order, n_others, held_at)
+        return cls(held_out, metric, distinct, late, order, n_others, held_at, rule)
 
 
 @dataclass

@@ -234,6 +234,11 @@ class LandmarkSearch:
         self._total, self._n_early = (total, copies), size
         self._note(self.best)
 
+    @property
+    def copies(self) -> tuple[FloatArray, FloatArray] | None:
+        """Σw and Σwy over the copies of the rows held out, where they were summed over apart."""
+        return None if self._total is None else self._total[1]
+
     def take_late_landmarks(self) -> None:
         """Add landmarks of rows held out, for what predicts from all rows but not yet has."""
         if not self._n_early:

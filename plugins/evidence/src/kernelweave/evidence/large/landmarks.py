@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..terms import Scales
     from ..views import Views
     from .features import Landmarks
+    from .kept import KeptRows
     from .levels import GroupLevels
     from .solution import LandmarksLeaveOut
 
@@ -53,6 +54,7 @@ class LandmarkPredictor:
     - `known_size` of shape (n_outputs,): root mean square that these had; deviations of rows of
       such groups are multiplied by it
     - `levels`: of groups, beside the landmarks; ``None`` where there are none
+    - `kept`: what lets rows come and go; ``None`` where the fit was cut short
     """
 
     landmarks: Landmarks
@@ -71,6 +73,7 @@ class LandmarkPredictor:
     known_scores: FloatArray | None = None
     known_size: FloatArray | None = None
     levels: GroupLevels | None = None
+    kept: KeptRows | None = field(default=None, kw_only=True)
 
     @property
     def views(self) -> Views:

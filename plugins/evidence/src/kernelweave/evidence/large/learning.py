@@ -24,6 +24,7 @@ from ..scores import mean_with_error
 from ..terms import Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
+from .kept import JoinRule, KeptRows
 from .landmark_search import LandmarkSearch, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
 from .levels import GroupLevels, whole_groups
@@ -151,14 +152,48 @@ def learn_large(
         omissions += [missing] if missing else []
     if isinstance(source, Rows):
         judging = roles.held_out.places[solution.judged]
-        predictor, places = _among_others(predictor, source, judging)
+        predictor, places = among_others(predictor, source, judging)
     left_out = None if omissions else _left_out(work, solution, source, predictor)
+    if not omissions:
+        kept = _kept(work, solution, source, predictor, places)
+        predictor = replace(predictor, kept=kept)
     if varying_noise and left_out is not None and predictor.rows.group is not None:
         predictor = predictor.knowing(left_out)
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
         left_out, ", ".join(omissions),
     )  # fmt: skip
+
+
+def _kept(
+    work: LandmarkSearch, solution: LandmarkSolution, source: Rows | Source,
+    predictor: LandmarkPredictor, places: Index,
+) -> KeptRows | None:  # fmt: skip
+    """Return what lets rows come and go: all rows of tables that are drawn whole.
+
+    `places`: of the predictor's rows among all, where these are in memory.
+    """
+    seen, held, judged = work.seen, work.roles.held_out, solution.judged
+    noise, n, n_folds = predictor.varying_noise, work.seen.n_rows, len(held.without)
+    telling = np.zeros(len(held.rows), dtype=np.bool_)
+    told = judged if noise is None or noise.told is None else judged[noise.told]
+    telling[told] = True
+    share = len(told) / max(1, len(judged))
+    rule = JoinRule.of(work.roles.rule, seen.sample, len(judged) / n, n_folds - 1, share)
+    n_early = work.n_early
+    if len(seen.sample) < n:
+        if rule.none or predictor.levels is not None or held.rows.ends is not None:
+            return None
+        return KeptRows.of_judging(rule, held, work.copies, telling, seen, n_early)
+    by = np.argsort(seen.index, kind="stable")
+    rows = source if isinstance(source, Rows) else seen.sample.take(by)
+    fold, out = np.full(n, -1), np.zeros((n_folds, n), dtype=np.bool_)
+    fold[held.places], out[:, held.places] = held.fold, held.without
+    telling, told = np.zeros(n, dtype=np.bool_), held.places[told]
+    telling[told] = True
+    at = seen.index[work.landmarks_at]
+    kept = KeptRows.whole(rule, rows, fold, out, telling, n_early, at)
+    return replace(kept, places=places)
 
 
 def _left_out(
@@ -245,7 +280,7 @@ def _is_significantly_less(
     return gain > n_errors * error and rest > 0.0
 
 
-def _among_others(
+def among_others(
     predictor: LandmarkPredictor, rows: Rows, judging: Index
 ) -> tuple[LandmarkPredictor, Index]:
     """Return the predictor with other rows than those that judge, and the places of all these.

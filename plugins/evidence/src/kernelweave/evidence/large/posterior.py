@@ -13,6 +13,7 @@ from scipy.linalg import blas, lapack
 
 from ..cross import own_kernel
 from ..terms import blocks
+from .sums import NormalEquations
 
 if TYPE_CHECKING:
     from .features import Landmarks
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 _SINGLE = 1e-4
 # noise of rows of hardly any weight: beyond it single precision has no numbers
 _LARGEST_SINGLE = 1e30
-# pieces of a triangle that are worked out as rectangles
-_PIECES = 16
 # of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
 _JITTER = 1e-7
+# what follows from a posterior's other values
+_FOLLOW = ("root", "factor")
 
 
 @dataclass(frozen=True)
@@ -33,39 +34,51 @@ class PosteriorOfSums:
 
     That is what the landmarks cannot tell, and what the rows leave open.
 
-    `factor` of shape (n_landmarks (n_landmarks + 1) / 2,): lower Cholesky factor of A + ρI, the
-    whitened equations, in LAPACK's rectangular full packed format. Rounding it to single precision
-    changes ρ zᵀ(A + ρI)⁻¹z in the seventh digit, at ridges of 1e-5 to 1.
+    `inner` of shape (n_landmarks (n_landmarks + 1) / 2,): the lower triangle of A, in LAPACK's
+    rectangular full packed format; `right` of shape (n_landmarks, n_outputs): b. Rows that come
+    later are added to these `equations`, from which the factors follow: no copy or file has them.
     """
 
     landmarks: Landmarks
     ridge: float
-    factor: NDArray[np.float32]
+    inner: FloatArray
+    right: FloatArray
 
     @classmethod
     def of(
-        cls, landmarks: Landmarks, ridge: float, root: FloatArray, factor: FloatArray
+        cls, landmarks: Landmarks, ridge: float, equations: NormalEquations, factor: FloatArray
     ) -> PosteriorOfSums:
-        """Pack a factor.
+        """Pack equations and a factor.
 
-        `root`, `factor` of shape (n_landmarks, n_landmarks): lower Cholesky factors of Kₘₘ and of
-        A + ρI.
+        `factor` of shape (n_landmarks, n_landmarks): lower Cholesky factor of A + ρI.
         """
-        packed, _ = lapack.dtrttf(factor, uplo="L")
-        made = cls(landmarks, ridge, packed.astype(np.float32))
-        vars(made)["root"] = root
+        inner, _ = lapack.dtrttf(equations.inner, uplo="L")
+        made = cls(landmarks, ridge, inner, equations.right)
+        vars(made).update(root=equations.root, factor=_packed(factor))
         return made
+
+    @property
+    def equations(self) -> NormalEquations:
+        """The normal equations (A + ρI)γ = b, unpacked anew whenever they are asked for."""
+        inner, _ = lapack.dtfttr(len(self.right), self.inner, uplo="L")
+        return NormalEquations(self.root, inner, self.right)
 
     @cached_property
     def root(self) -> FloatArray:
-        """L of Kₘₘ = LLᵀ, shape (n_landmarks, n_landmarks).
-
-        It follows from the landmarks: no copy or file has it.
-        """
+        """L of Kₘₘ = LLᵀ, shape (n_landmarks, n_landmarks)."""
         return root_of(self.landmarks.gram())
 
+    @cached_property
+    def factor(self) -> NDArray[np.float32]:
+        """Lower Cholesky factor of A + ρI, shape (n_landmarks (n_landmarks + 1) / 2,).
+
+        Packed as `inner`. Rounding it to single precision changes ρ zᵀ(A + ρI)⁻¹z in the seventh
+        digit, at ridges of 1e-5 to 1.
+        """
+        return _packed(self.equations.factor(self.ridge))
+
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "root"}
+        return {name: value for name, value in vars(self).items() if name not in _FOLLOW}
 
     def left(self, own: RealArray, prior: FloatArray) -> FloatArray:
         """Return the function's variance, shape (n,).
@@ -94,6 +107,11 @@ class PosteriorOfSums:
     def _halves(self, own: RealArray) -> tuple[FloatArray, FloatArray]:
         z = blas.dtrsm(1.0, self.root, own.astype(np.float64).T, lower=1)
         return z, np.asarray(lapack.dtfsm(1.0, self.factor.astype(np.float64), z, uplo="L"))
+
+
+def _packed(factor: FloatArray) -> NDArray[np.float32]:
+    packed, _ = lapack.dtrttf(factor, uplo="L")
+    return np.asarray(packed.astype(np.float32))
 
 
 def _squares(columns: RealArray) -> FloatArray:

@@ -204,29 +204,27 @@ class LandmarkSolution:
         at the end that are of rows held out, which these are predicted without.
         """
         landmarks, ridge = trial.landmarks, trial.choice.ridge
-        solved = total.solve(ridge)
-        while solved is None:
-            ridge *= _STEP
-            solved = total.solve(ridge)
+        ridge, all_dual, factor = total.solved(ridge)
         parts, n_early = [], len(landmarks) - n_late
         early = landmarks.first(n_early, landmarks.dtype) if n_late else landmarks
         judged = total.first(n_early)
         for which, without in held_out.judging_folds():
-            rest = judged.with_block(early, share(without), -1.0).solve(ridge)
+            less = judged.with_block(early, share(without), -1.0)
+            rest = less.solve(ridge)
             if rest is None:
                 # rounding: what a little more noise hides
                 continue
             rows = held_out.rows.take(which)
             latent = early.products(rows.numeric, rows.codes, rest[0])
-            left = PosteriorOfSums.of(early, ridge, judged.root, rest[1])
+            left = PosteriorOfSums.of(early, ridge, less, rest[1])
             variance = latent_variance(early, left, rows.numeric, rows.codes)
             # of new groups nothing is known
             variance += 0.0 if trial.ratio is None else ridge / trial.ratio
             dual = np.vstack([rest[0], np.zeros((n_late, rest[0].shape[1]))])
             parts.append(FoldLeftOut(which, latent, variance, dual))
-        posterior = PosteriorOfSums.of(landmarks, ridge, total.root, solved[1])
+        posterior = PosteriorOfSums.of(landmarks, ridge, total, factor)
         return cls(
-            landmarks, ridge, trial.choice.width, solved[0], posterior, tuple(parts), trial.ratio
+            landmarks, ridge, trial.choice.width, all_dual, posterior, tuple(parts), trial.ratio
         )
 
     @property

@@ -180,7 +180,7 @@ def mode_in_span(
         assert equations is not None
         pull = problem.pull(told, dual)
         if factor is None:
-            factor = _factor(equations, problem.ridge)
+            factor = equations.factor(problem.ridge)
         step = _solved(equations.root, factor, pull)
         for _ in range(_HALVINGS):
             there = problem.sums(dual + step, curved=last > _LONG)
@@ -208,7 +208,7 @@ def with_curvature(problem: SpanProblem, mode: SpanMode) -> SpanMode:
     told = problem.sums(mode.dual, curved=True)
     assert told.gram is not None
     equations = _equations(problem, told.gram)
-    return mode._replace(equations=equations, factor=_factor(equations, problem.ridge))
+    return mode._replace(equations=equations, factor=equations.factor(problem.ridge))
 
 
 def at_mode(problem: SpanProblem, latent: FloatArray) -> Rows:
@@ -224,19 +224,6 @@ def at_mode(problem: SpanProblem, latent: FloatArray) -> Rows:
 def _equations(problem: SpanProblem, gram: FloatArray) -> NormalEquations:
     sums = Sums.zeros(len(problem.landmarks), 1)
     return NormalEquations.of(problem.root, replace(sums, gram=gram))
-
-
-def _factor(equations: NormalEquations, ridge: float) -> FloatArray:
-    """Return the factor of a step's left side; more ridge than rounding hides makes steps short."""
-    solved = equations.solve(ridge)
-    for _ in range(_HALVINGS):
-        if solved is not None:
-            return solved[1]
-        ridge *= 10.0
-        solved = equations.solve(ridge)
-    raise np.linalg.LinAlgError(
-        f"a ridge of {ridge:.1e} does not make the normal equations positive definite"
-    )
 
 
 def _solved(root: FloatArray, factor: FloatArray, right: FloatArray) -> FloatArray:

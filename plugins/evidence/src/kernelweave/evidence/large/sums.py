@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _PIECE = 512
 # rows added or taken away at once
 _SHARE = 1024
+# from one ridge to the next where rounding asks for more
+_STEP = float(np.sqrt(10.0))
+# powers of 10 that a ridge is raised by, where rounding asks for more
+_POWERS = 21
 
 
 @dataclass
@@ -201,12 +205,35 @@ class NormalEquations:
         root, inner = (each[:size, :size].copy(order="F") for each in (self.root, self.inner))
         return NormalEquations(root, inner, self.right[:size].copy(order="F"))
 
-    def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return β and the Cholesky factor of A + ρI, ``None`` if it is not positive definite."""
+    def factor(self, ridge: float) -> FloatArray:
+        """Return the factor of A + ρI; more ridge than rounding hides, in steps of 10."""
+        for power in range(_POWERS):
+            factor = self._factor(10.0**power * ridge)
+            if factor is not None:
+                return factor
+        raise np.linalg.LinAlgError(
+            f"a ridge of {10.0**_POWERS * ridge:.1e} does not make the normal equations positive "
+            "definite"
+        )
+
+    def _factor(self, ridge: float) -> FloatArray | None:
         shifted = self.inner.copy(order="F")
         shifted.reshape(-1, order="F")[:: len(shifted) + 1] += ridge
         factor, info = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
-        if info:
+        return None if info else np.asarray(factor)
+
+    def solved(self, ridge: float) -> tuple[float, FloatArray, FloatArray]:
+        """Return the ridge, raised by steps of √10 where rounding asks for it, and the solution."""
+        found = self.solve(ridge)
+        while found is None:
+            ridge *= _STEP
+            found = self.solve(ridge)
+        return ridge, *found
+
+    def solve(self, ridge: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return β and the Cholesky factor of A + ρI, ``None`` if it is not positive definite."""
+        factor = self._factor(ridge)
+        if factor is None:
             return None
         gamma, _ = lapack.dpotrs(factor, self.right, lower=1)
         return blas.dtrsm(1.0, self.root, gamma, lower=1, trans_a=1), factor

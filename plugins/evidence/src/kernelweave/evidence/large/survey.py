@@ -27,6 +27,7 @@ class Survey:
     - `index` of shape (n_sample,): their positions among all rows
     - `targets`: centre, spread and range of all targets; ``values`` are those of the sample
     - `views`: means, scales and shares of all rows, ranks of the sample
+    - `mass`: weight of all rows; `least`, `most` of shape (n_outputs,): range of their targets
     """
 
     n_rows: int
@@ -35,6 +36,9 @@ class Survey:
     index: Index
     targets: Standardised
     views: Views
+    mass: float
+    least: FloatArray
+    most: FloatArray
 
     def with_transformed_columns(self) -> Survey:
         """Return the survey with skewed columns transformed; their moments are the sample's."""
@@ -155,8 +159,9 @@ def survey(source: Source, size: int, seed: int) -> Survey:
         raise ValueError("the blocks must hold at least one row, got none")
     drawn = seen.drawn
     return Survey(
-        seen.n_rows, complete, drawn.rows, drawn.places, seen.standardised(), seen.views()
-    )
+        seen.n_rows, complete, drawn.rows, drawn.places, seen.standardised(), seen.views(),
+        seen.numbers.mass, seen.low, seen.high,
+    )  # fmt: skip
 
 
 def _padded_sum(old: FloatArray, new: FloatArray) -> FloatArray:
