@@ -14,6 +14,9 @@ from .explaining.values import ShapleyValues as ShapleyValues
 from .kernel import EvidenceKernel as EvidenceKernel
 from .large.batches import Batch as Batch
 from .large.batches import Batches as Batches
+from .living.merge import merge as merge
+from .living.relearn import RelearnWarning as RelearnWarning
+from .living.sharing import SharedSums as SharedSums
 from .mkl.estimators import EvidenceMKLClassifier as EvidenceMKLClassifier
 from .mkl.estimators import EvidenceMKLRegressor as EvidenceMKLRegressor
 from .mkl.step import PricedOrthant as PricedOrthant

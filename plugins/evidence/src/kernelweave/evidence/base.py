@@ -38,6 +38,9 @@ from .findings import EvidenceCertificate
 from .fit import Stage, fit_table
 from .kernel import EvidenceKernel
 from .large.batches import Batches
+from .living.mixin import Living
+from .living.sharing import Sharing
+from .monotone.columns import SIGNS
 from .new_rows import Expectation
 from .path import PRECISIONS
 from .tasks import Task
@@ -45,6 +48,10 @@ from .tasks import Task
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.utils import Tags
+
+    from .exact import ExactPredictor
+    from .large.landmarks import LandmarkPredictor
+    from .monotone.predictor import Monotone, MonotonePredictor
 
 # of a column's range: rows beyond it are warned of, and few new rows of the same kind are
 FAR = 0.25
@@ -183,7 +190,7 @@ class HeldOutScores(Estimator):
         return {}
 
 
-class EvidenceModel(Explained, HeldOutScores):
+class EvidenceModel(Living, Sharing, Explained, HeldOutScores):
     """Base of the estimators whose kernel is chosen by the evidence."""
 
     precisions: tuple[float, ...] = parameter(
@@ -231,6 +238,13 @@ class EvidenceModel(Explained, HeldOutScores):
         default=True,
         rule=FLAG,
     )
+    monotone: Mapping[str | int, int] | None = parameter(
+        "Columns, by name or place, that predictions rise with, 1, or fall with, -1, where the "
+        "others stay as they are; of up to four columns of numbers or dates. Means, quantiles and "
+        "probabilities are rearranged after the fit.",
+        default=None,
+        rule=SIGNS,
+    )
     n_jobs: int | None = parameter("Number of processes for the folds.", default=None, rule=JOBS)
     verbose: int = parameter(
         "If positive, a line is printed for each stage.", default=0, rule=integer()
@@ -255,6 +269,9 @@ class EvidenceModel(Explained, HeldOutScores):
     )
     result_: Result = fitted("Result", "How the fit ended; no lower bound is claimed.")
     n_iter_: int = fitted("int", "Evaluations of the evidence on all rows.")
+
+    if TYPE_CHECKING:
+        _monotone: Monotone | None = fitted("", "")
 
     def _new_task(self, y: object) -> Task:
         """Return what these parameters, and the form of the targets, say of them.
@@ -308,6 +325,23 @@ class EvidenceModel(Explained, HeldOutScores):
             The fitted estimator.
         """
         return self._fit_by(fit_table, X, y, sample_weight, groups, order)
+
+    @property
+    def _predicts(self) -> ExactPredictor | LandmarkPredictor | MonotonePredictor:
+        """What predicts: the predictor as it was fitted, or rearranged."""
+        # a model of an older file has none
+        monotone: Monotone | None = getattr(self, "_monotone", None)
+        if monotone is None:
+            return self._predictor
+        return monotone.of(self._predictor, self._task)
+
+    @property
+    def _predicts_means(self) -> Any:
+        """What predicts means: rows that were learned late need not be settled for it.
+
+        But grids follow from all that the model knows.
+        """
+        return self._mean_predictor if getattr(self, "_monotone", None) is None else self._predicts
 
     def _encoded(self, X: Table, *, folds: bool = False) -> Encoded:
         check_is_fitted(self, "kernel_")

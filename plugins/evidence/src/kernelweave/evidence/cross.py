@@ -144,6 +144,32 @@ class _Part(NamedTuple):
         return cls(used, scales.ell[used], part, rest, match_weight[p:], w, p, by_product)
 
 
+class RestOfPairs:
+    """What points have with others in all dimensions but some, of one kernel.
+
+    Whatever rows are asked for together, each has the same values to the last bit.
+    """
+
+    def __init__(
+        self, points: Points, scales: Scales, match_weight: FloatArray, without: Sequence[int]
+    ) -> None:
+        ell, strength = scales.ell.copy(), scales.strength.copy()
+        ell[list(without)] = strength[list(without)] = 0.0
+        rest = replace(scales, ell=ell, strength=strength)
+        self._parts = _Part.of(rest, points, match_weight)._replace(by_product=False)
+        self._side = _side(points, self._parts, np.float64, own=True)
+
+    def __call__(self, left: Points) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return squared distances, products and linear terms, shape (n, n_points) each."""
+        side = _side(left, self._parts, np.float64, own=False)
+        shape = (left.n_points, self._side.linear.shape[0])
+        d2, product = np.empty(shape), np.empty(shape)
+        parts = self._parts._replace(weights=np.array([0.0, 0.0, 0.0, 1.0, 0.0]))
+        _fill(side, self._side, parts, 0, d2, product)
+        line = (side.linear[:, None] + self._side.linear) - 0.5 * d2
+        return d2, product, line
+
+
 def cross_kernel(
     left: Points,
     right: Points,

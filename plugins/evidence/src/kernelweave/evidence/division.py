@@ -61,7 +61,7 @@ class Division:
         return not self.random or self.cv is not None
 
     @property
-    def is_in_order(self) -> bool:
+    def in_order(self) -> bool:
         """Whether rows held out come after those learned from, in the table or by an order."""
         pairs = [] if self.cv is None else self.pairs
         after = (one.max(initial=-1) < other.min(initial=len(self.y)) for one, other in pairs)
@@ -128,10 +128,10 @@ class Division:
                 folds.append((np.unique(training), held_out))
         if not folds or min(len(one) for one, _ in folds) < 1:
             raise ValueError("every fold of cv must have training rows and validation rows")
-        return _without_copies(folds, rows.without_names().duplicate_ids)
+        return without_copies(folds, rows.without_names().duplicate_ids)
 
 
-def _without_copies(folds: list[Split], copies: Index) -> list[Split]:
+def without_copies(folds: list[Split], copies: Index) -> list[Split]:
     """Return folds whose training parts have no copy of a row that they hold out.
 
     But where fewer than a quarter of their rows are left, rows recur from group to group: those of
@@ -186,14 +186,14 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
         new = f"new {name}" if name else "new groups"
         phrase = f"rows of a new {name!r}" if name else "rows of new groups"
         kind = Kind(new, phrase, Message("{groups}={column!r}", column=name))
-        return _as_cut(Division(_codes(values), None, custom, kind, targets, name))
+        return _as_cut(Division(codes_of_groups(values), None, custom, kind, targets, name))
     if order is not None:
         name, values = _name_of(order), column_of(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"
         phrase = f"rows that are later by {name!r}" if name else "later rows"
         argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
         kind = Kind(new, phrase, argument)
-        return _as_cut(Division(None, _moments(values, name), custom, kind, targets))
+        return _as_cut(Division(None, moments_of(values, name), custom, kind, targets))
     return Division(None, None, custom, USUAL if custom is None else BY_CV, targets)
 
 
@@ -219,7 +219,7 @@ def _name_of(given: object) -> str:
     return given if isinstance(given, str) else ""
 
 
-def _codes(values: Labels) -> Index:
+def codes_of_groups(values: Labels) -> Index:
     """Return a number for each group; a missing value is a group of its own."""
     import pandas as pd
 
@@ -229,7 +229,7 @@ def _codes(values: Labels) -> Index:
     return np.asarray(codes, dtype=np.intp)
 
 
-def _moments(values: Labels, name: str) -> FloatArray:
+def moments_of(values: Labels, name: str) -> FloatArray:
     """Return numbers or dates as numbers that grow with time; `name`: of their column."""
     raw = read_values(values.astype(np.int8) if values.dtype.kind == "b" else values, name)
     column = f" of column {name!r}" if name else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
@@ -27,7 +27,7 @@ from .large.censored import CensoredLandmarks
 from .large.dask_parts import by_parts
 from .probabilities import CalibratedClasses
 from .read_table import FACTOR_ROWS
-from .targets import check_weight
+from .targets import check_weight, shown
 from .tasks import Classification, Regression
 from .terms import blocks
 
@@ -97,11 +97,18 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         """
         encoded = self._encoded(X)
         self._warn_of_extrapolation(encoded)
-        mean = self._predictor.mean(*encoded)
         if not return_std:
-            return self._task.shaped(mean)
-        deviation = self._predictor.deviation(*encoded)
+            return self._shaped(self._predicts_means.mean(*encoded))
+        mean = self._predicts.mean(*encoded)
+        deviation = self._predicts.deviation(*encoded)
         return self._task.shaped(mean), self._task.deviations(mean, deviation)
+
+    def _shaped(self, values: FloatArray) -> FloatArray:
+        """Return means as the user gave targets: rows that are not settled do not change that."""
+        unsettled = vars(self).get("_unsettled_")
+        task = self._task if unsettled is None else unsettled.model.task
+        shaped: FloatArray = task.shaped(values)
+        return shaped
 
     def score(self, X: Table, y: object, sample_weight: Any = None) -> float:
         """Return R² of predictions, or their concordance with targets that are known by half.
@@ -166,10 +173,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         """
         OPEN_SHARE.check("confidence", confidence)
         encoded = self._encoded(X, folds=True)
-        low, high = self._predictor.interval(*encoded, confidence)
+        low, high = self._predicts.interval(*encoded, confidence)
         # folds that disagree with all rows, far from them, may leave the prediction outside
         held = self._task.range_of(self._predictor.rows)
-        low, high = held.ends(low, high, self._predictor.mean(*encoded))
+        low, high = held.ends(low, high, self._predicts.mean(*encoded))
         return self._task.shaped(low), self._task.shaped(high)
 
     def predict_distribution(self, X: Table) -> PredictiveDistribution:
@@ -191,7 +198,7 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         self, numeric: FloatArray, codes: NDArray[np.int64]
     ) -> PredictiveDistribution:
         held = self._task.range_of(self._predictor.rows)
-        points = held.hold(self._predictor.members(numeric, codes))
+        points = held.hold(self._predicts.members(numeric, codes))
         return PredictiveDistribution(self._task.shaped(points), self._task.lower)
 
     @by_parts
@@ -263,6 +270,41 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
         kind="list of labels or None",
     )
 
+    def partial_fit(
+        self,
+        X: Table,
+        y: object,
+        sample_weight: object = None,
+        *,
+        classes: object = None,
+        groups: object = None,
+        order: object = None,
+    ) -> Self:
+        """Fit at first, and then `update`: what scikit-learn calls learning in parts.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups, order
+            As in `fit`. The kernel is that of the first rows: give as many as tell how the columns
+            matter.
+        classes : array-like of shape (n_classes,), optional
+            All labels: the first rows must have each of them.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        if classes is not None:
+            known = self.classes_ if hasattr(self, "kernel_") else np.unique(np.asarray(y))
+            absent = [each for each in np.unique(np.asarray(classes)) if each not in known]
+            if absent:
+                raise ValueError(
+                    f"classes has {shown(absent[0])}, of which the first rows had none: a kernel "
+                    "learns the classes that it sees; fit with rows of each"
+                )
+        return super().partial_fit(X, y, sample_weight, groups=groups, order=order)
+
     def _new_task(self, y: object) -> Classification:
         return Classification(self.scoring, self.class_weight, self.levels)
 
@@ -327,4 +369,4 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
 
     def _values(self, X: Table) -> FloatArray:
         encoded = self._encoded(X)
-        return self._predictor.mean(*encoded)
+        return self._predicts.mean(*encoded)

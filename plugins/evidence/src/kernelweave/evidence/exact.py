@@ -66,6 +66,18 @@ class ExactPredictor:
             closed=learned.left_out,
         )  # fmt: skip
 
+    def check_targets(self, targets: FloatArray) -> None:
+        """Raise ValueError where the likelihood has no such targets, shape (n_outputs, n)."""
+
+    def again(self, plain: ExactPredictor) -> ExactPredictor:
+        """Return what comes after least squares on the kernel, on the rows of another predictor.
+
+        It is taken at the strengths and shares that this fit chose. Nothing comes here.
+
+        `plain`: least squares by the same kernel and folds, with its noise and its forecasts.
+        """
+        return plain
+
     @property
     def fold(self) -> NDArray[np.intp]:
         """The fold that held a training row out, -1 where none did."""

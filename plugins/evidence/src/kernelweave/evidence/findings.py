@@ -12,6 +12,7 @@ from kernelweave.kernels_core import History, Result, Status, clock
 from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables import ColumnPlan
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -21,6 +22,7 @@ from .intervals import held_by_the_last
 from .kernel import EvidenceKernel
 from .large.landmarks import LandmarkPredictor
 from .learn import SHARED_METRIC
+from .monotone.finding import MonotoneFinding
 from .new_rows import USUAL, Expectation, HeldOutWarning, LeavesOut, expected, kinds_of
 from .path import without_scales
 from .scores import margin_of_error
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from .division import Division
     from .large.learning import LearnedLarge
     from .learn import Learned
+    from .living.forgetting import Forgotten
+    from .living.relearn import Relearn
+    from .living.state import HeldOutBy
+    from .monotone.predictor import Monotone
     from .read_table import ReadTable
     from .rows import Rows
 
@@ -55,6 +61,10 @@ class EvidenceCertificate:
     - `held_out_score`, `held_out_error`: on rows that the fit behind the prediction did not see,
       and its standard error
     - `work`: which rows the metric and the predictor were learned on
+    - `relearn`: what learning the kernel again would gain at the rows now there; ``None`` of a fit
+    - `forgotten`: what the kernel still has of the rows that were forgotten last; no file has it
+    - `monotone`: the columns that predictions are monotone in by construction, and what that did to
+      the score; ``None`` where there are none
     """
 
     precisions: tuple[float, ...]
@@ -65,6 +75,12 @@ class EvidenceCertificate:
     held_out_score: float
     held_out_error: float
     work: str
+    relearn: Relearn | None = None
+    forgotten: Forgotten | None = None
+    monotone: MonotoneFinding | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "forgotten"}
 
     def __str__(self) -> str:
         slope = np.nanmax(self.slopes)
@@ -77,11 +93,12 @@ class EvidenceCertificate:
                 f"are stationary points of the evidence to {slope:.1e} in its gradient, not proved "
                 "to be its global maximum, which nothing bounds"
             )
+        again = "" if self.relearn is None else f"; {self.relearn}"
         return (
             f"held-out score {self.held_out_score:z.4f} ± {self.held_out_error:.4f} ({self.work}); "
             f"the scales {scales}; at these scales the predictor is the minimiser of a convex "
-            "problem over its features"
-        )
+            f"problem over its features{again}"
+        ) + ("" if self.monotone is None else f"; {self.monotone}")
 
 
 @dataclass(frozen=True)
@@ -104,11 +121,16 @@ class HeldOutRows:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A finished fit, by all pairs of rows or by landmarks."""
+    """A finished fit, by all pairs of rows or by landmarks.
+
+    `draws`: the state of the random numbers that its last step began with.
+    """
 
     predictor: Predictor
     learned: Learned | LearnedLarge
     held_out: HeldOutRows
+    draws: NDArray[np.uint32] | None = None
+    monotone: Monotone | None = None
 
 
 def attributes_of(
@@ -117,8 +139,9 @@ def attributes_of(
     """Return what an estimator keeps of a fit, and which new rows time was not left to judge."""
     predictor, learned, encoder = fitted.predictor, fitted.learned, samples.encoder
     dimensions, away = list(encoder.dimensions_), without_scales(learned.fits)
-    attributes, late = held_out_attributes(
-        samples.task, samples.division, fitted.held_out, random_state, learned.missing
+    attributes, late, found = rearranged_attributes(
+        samples.task, samples.division, fitted.held_out, predictor, fitted.monotone, random_state,
+        learned.missing,
     )  # fmt: skip
     task = attributes["_task"]
     n_iter = max(1, sum(fit.n_evaluations for fit in learned.fits))
@@ -144,6 +167,7 @@ def attributes_of(
         attributes["held_out_score_"],
         attributes["held_out_error_"],
         str(learned),
+        monotone=found,
     )
     classes = isinstance(task, Classification)
     of_classes = {"classes_": task.labels, "levels_": task.ordered} if classes else {}
@@ -161,12 +185,34 @@ def attributes_of(
         "_predictor": predictor,
         "_owner": fitted.held_out.owner,
         "_importance": None,
+        "_monotone": fitted.monotone,
     }
     return attributes, late
 
 
+def rearranged_attributes(
+    task: Task, division: Division | HeldOutBy, held_out: HeldOutRows, predictor: Predictor,
+    monotone: Monotone | None, random_state: RandomState, missing: str = "",
+) -> tuple[dict[str, Any], str, MonotoneFinding | None]:  # fmt: skip
+    """Return what `held_out_attributes` does of rows held out as they are predicted.
+
+    And which columns predictions are monotone in, ``None`` where there are none.
+    """
+    if monotone is None:
+        return *held_out_attributes(task, division, held_out, random_state, missing), None
+    calibrated, before = _first_line(task, division, held_out)
+    values, is_whole = monotone.held_out(predictor, calibrated)
+    rest = ", ".join(filter(None, (missing, "" if is_whole else "rearranged rows held out")))
+    attributes, late = held_out_attributes(
+        task, division, replace(held_out, values=values), random_state, rest
+    )
+    after, error = attributes["held_out_score_"], attributes["held_out_error_"]
+    found = MonotoneFinding(monotone.signs, before.score, before.error, after, error)
+    return attributes, late, found
+
+
 def held_out_attributes(
-    task: Task, division: Division, held_out: HeldOutRows, random_state: RandomState,
+    task: Task, division: Division | HeldOutBy, held_out: HeldOutRows, random_state: RandomState,
     missing: str = "",
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Return what an estimator keeps of rows held out, and which new rows are not judged.
@@ -195,7 +241,9 @@ def held_out_attributes(
     return attributes, late
 
 
-def _first_line(task: Task, division: Division, held_out: HeldOutRows) -> tuple[Task, Expectation]:
+def _first_line(
+    task: Task, division: Division | HeldOutBy, held_out: HeldOutRows
+) -> tuple[Task, Expectation]:
     """Return the task as rows held out calibrate it, and what is expected of rows like these."""
     rows, values, scoring = held_out.rows, held_out.values, task.scoring
     task, score, error = task.calibrated(rows, values)
@@ -214,8 +262,8 @@ def _first_line(task: Task, division: Division, held_out: HeldOutRows) -> tuple[
 
 
 def _other_lines(
-    task: Task, division: Division, dimensions: Sequence[Dimension], left_out: LeavesOut,
-    random_state: RandomState,
+    task: Task, division: Division | HeldOutBy, dimensions: Sequence[Dimension],
+    left_out: LeavesOut, random_state: RandomState,
 ) -> tuple[list[Expectation], str]:  # fmt: skip
     """Return what is expected of each kind of new rows that folds did not hold out.
 
@@ -227,7 +275,7 @@ def _other_lines(
         each
         for each in kinds_of(rows, dimensions, left_out.places)
         if each.argument != division.kind.argument
-        and not (division.is_in_order and "in the file" in each.name)
+        and not (division.in_order and "in the file" in each.name)
     ]
 
     def judge(

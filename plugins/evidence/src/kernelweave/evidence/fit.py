@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -31,11 +32,14 @@ from .findings import Fitted, HeldOutRows, attributes_of, fit_warnings
 from .large.batches import Batches
 from .large.censored import censored_landmarks
 from .large.landmark_search import ProgressPrinter
+from .large.landmarks import LandmarkPredictor
 from .large.learning import learn_large
 from .large.plan import LargePlan
 from .last_step import with_likelihood, with_poisson
 from .learn import METRIC_ROWS, SHARED_METRIC, learn
 from .leave_out import PairsLeaveOut
+from .living.begin import draws_of, state_of
+from .monotone.predictor import monotone_of
 from .noise import with_varying_noise
 from .objective import evidence_bytes
 from .outliers import with_outliers
@@ -65,7 +69,7 @@ def fit_table(
     order: object,
 ) -> Iterator[Stage]:  # fmt: skip
     """Read a table and fit it; yield the fitted attributes alone, then with the warnings."""
-    state = check_random_state(model.random_state)
+    state, began = check_random_state(model.random_state), process_time()
     encoder = ColumnEncoder(model.max_categories, model.min_frequency, model.kinds)
 
     def seed() -> int:
@@ -78,6 +82,9 @@ def fit_table(
             X, y, weight, model._new_task(y), encoder, groups=groups, order=order,
             cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
         )  # fmt: skip
+        # refused before there is work
+        group = samples.rows.group if isinstance(samples.rows, Rows) else None
+        monotone = monotone_of(model.monotone, samples.encoder, samples.task, group)
         scoring = samples.task.scoring
         path = PathPlan(
             tuple(model.precisions), model.tol, model.max_iter,
@@ -87,8 +94,9 @@ def fit_table(
         if isinstance(samples.task, CensoredRegression):
             samples = with_chosen_scale(samples, samples.task, path, state)
         by = _by_landmarks if samples.are_many else _by_all_pairs
-        fitted = by(samples, path, model, state)
+        fitted = replace(by(samples, path, model, state), monotone=monotone)
         attributes, late = attributes_of(samples, fitted, model.random_state)
+        attributes["_living"] = state_of(samples, fitted, groups, order, process_time() - began)
         _notify(len(samples.owner), 1.0)
     yield attributes, []
     with one_blas_thread():
@@ -125,6 +133,7 @@ def _by_all_pairs(
         rows, splits, plan, state, powers=model.warp, n_jobs=model.n_jobs, report=report,
         random=not division.is_given,
     )  # fmt: skip
+    draws = draws_of(state)
     predictor: ExactPredictor
     if rows.ends is not None:
         learned, predictor = censored_predictor(learned, log=samples.task.log)
@@ -133,7 +142,7 @@ def _by_all_pairs(
         if model.warp and not path.classes and not division.is_given:
             learned = with_outliers(learned)
         predictor, missing = _last_step(
-            ExactPredictor.of(learned), path, model, state, in_order=division.is_in_order
+            ExactPredictor.of(learned), path, model, state, in_order=division.in_order
         )
         learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
     mixture = learned.mixture
@@ -144,7 +153,7 @@ def _by_all_pairs(
         rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,
         left_out,
     )  # fmt: skip
-    return Fitted(predictor, learned, held_out)
+    return Fitted(predictor, learned, held_out, draws)
 
 
 def _last_step(
@@ -178,19 +187,20 @@ def _by_landmarks(
     source, division = samples.rows, samples.division
     owner: NDArray[Any] = samples.owner
     splits = None if division.cv is None else samples.splits(n_folds_of(model), state)
-    last_step = None
+    last_step, draws = None, draws_of(state)
     if isinstance(source, Rows) and source.ends is not None:
         source = begun(source)
         last_step = partial(censored_landmarks, log=samples.task.log)
     learned = learn_large(
         source, LargePlan.of(path, model.n_landmarks, n_folds_of(model)), state,
         stratify=path.classes, splits=splits, powers=model.warp,
-        varying_noise=not (path.classes or division.is_in_order or last_step),
+        varying_noise=not (path.classes or division.in_order or last_step),
         n_jobs=model.n_jobs, tell=partial(_report_rows, model.verbose, ProgressPrinter()),
         last_step=last_step,
     )  # fmt: skip
     if model.verbose > 0:
         print(f"[evidence] {learned}")  # noqa: T201
+    learned = replace(learned, predictor=_with_owner(learned.predictor, owner))
     rows, left_out = learned.predictor.rows, learned.left_out
     if isinstance(source, Rows):
         # the last is that of rows without a weight
@@ -203,7 +213,16 @@ def _by_landmarks(
         rows, learned.predictor.held_out, learned.predictor.fold, owner,
         samples.encoder.dimensions_, lambda: left_out,
     )  # fmt: skip
-    return Fitted(learned.predictor, learned, held_out)
+    return Fitted(learned.predictor, learned, held_out, draws)
+
+
+def _with_owner(predictor: LandmarkPredictor, owner: NDArray[Any]) -> LandmarkPredictor:
+    """Return a predictor that knows which of its rows each of the user's rows is."""
+    kept = predictor.kept
+    if kept is None or not kept.is_whole:
+        return predictor
+    owner = np.asarray(owner if len(owner) else np.arange(kept.n_rows), dtype=np.intp)
+    return replace(predictor, kept=replace(kept, owner=owner))
 
 
 def _folds_judge_new_rows(division: Division, rows: Rows, splits: Sequence[Split]) -> bool:

@@ -27,6 +27,7 @@ class Fold:
     - `predictions`: one per fit, in the units of the targets, (n_fits, n_held_out, n_outputs)
     - `whole`: whether there was time for the whole path
     - `units`: of the targets, where they are not those of the training rows
+    - `metric_units`: of the targets that the scales were learned of, where a last step moved them
     """
 
     places: Index
@@ -37,6 +38,7 @@ class Fold:
     predictions: FloatArray
     whole: bool = True
     units: Standardised | None = None
+    metric_units: Standardised | None = None
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}

@@ -1,11 +1,15 @@
-"""The last step: least squares and the likelihood of classes or of counts, averaged."""
+"""The last step: least squares and the likelihood of classes or of counts, averaged.
+
+A fit chooses strengths and shares by the rows that folds held out. `again` takes the same step on
+other rows at what was chosen, by the same functions: on the fit's own rows it gives the fit's bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -15,23 +19,23 @@ from scipy.special import log_softmax, softmax
 from sklearn.metrics import mean_poisson_deviance
 
 from .classes import Calibration, class_codes, per_class
-from .cross import gram_of
 from .exact import ExactPredictor
+from .fold_modes import FoldKernels, JudgedModes, kernel_of, last_of, least, linked_values
 from .likelihood import PosteriorMode, fit_poisson, fit_softmax, landmarks_of
 from .mixture import Expansion, Mixture, explained_by, path_weights
 from .rows import Rows, Standardised
 from .scores import squared_losses
-from .terms import Stopped, blocks
+from .terms import Stopped
 from .views import Warp
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .explaining.importance import FoldPredictor
     from .path import Loss
 
 # variances of the functions of the classes
 STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
-# larger ones are not tried where the log loss has risen by so much
-_RISEN = 1.02
 # what a unit of log loss on the rows held out, summed over them, says of the shares of the two;
 # as much as the likelihood of these rows would be 1
 _SHARPNESS = 0.3
@@ -41,14 +45,19 @@ _LOG_STRENGTHS = tuple(0.01 * 10.0 ** (0.5 * k) for k in range(13))
 _SKEWED = 0.7
 # a row that is sure of its class still has some curvature
 _FLAT = 1e-6
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
 class _LikelihoodPredictor(ExactPredictor):
-    """What a likelihood finds on the learned kernel: from all rows, and from those of each fold."""
+    """What a likelihood finds on the learned kernel: from all rows, and from those of each fold.
+
+    `strength`: of the likelihood's functions, as rows held out chose it.
+    """
 
     all_rows: PosteriorMode
     by_fold: tuple[PosteriorMode, ...]
+    strength: float
 
     def _fit(self, fold: int | None) -> PosteriorMode:
         return self.all_rows if fold is None else self.by_fold[fold]
@@ -56,11 +65,30 @@ class _LikelihoodPredictor(ExactPredictor):
 
 @dataclass(frozen=True)
 class ClassPredictor(_LikelihoodPredictor):
-    """Logits of the classes on the learned kernel; of two, half their difference."""
+    """Logits of the classes on the learned kernel; of two, half their difference.
+
+    `shares`: of least squares and of the likelihood in them.
+    """
+
+    shares: tuple[float, float]
 
     def mean(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the logits, shape (n, n_outputs)."""
-        return _logits(self.mixture, self.all_rows, numeric, codes)
+        return linked_values(self.mixture, self.all_rows, numeric, codes)
+
+    def again(self, plain: ExactPredictor) -> ExactPredictor:
+        """Return the logits of other rows, at the same strength and shares.
+
+        A class without a row keeps its column, and is next to never predicted.
+
+        Raises Stopped where time is up.
+        """
+        if not plain.folds:
+            return plain
+        step = _ClassStep.of(plain)
+        strengths = [*(each for each in STRENGTHS if each < self.strength), self.strength]
+        likeliest = step.judge([last_of(each) for each in step.paths(strengths)])
+        return step.predictor(self.strength, likeliest, self.shares)
 
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the logits as sums of kernel values, with Laplace's approximation of their spread.
@@ -68,7 +96,7 @@ class ClassPredictor(_LikelihoodPredictor):
         Classes share its curvature, the mean of p(1 − p).
         """
         mixture, fit, mass = self._part(fold), self._fit(fold), self.learned_from(fold).mass
-        gram = _gram(mixture)
+        gram = kernel_of(mixture)
         p = softmax(per_class(fit.values(gram)), axis=1)
         # half a difference varies half as much and tells twice as much, squared
         n_outputs, double = len(fit.offset), len(fit.offset) == 1
@@ -86,7 +114,7 @@ class ClassPredictor(_LikelihoodPredictor):
     def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows that each fold left out, and its logits of any row."""
         return [
-            (fold.held_out, partial(_logits, self._part(k), self.by_fold[k]))
+            (fold.held_out, partial(linked_values, self._part(k), self.by_fold[k]))
             for k, fold in enumerate(self.folds)
         ]
 
@@ -102,22 +130,62 @@ def with_likelihood(predictor: ExactPredictor) -> ExactPredictor:
     """
     if not predictor.folds:
         return predictor
-    folds, rows = _Folds.of(predictor), predictor.rows
-    codes, n_classes = class_codes(rows.targets), max(2, len(rows.targets))
-    squares = _calibrated(folds, codes, [_least_squares(part) for part in folds.parts])
+    step = _ClassStep.of(predictor)
     try:
-        strength, likeliest = _likeliest(folds, codes, n_classes)
-        (last,) = fit_softmax(
-            _gram(predictor.mixture), codes, n_classes, rows.mass, [strength],
-            landmarks_of(len(rows)),
-        )  # fmt: skip
+        strength, likeliest = least(STRENGTHS, step.paths(STRENGTHS), step.judge)
+        shares = softmax([-_SHARPNESS * each.loss for each in (step.squares, likeliest)])
+        return step.predictor(strength, likeliest, (float(shares[0]), float(shares[1])))
     except Stopped:
         return predictor
-    both = (squares, likeliest)
-    by_fold = [_averaged(both, each) for each in zip(squares.fits, likeliest.fits, strict=True)]
-    all_rows = _averaged(both, (_least_squares(predictor.mixture), last))
-    given = (predictor.mixture, predictor.folds, predictor.weights, rows)
-    return ClassPredictor(*given, folds.held_out(by_fold), all_rows, tuple(by_fold))
+
+
+@dataclass(frozen=True)
+class _ClassStep:
+    """Rows with their classes and the kernels of their folds.
+
+    `codes` of shape (n,): the class of each row; `squares`: least squares, calibrated.
+    """
+
+    folds: FoldKernels
+    codes: Index
+    n_classes: int
+    squares: JudgedModes
+
+    @classmethod
+    def of(cls, predictor: ExactPredictor) -> _ClassStep:
+        folds, targets = FoldKernels.of(predictor), predictor.rows.targets
+        codes, n_classes = class_codes(targets), max(2, len(targets))
+        squares = _calibrated(folds, codes, [_least_squares(part) for part in folds.parts])
+        return cls(folds, codes, n_classes, squares)
+
+    def paths(self, strengths: Sequence[float]) -> list[Iterator[PosteriorMode]]:
+        """Return the modes of each fold, along ascending strengths."""
+        paths, some = [], landmarks_of(len(self.codes))
+        for fold, part in zip(self.folds.predictor.folds, self.folds.parts, strict=True):
+            training = fold.training
+            targets = class_codes(training.targets), self.n_classes, training.mass
+            paths.append(fit_softmax(kernel_of(part), *targets, strengths, some))
+        return paths
+
+    def judge(self, fits: Sequence[PosteriorMode]) -> JudgedModes:
+        """Return modes of the folds with their calibration and log loss."""
+        return _calibrated(self.folds, self.codes, fits)
+
+    def predictor(
+        self, strength: float, likeliest: JudgedModes, shares: tuple[float, float]
+    ) -> ClassPredictor:
+        """Return the average, with the mode of all rows at this strength."""
+        plain, both = self.folds.predictor, (self.squares, likeliest)
+        mixture, rows = plain.mixture, plain.rows
+        (last,) = fit_softmax(
+            kernel_of(mixture), self.codes, self.n_classes, rows.mass, [strength],
+            landmarks_of(len(rows)),
+        )  # fmt: skip
+        pairs = zip(self.squares.fits, likeliest.fits, strict=True)
+        by_fold = [_averaged(both, shares, each) for each in pairs]
+        all_rows = _averaged(both, shares, (_least_squares(mixture), last))
+        given = (mixture, plain.folds, plain.weights, rows, self.folds.held_out(by_fold))
+        return ClassPredictor(*given, all_rows, tuple(by_fold), strength, shares)
 
 
 @dataclass(frozen=True)
@@ -128,6 +196,27 @@ class PoissonPredictor(_LikelihoodPredictor):
     """
 
     share: float
+
+    def check_targets(self, targets: FloatArray) -> None:
+        """Raise ValueError where a mean of other targets, (n_outputs, n), has no logarithm."""
+        if targets.min(initial=0.0) < 0.0:
+            raise ValueError(
+                f"y must be 0 or more, as in the fit, which learned the logarithm of its mean; got "
+                f"{targets.min():.6g}: fit again for targets below 0"
+            )
+
+    def again(self, plain: ExactPredictor) -> ExactPredictor:
+        """Return the average of other rows' means, at the same strength and share.
+
+        Raises Stopped where time is up, and ValueError where a target is negative.
+        """
+        self.check_targets(plain.rows.targets)
+        if not plain.folds:
+            return plain
+        parts = FoldKernels.of(plain)
+        strengths = [*(each for each in _LOG_STRENGTHS if each < self.strength), self.strength]
+        fits = [last_of(each) for each in _poisson_paths(parts, strengths)]
+        return _poisson_predictor(plain, self.strength, self.share, fits, _means(parts, fits))
 
     def _part(self, fold: int | None = None) -> Mixture:
         """Return what predicts: two outputs on one kernel, averaged in the units of the target."""
@@ -151,8 +240,8 @@ class PoissonPredictor(_LikelihoodPredictor):
 
         Its noise is that of a quasi-likelihood, whose factor rows held out tell.
         """
-        fit, rows, gram = self._fit(fold), self.learned_from(fold), _gram(part)
-        unit = float(np.average(rows.targets[0], weights=rows.mass))
+        fit, rows, gram = self._fit(fold), self.learned_from(fold), kernel_of(part)
+        unit = max(float(np.average(rows.targets[0], weights=rows.mass)), _TINY)
         mean = np.exp(fit.values(gram)[:, 0])
         diagonal = unit / (fit.variance * mean * rows.mass)
         gram[np.diag_indices_from(gram)] += diagonal
@@ -181,66 +270,89 @@ def with_poisson(predictor: ExactPredictor, loss: Loss | None) -> tuple[ExactPre
     `loss`: of rows and their predictions, in place of squared errors. Also returns what the time
     limit left undone.
     """
-    rows, folds = predictor.rows, predictor.folds
-    y, mass, held_out = rows.targets[0], rows.mass, predictor.held_out
+    rows, held_out = predictor.rows, predictor.held_out
+    if not _may_be_counts(predictor):
+        return predictor, ""
     seen = np.flatnonzero(~np.isnan(held_out[:, 0]))
-    unit = float(np.average(y, weights=mass))
-    if rows.transform_targets and 2 * len(np.unique(y)) > len(y):
-        return predictor, ""
-    if len(rows.targets) > 1 or y.min() < 0.0 or not all(f.training.targets.any() for f in folds):
-        return predictor, ""
-    if not folds or np.average((y / unit - 1.0) ** 2, weights=mass) < _SKEWED**2:
-        return predictor, ""
-    parts = _Folds.of(predictor)
     try:
-        strength, best = _least_deviance(parts, seen)
-        (last,) = fit_poisson(
-            _gram(predictor.mixture), y, mass, [strength], landmarks_of(len(rows))
-        )
+        strength, best = _least_deviance(FoldKernels.of(predictor), seen)
+        subset, judge = rows.take(seen), _squares if loss is None else loss
+        losses = np.array([judge(subset, each[seen]) for each in (held_out, best.held_out)])
+        share = float(path_weights(losses)[1])
+        if share == 0.0:
+            return predictor, ""
+        return _poisson_predictor(predictor, strength, share, best.fits, best.held_out), ""
     except Stopped:
         return predictor, "the likelihood of counts"
-    subset, judge, poisson = rows.take(seen), _squares if loss is None else loss, best.held_out
-    losses = np.array([judge(subset, each[seen]) for each in (held_out, poisson)])
-    share = float(path_weights(losses)[1])
-    if share == 0.0:
-        return predictor, ""
-    both = held_out + share * (poisson - held_out)
-    given = (predictor.mixture, folds, predictor.weights, rows, both)
-    noise, met = predictor.varying_noise, predictor.forecasts
+
+
+def _may_be_counts(predictor: ExactPredictor) -> bool:
+    """Return whether the logarithm of the mean of these targets is tried."""
+    rows, folds, y = predictor.rows, predictor.folds, predictor.rows.targets[0]
+    unit = float(np.average(y, weights=rows.mass))
+    if rows.transform_targets and 2 * len(np.unique(y)) > len(y):
+        return False
+    if len(rows.targets) > 1 or y.min() < 0.0 or not all(f.training.targets.any() for f in folds):
+        return False
+    return bool(folds) and np.average((y / unit - 1.0) ** 2, weights=rows.mass) >= _SKEWED**2
+
+
+def _poisson_predictor(
+    plain: ExactPredictor, strength: float, share: float, fits: Sequence[PosteriorMode],
+    means: FloatArray,
+) -> PoissonPredictor:  # fmt: skip
+    """Return the average, with the mode of all rows at this strength.
+
+    `fits`: of the folds, and `means` of shape (n, 1): of the rows that they held out.
+    """
+    rows = plain.rows
+    (last,) = fit_poisson(
+        kernel_of(plain.mixture), rows.targets[0], rows.mass, [strength], landmarks_of(len(rows))
+    )
+    both = plain.held_out + share * (means - plain.held_out)
+    given = (plain.mixture, plain.folds, plain.weights, rows, both)
+    noise, met = plain.varying_noise, plain.forecasts
     return PoissonPredictor(
-        *given, last, tuple(best.fits), share, varying_noise=noise, forecasts=met,
-        closed=predictor.closed,
-    ), ""  # fmt: skip
+        *given, last, tuple(fits), strength, share, varying_noise=noise, forecasts=met,
+        closed=plain.closed,
+    )  # fmt: skip
 
 
-def _least_deviance(folds: _Folds, seen: Index) -> tuple[float, _Judged]:
-    """Return the strength that predicts rows held out best, and its fits."""
-    rows = folds.predictor.rows
-    logarithms = [_logarithm(fold.training) for fold in folds.predictor.folds]
-    some = landmarks_of(len(rows))
-    paths = []
+def _poisson_paths(folds: FoldKernels, strengths: Sequence[float]) -> list[Iterator[PosteriorMode]]:
+    """Return the modes of each fold, along ascending strengths."""
+    some, paths = landmarks_of(len(folds.predictor.rows)), []
     for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
         own = fold.training
-        targets = own.targets[0], own.mass, _LOG_STRENGTHS
-        paths.append(fit_poisson(_gram(part), *targets, some))
+        paths.append(fit_poisson(kernel_of(part), own.targets[0], own.mass, strengths, some))
+    return paths
 
-    def judge(fits: Sequence[PosteriorMode]) -> _Judged:
-        values = folds.held_out(fits)
-        for fold, logarithm in zip(folds.predictor.folds, logarithms, strict=True):
-            values[fold.held_out] = logarithm.inverse(values[fold.held_out])
-        predicted = np.maximum(values[seen, 0], np.finfo(np.float64).tiny)
+
+def _means(folds: FoldKernels, fits: Sequence[PosteriorMode]) -> FloatArray:
+    """Return the means of rows held out, by the fit of their fold, shape (n, 1)."""
+    values = folds.held_out(fits)
+    for fold in folds.predictor.folds:
+        values[fold.held_out] = _logarithm(fold.training).inverse(values[fold.held_out])
+    return values
+
+
+def _least_deviance(folds: FoldKernels, seen: Index) -> tuple[float, JudgedModes]:
+    """Return the strength that predicts rows held out best, and its fits."""
+    rows = folds.predictor.rows
+
+    def judge(fits: Sequence[PosteriorMode]) -> JudgedModes:
+        values = _means(folds, fits)
+        predicted = np.maximum(values[seen, 0], _TINY)
         deviance = mean_poisson_deviance(
             rows.targets[0, seen], predicted, sample_weight=rows.mass[seen]
         )
-        return _Judged(fits, deviance, values)
+        return JudgedModes(fits, deviance, values)
 
-    return _least(_LOG_STRENGTHS, paths, judge)
+    return least(_LOG_STRENGTHS, _poisson_paths(folds, _LOG_STRENGTHS), judge)
 
 
 def _logarithm(rows: Rows) -> Warp:
     """Return the way from means of counts to their logarithm, straight beyond the largest count."""
-    tiny = float(np.finfo(np.float64).tiny)
-    return Warp(0.0, 0.0, 1.0, True, low=tiny, high=float(rows.targets.max()))
+    return Warp(0.0, 0.0, 1.0, True, low=_TINY, high=max(_TINY, float(rows.targets.max())))
 
 
 def _squares(rows: Rows, values: FloatArray) -> float:
@@ -248,64 +360,7 @@ def _squares(rows: Rows, values: FloatArray) -> float:
     return float(np.average(squares[:, 0], weights=rows.mass))
 
 
-class _Judged(NamedTuple):
-    """Fits, one a fold, what they lose on the rows held out and say of them, and a calibration."""
-
-    fits: Sequence[PosteriorMode]
-    loss: float
-    held_out: FloatArray
-    calibration: Calibration | None = None
-
-
-@dataclass(frozen=True)
-class _Folds:
-    """The folds of a predictor, with the kernel between rows held out and training rows."""
-
-    predictor: ExactPredictor
-    parts: list[Mixture]
-    crosses: list[FloatArray]
-
-    @classmethod
-    def of(cls, predictor: ExactPredictor) -> _Folds:
-        parts, crosses = [], []
-        for fold in predictor.folds:
-            part, held_out = fold.mixture(predictor.weights), predictor.rows.take(fold.held_out)
-            if landmarks_of(len(predictor.rows)) is not None:
-                # of many rows it is large, and nothing asks for it again
-                part.release(factor=True)
-            parts.append(part)
-            crosses.append(part.kernel(part.views.points(held_out.numeric, held_out.codes)))
-        return cls(predictor, parts, crosses)
-
-    def held_out(self, fits: Sequence[PosteriorMode]) -> FloatArray:
-        """Return the values of rows by the fit of the fold that held them out."""
-        values = np.full((len(self.predictor.rows), len(fits[0].offset)), np.nan)
-        for fold, cross, fit in zip(self.predictor.folds, self.crosses, fits, strict=True):
-            values[fold.held_out] = fit.values(cross)
-        return values
-
-
-def _least(
-    strengths: Sequence[float],
-    paths: Sequence[Iterator[PosteriorMode]],
-    judge: Callable[[Sequence[PosteriorMode]], _Judged],
-) -> tuple[float, _Judged]:
-    """Return the strength whose fits of the folds lose least, as far as losses do not rise.
-
-    With few rows a small rise may be chance, with many the first one ends the search.
-    """
-    best: tuple[float, _Judged] | None = None
-    for strength, *fits in zip(strengths, *paths, strict=True):
-        judged = judge(fits)
-        if best is None or judged.loss < best[1].loss:
-            best = strength, judged
-        elif judged.loss > best[1].loss * (1.0 if landmarks_of(len(judged.held_out)) else _RISEN):
-            break
-    assert best is not None
-    return best
-
-
-def _calibrated(folds: _Folds, codes: Index, fits: Sequence[PosteriorMode]) -> _Judged:
+def _calibrated(folds: FoldKernels, codes: Index, fits: Sequence[PosteriorMode]) -> JudgedModes:
     """Calibrate fits of the folds; their loss is the log loss of the rows held out."""
     values = folds.held_out(fits)
     seen = np.flatnonzero(~np.isnan(values[:, 0]))
@@ -313,18 +368,7 @@ def _calibrated(folds: _Folds, codes: Index, fits: Sequence[PosteriorMode]) -> _
     calibration = Calibration.of(values[seen], labels, mass)
     log_p = log_softmax(calibration.logits(values[seen]), axis=1)
     loss = -float(mass @ log_p[np.arange(len(seen)), labels])
-    return _Judged(fits, loss, values, calibration)
-
-
-def _likeliest(folds: _Folds, codes: Index, n_classes: int) -> tuple[float, _Judged]:
-    """Return the strength that has the least log loss on the rows held out, and its fits."""
-    paths = []
-    for fold, part in zip(folds.predictor.folds, folds.parts, strict=True):
-        training = fold.training
-        targets = (class_codes(training.targets), n_classes, training.mass)
-        some = landmarks_of(len(folds.predictor.rows))
-        paths.append(fit_softmax(_gram(part), *targets, STRENGTHS, some))
-    return _least(STRENGTHS, paths, partial(_calibrated, folds, codes))
+    return JudgedModes(fits, loss, values, calibration)
 
 
 def _least_squares(mixture: Mixture) -> PosteriorMode:
@@ -334,12 +378,13 @@ def _least_squares(mixture: Mixture) -> PosteriorMode:
     return PosteriorMode(dual, offset[0], 0.0)
 
 
-def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> PosteriorMode:
+def _averaged(
+    judged: Sequence[JudgedModes], shares: Sequence[float], fits: Sequence[PosteriorMode]
+) -> PosteriorMode:
     """Return the average of calibrated logits; the spread is that of the last fit.
 
     Of two classes, half the difference of their logits.
     """
-    shares = softmax([-_SHARPNESS * each.loss for each in judged])
     calibrations = [each.calibration for each in judged if each.calibration is not None]
     dual, offset = np.zeros_like(fits[0].dual), np.zeros_like(fits[0].offset)
     for share, calibration, fit in zip(shares, calibrations, fits, strict=True):
@@ -348,18 +393,3 @@ def _averaged(judged: Sequence[_Judged], fits: Sequence[PosteriorMode]) -> Poste
     if len(offset) == 2:
         dual, offset = 0.5 * (dual[:, 1:] - dual[:, :1]), 0.5 * (offset[1:] - offset[:1])
     return PosteriorMode(dual, offset, calibrations[-1].slope ** 2 * fits[-1].variance)
-
-
-def _gram(mixture: Mixture) -> FloatArray:
-    points = mixture.points
-    return gram_of(points, mixture.scales, mixture.views.match_weight)
-
-
-def _logits(
-    mixture: Mixture, fit: PosteriorMode, numeric: FloatArray, codes: NDArray[np.int64]
-) -> FloatArray:
-    points = mixture.views.points(numeric, codes)
-    out = np.empty((points.n_points, len(fit.offset)))
-    for rows in blocks(points.n_points, mixture.points.n_points):
-        out[rows] = fit.values(mixture.kernel(points, rows))
-    return out

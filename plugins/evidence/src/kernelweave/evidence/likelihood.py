@@ -133,7 +133,7 @@ def fit_poisson(
     Σᵢ mᵢ (exp fᵢ − yᵢ fᵢ)/c + ½ ‖f‖²/strength, c the mean of y, as `fit_softmax`. A
     quasi-likelihood whose variance is φ times the mean has the same mode, at φ times the strength.
 
-    - `y` of shape (n,): not negative, whole or not
+    - `y` of shape (n,): not negative, whole or not; where all are 0 so is the mean, nearly
     - `landmarks`: as `fit_softmax` has them
 
     Raises Stopped where time is up.
@@ -148,6 +148,9 @@ def fit_poisson(
     [[8.0]]
     """
     unit = float(np.average(y, weights=mass))
+    if unit == 0.0:
+        none, least = np.zeros((len(gram), 1)), np.log(np.finfo(np.float64).tiny)
+        return (PosteriorMode(none, np.array([least]), each) for each in strengths)
     share = mass * (y / unit)
 
     def likelihood(logs: FloatArray) -> tuple[float, FloatArray]:

@@ -225,3 +225,11 @@ def _trust(rows: Rows, mixture: Mixture) -> tuple[HeavyTails, FloatArray]:
         residuals = (alone.truth - alone.target.restore(alone.latent))[:, 0]
     tails = HeavyTails.of(residuals, rows.mass)
     return tails, tails.trust(residuals, rows.mass)
+
+
+def trust_in(rows: Rows, mixture: Mixture) -> FloatArray:
+    """Return the trust that each target deserves by its residual, where it is left out.
+
+    `mixture`: of these rows, some of which are trusted less than others already.
+    """
+    return _trust(rows, mixture)[1]

@@ -46,6 +46,8 @@ class ReadTable:
       weight is zero; empty where rows are read in parts
     - `task`: what is known of the targets; `encoder`: fitted
     - `division`: how the user holds rows out; `table`: as it is given
+    - `targets` of shape (n_outputs, n_rows) and `weight` of shape (n_rows,): of the user's rows,
+      with the weights of their classes; ``None`` of none
     """
 
     rows: Rows | Source
@@ -54,6 +56,8 @@ class ReadTable:
     encoder: ColumnEncoder
     division: Division
     table: Any = None
+    targets: FloatArray | None = None
+    weight: FloatArray | None = None
 
     @property
     def are_many(self) -> bool:
@@ -106,7 +110,7 @@ def read_table(
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
     counted = _counted(*given, encoder, division, estimator, task.ends)
-    return ReadTable(*counted, task, encoder, division, given[0])
+    return ReadTable(*counted, task, encoder, division, *given)
 
 
 def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> GroupColumn | None:
@@ -142,13 +146,23 @@ def _counted(
         ),
     )
     numeric, codes = encoder.transform(X, estimator=estimator)
-    mass = np.ones(n_rows) if weight is None else weight
-    kept = np.flatnonzero(mass > 0)
-    every = Rows(
+    given = Rows(
         numeric, codes, targets, weight, coding=encoder.coding, groups=division.groups,
         times=division.order, ends=ends,
     )  # fmt: skip
-    rows = every.take(kept)
+    rows, owner = merged_rows(given, encoder, division)
+    return replace(rows, weight=normalise_weights(rows.weight)), owner
+
+
+def merged_rows(given: Rows, encoder: ColumnEncoder, division: Division) -> tuple[Rows, Index]:
+    """Return rows that count, weights as given, and whose they are; equal ones merged and sorted.
+
+    `given`: those of the user, encoded.
+    """
+    n_rows, mass, targets = len(given), given.mass, given.targets
+    numeric, codes = given.numeric, given.codes
+    kept = np.flatnonzero(mass > 0)
+    rows = given.take(kept)
     group, names = _group_column(rows, division, encoder), {division.column} - {""}
     if group is not None:
         names.add(encoder.dimensions_[group.place].source)
@@ -161,10 +175,10 @@ def _counted(
             first = np.unique(place, return_index=True)[1]
             rows = replace(rows.take(first), weight=np.bincount(place, rows.mass).astype(float))
         owner[kept] = place
-        return replace(rows, weight=normalise_weights(rows.weight)), owner
+        return rows, owner
     equal = Rows(numeric, codes, targets).with_equal_copies()
     # rows that are held out apart are not one, nor are those known in another way
-    keys = [division.keys] if ends is None else [division.keys, every.known_by]
+    keys = [division.keys] if given.ends is None else [division.keys, given.known_by]
     merged = merge_samples(np.hstack([equal.numeric, codes, *keys]), equal.targets, mass)
     first = np.unique(merged.owner[kept], return_index=True)[1]
     n_numbers, n_encoded = numeric.shape[1], numeric.shape[1] + codes.shape[1]
@@ -173,6 +187,6 @@ def _counted(
         numeric=np.ascontiguousarray(merged.X[:, :n_numbers]),
         codes=np.ascontiguousarray(merged.X[:, n_numbers:n_encoded].astype(np.int64)),
         targets=merged.targets,
-        weight=normalise_weights(merged.weight),
+        weight=merged.weight,
     )
     return rows, merged.owner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -75,6 +75,10 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.numeric)
+
+    def __getstate__(self) -> dict[str, object]:
+        # without what follows from the rows and was worked out in one model, but not in another
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def mass(self) -> FloatArray:
@@ -217,6 +221,12 @@ class Rows:
         first = np.unique(groups, return_index=True)[1][groups]
         return replace(self, numeric=self.numeric[first], targets=self.targets[:, first])
 
+    @property
+    def has_equal_copies(self) -> bool:
+        """Whether rows are equal but for rounding, their targets included."""
+        groups = copy_groups(np.hstack([self.numeric, self.targets.T]), self.codes)
+        return len(np.unique(groups)) < len(self)
+
     def without_names(self) -> Rows:
         """Return the rows without what names their groups: copies may be called otherwise."""
         if not self.names:
@@ -316,11 +326,7 @@ class Standardised:
     def of(cls, rows: Rows) -> Standardised:
         """Warp, centre and scale the targets of training rows, as far as these are trusted."""
         targets, share = rows.targets, rows.precision / rows.precision.sum()
-        spread = spread_of(targets - (targets @ share)[:, None], share)
-        low, high = natural_range(targets, targets.min(axis=1), targets.max(axis=1), spread)
-        if rows.ends is not None:
-            # these targets are a likelihood's, and say nothing of what others never leave
-            low, high = np.full(len(spread), -np.inf), np.full(len(spread), np.inf)
+        low, high = _range_of(rows, share)
         warps: tuple[Warp, ...] = ()
         if rows.transform_targets:
             warps = tuple(Warp.of(each, share).within(each) for each in targets)
@@ -334,6 +340,14 @@ class Standardised:
     def of_rows(self, rows: Rows) -> Standardised:
         """Return other rows' targets in the same units."""
         return replace(self, values=np.ascontiguousarray(self.standardise(rows.targets.T).T))
+
+    def of_others(self, rows: Rows) -> Standardised:
+        """Return the targets of rows that take the place of these, in the same units.
+
+        What targets never leave is judged by them.
+        """
+        low, high = _range_of(rows, rows.precision / rows.precision.sum())
+        return replace(self.of_rows(rows), low=low, high=high)
 
     def moved(self, offset: float) -> Standardised:
         """Return the units of targets that are larger by `offset`."""
@@ -383,6 +397,16 @@ class Standardised:
         """Return what each output adds to predictions, shape (n, n_outputs)."""
         mean = self.moments(values, width)[0]
         return mean if self.shares is None else mean * self.shares
+
+
+def _range_of(rows: Rows, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the `natural_range` of the targets of rows; `share` of shape (n,): of the weights."""
+    targets = rows.targets
+    spread = spread_of(targets - (targets @ share)[:, None], share)
+    if rows.ends is not None:
+        # these targets are a likelihood's, and say nothing of what others never leave
+        return np.full(len(spread), -np.inf), np.full(len(spread), np.inf)
+    return natural_range(targets, targets.min(axis=1), targets.max(axis=1), spread)
 
 
 def natural_range(

@@ -26,12 +26,7 @@ def check_numbers(
     count. Raises ValueError if a target is missing, infinite or no
     number, an output is constant, or rows are missing.
     """
-    array = _array(y)
-    flat = array.ndim == 1
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(f"y must have shape (n_rows,) or (n_rows, n_outputs), got {array.shape}")
-    _check_length(array, n_rows)
-    values = np.array([finite_numbers(column) for column in (array[:, None] if flat else array).T])
+    values, flat = more_numbers(y, n_rows)
     counted = values if weight is None else values[:, weight > 0.0]
     for i, row in enumerate(counted):
         if (row == row[0]).all():
@@ -41,6 +36,44 @@ def check_numbers(
             raise ValueError(Message(text, i=i, value=row[0]))
     warn_if_few(counted.shape[1])
     return values, flat
+
+
+def more_numbers(y: object, n_rows: int) -> tuple[FloatArray, bool]:
+    """Return targets of rows that a model is to learn too, as `check_numbers` does.
+
+    They may be few, and all the same.
+    """
+    array = _array(y)
+    flat = array.ndim == 1
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(f"y must have shape (n_rows,) or (n_rows, n_outputs), got {array.shape}")
+    _check_length(array, n_rows)
+    columns = (array[:, None] if flat else array).T
+    return np.array([finite_numbers(column) for column in columns]), flat
+
+
+def more_classes(y: object, n_rows: int, known: Labels) -> NDArray[np.intp]:
+    """Return which of the classes of training each row has, shape (n_rows,).
+
+    `known` of shape (n_classes,). Raises ValueError where a label is none of them, naming it.
+    """
+    import pandas as pd
+    from sklearn.utils import column_or_1d
+
+    array = column_or_1d(_array(y))
+    _check_length(array, n_rows)
+    check_labels(array)
+    index: Any = pd.Index(known)
+    codes = index.get_indexer(array)
+    if (codes < 0).any():
+        row = int(np.argmin(codes))
+        listed = ", ".join(shown(each) for each in known[:5]) + (", …" if len(known) > 5 else "")
+        text = (
+            "class {label} in {place} is none that the kernel was learned with ({listed}): fit the "
+            "model again with its rows"
+        )
+        raise ValueError(Message(text, label=shown(array[row]), place=place_of(row), listed=listed))
+    return np.asarray(codes, dtype=np.intp)
 
 
 def check_classes(

@@ -35,7 +35,7 @@ from .intervals import Range
 from .large.reading import ClassTargets, NumberTargets
 from .rows import Rows, Split, to_original_rows
 from .scores import grouped_ratio, judge_numbers, squared_losses
-from .targets import check_classes, check_numbers, ranks_of
+from .targets import check_classes, check_numbers, more_classes, more_numbers, ranks_of
 
 # number of jackknife blocks for the standard error
 _PARTS = 20
@@ -179,6 +179,19 @@ class Regression:
         values, flat = check_numbers(y, n_rows, weight)
         return replace(self, flat=flat), values, weight
 
+    def more(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return targets of more rows, their ends where they are known by half, and the weights.
+
+        Read as those of training were.
+        """
+        values, flat = more_numbers(y, n_rows)
+        if flat != self.flat:
+            had, got = ("one", "two") if self.flat else ("two", "one")
+            raise ValueError(f"y has {got} dimensions, and {had} when the kernel was learned")
+        return values, None, weight
+
     @property
     def summary(self) -> Callable[..., NumberTargets]:
         """What reads targets batch by batch."""
@@ -251,7 +264,8 @@ class Classification:
 
     `scorer`, `class_weight`, `levels`: as the user gives them; `labels` of shape (n_classes,):
     sorted; `ranks` of shape (n_classes,): their places where they have an order; `calibration`: by
-    rows held out.
+    rows held out; `factors` of shape (n_classes,): of the weights of the rows of each, as
+    `class_weight` was read; ``None`` where there are none.
     """
 
     scorer: Any = None
@@ -260,6 +274,7 @@ class Classification:
     labels: Labels | None = None
     ranks: Index | None = None
     calibration: Calibration | None = None
+    factors: FloatArray | None = None
     flat: ClassVar[bool] = True
     usual_score: ClassVar[str] = "accuracy"
     is_share: ClassVar[bool] = True
@@ -276,12 +291,24 @@ class Classification:
     ) -> tuple[Classification, FloatArray, FloatArray | None]:
         """Return the task of checked targets, these as numbers, and the weights of their rows."""
         labels, codes = check_classes(y, n_rows, weight)
+        factors = None
         if self.class_weight is not None:
             mass = np.ones(n_rows) if weight is None else weight
-            weight = mass * class_weights(self, labels, codes, mass)[codes]
+            factors = class_weights(self, labels, codes, mass)
+            weight = mass * factors[codes]
         ranks = ranks_of(labels, self.levels, y)
-        task = replace(self, labels=labels, ranks=ranks)
+        task = replace(self, labels=labels, ranks=ranks, factors=factors)
         return task, class_targets(codes, len(labels), ranks), weight
+
+    def more(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return targets of more rows, nothing, and their weights; see `Regression.more`."""
+        assert self.labels is not None
+        codes = more_classes(y, n_rows, self.labels)
+        if self.factors is not None:
+            weight = self.factors[codes] * (1.0 if weight is None else weight)
+        return class_targets(codes, len(self.labels), self.ranks), None, weight
 
     @property
     def ordered(self) -> Labels | None:

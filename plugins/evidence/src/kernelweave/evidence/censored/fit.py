@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -55,7 +55,11 @@ class CensoredPredictor(ByResiduals, ExactPredictor):
 
     It is the mean by a normal likelihood with the slope and curvature at the posterior mode, which
     is Laplace's approximation.
+
+    `metric_units`: of the targets before they were moved to medians; without values.
     """
+
+    metric_units: Standardised = field(kw_only=True)
 
     def expansion(self, fold: int | None = None) -> Expansion:
         """Return the posterior mean as a sum of kernel values, on the way to medians."""
@@ -70,6 +74,27 @@ class CensoredPredictor(ByResiduals, ExactPredictor):
             [centre, np.sqrt(variance) * spread, np.sqrt(variance + mixture.nugget) * spread]
         )
 
+    def again(self, plain: ExactPredictor) -> CensoredPredictor:
+        """Return the posterior mean of other rows at their mode, and what is far from it.
+
+        The noise is that of the scales, which have its share in them. On the fit's own rows this
+        finds the fit's predictions to some 1e-10 of their spread, as searches begin elsewhere.
+
+        `plain`: of which targets count by their ends alone.
+
+        Raises Stopped where time is up.
+        """
+        views, rows, weights = plain.views, plain.rows, plain.weights
+        found = CensoredPart.of(views, rows, plain.scales, None, self.metric_units).mode()
+        solved = []
+        for fold in plain.folds:
+            held_out, scales = rows.take(fold.held_out), fold.scales(weights)
+            units = fold.metric_units
+            part = CensoredPart.of(fold.views, fold.training, scales, held_out, units)
+            solved.append(part.mode())
+        modes = _Modes(views, tuple(plain.scales), rows, found, plain.folds, solved)
+        return modes.predictor(weights, log=self.log)
+
 
 def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, CensoredPredictor]:
     """Return the fit with targets, and a trust in them, at the posterior mode; and what predicts.
@@ -80,6 +105,27 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     is that of the scales.
 
     `log`: whether the targets are logarithms.
+    """
+    share, found, solved, missing = _solved(learned)
+    shift = _shifted(share)
+    folds = [replace(each, fits=list(map(shift, each.fits))) for each in learned.folds]
+    views = learned.mixture.views
+    scales = tuple(replace(each, noise=each.noise * share) for each in learned.mixture.scales)
+    predictor = _Modes(views, scales, learned.rows, found, folds, solved).predictor(
+        learned.weights, log=log
+    )
+    learned = replace(
+        learned, mixture=predictor.mixture, fits=list(map(shift, learned.fits)),
+        folds=predictor.folds, held_out=predictor.held_out, rows=predictor.rows, left_out=(),
+        missing=", ".join(filter(None, (learned.missing, missing))),
+    )  # fmt: skip
+    return learned, predictor
+
+
+def _solved(learned: Learned) -> tuple[float, _Solved, list[_Solved], str]:
+    """Return the share of the noise, the modes of all rows and of the folds, and what is missing.
+
+    The last, in words, is what the time limit left undone.
     """
     rows, mixture, folds = learned.rows, learned.mixture, learned.folds
     judges = range(0, len(folds), -(-len(folds) // _JUDGES) or 1)
@@ -95,43 +141,55 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
             if of_fold is None:
                 break
             solved.append(of_fold)
-    missing = learned.missing
-    if found is None or len(solved) < len(folds):
-        share, found = 1.0, _by_some(mixture.views, rows, mixture.scales, None)
-        solved = [
-            _by_some(f.views, f.training, f.scales(learned.weights), rows.take(f.held_out))
-            for f in folds
-        ]
-        what = "the noise of targets known by half"
-        what += f", their likelihood beyond {_SOME} rows" if len(rows) > _SOME else ""
-        missing = ", ".join(filter(None, (missing, what)))
-    held_out, held_out_spread = np.full((len(rows), 1), np.nan), np.zeros((2, len(rows)))
-    for fold, each in zip(folds, solved, strict=True):
-        held_out[fold.held_out] = each.units.restore(each.latent[:, None])
-        held_out_spread[:, fold.held_out] = each.deviations * each.units.spread
-    offset, told = 0.0, ResidualDistribution.normal()
-    if len(seen := np.flatnonzero(~np.isnan(held_out[:, 0]))):
-        assert rows.ends is not None
-        offset, told = ResidualDistribution.around_median(
-            rows.ends[:, seen], held_out[seen, 0], held_out_spread[1, seen], rows.mass[seen]
-        )
-    held_out += offset
-    shift, kept = _shifted(share), []
-    for fold, each in zip(folds, solved, strict=True):
-        training, units = moved(each.training, each.units, offset)
-        fits = list(map(shift, fold.fits))
-        kept.append(replace(fold, training=training, fits=fits, units=units))
-    scales = tuple(replace(each, noise=each.noise * share) for each in mixture.scales)
-    training, units = moved(found.training, mixture.target, offset)
-    mixture = fit_mixture(mixture.views, training, scales, units)
-    learned = replace(
-        learned, mixture=mixture, fits=list(map(shift, learned.fits)), folds=kept,
-        held_out=held_out, rows=training, left_out=(), missing=missing,
-    )  # fmt: skip
-    given = (mixture, kept, learned.weights, training, held_out)
-    return learned, CensoredPredictor(
-        *given, distribution=told, held_out_spread=held_out_spread, log=log
-    )
+    if found is not None and len(solved) == len(folds):
+        return share, found, solved, ""
+    found = _by_some(mixture.views, rows, mixture.scales, None)
+    solved = [
+        _by_some(f.views, f.training, f.scales(learned.weights), rows.take(f.held_out))
+        for f in folds
+    ]
+    what = "the noise of targets known by half"
+    what += f", their likelihood beyond {_SOME} rows" if len(rows) > _SOME else ""
+    return 1.0, found, solved, what
+
+
+class _Modes(NamedTuple):
+    """Rows with their ends, and the modes of all of them and of the folds.
+
+    `scales` and those of `folds` have their share of the noise.
+    """
+
+    views: Views
+    scales: tuple[Scales, ...]
+    rows: Rows
+    found: _Solved
+    folds: Sequence[Fold]
+    solved: Sequence[_Solved]
+
+    def predictor(self, weights: FloatArray, *, log: bool) -> CensoredPredictor:
+        """Return what predicts, moved to medians where residuals clearly have another."""
+        rows, found = self.rows, self.found
+        held_out, spread = np.full((len(rows), 1), np.nan), np.zeros((2, len(rows)))
+        for fold, each in zip(self.folds, self.solved, strict=True):
+            held_out[fold.held_out] = each.units.restore(each.latent[:, None])
+            spread[:, fold.held_out] = each.deviations * each.units.spread
+        offset, told = 0.0, ResidualDistribution.normal()
+        if len(seen := np.flatnonzero(~np.isnan(held_out[:, 0]))):
+            assert rows.ends is not None
+            offset, told = ResidualDistribution.around_median(
+                rows.ends[:, seen], held_out[seen, 0], spread[1, seen], rows.mass[seen]
+            )
+        kept = []
+        for fold, each in zip(self.folds, self.solved, strict=True):
+            bare = each.bare_units
+            training, units = moved(each.training, bare, offset)
+            kept.append(replace(fold, training=training, units=units, metric_units=bare))
+        training, units = moved(found.training, found.bare_units, offset)
+        mixture = fit_mixture(self.views, training, self.scales, units)
+        return CensoredPredictor(
+            mixture, kept, weights, training, held_out + offset, distribution=told,
+            held_out_spread=spread, log=log, metric_units=found.bare_units,
+        )  # fmt: skip
 
 
 def moved(rows: Rows, units: Standardised, offset: float) -> tuple[Rows, Standardised]:
@@ -182,6 +240,11 @@ class _Solved(NamedTuple):
     deviations: FloatArray
     told: FloatArray
     log_likelihood: float
+
+    @property
+    def bare_units(self) -> Standardised:
+        """The units without the values of the training rows."""
+        return replace(self.units, values=np.empty((1, 0)))
 
 
 class CensoredPart(NamedTuple):
@@ -239,11 +302,17 @@ class CensoredPart(NamedTuple):
 
         `near`: the mode under another share, to begin at.
         """
-        start = None if near is None else near.dual
         try:
-            found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass, start)
+            return self.mode(share, None if near is None else near.dual)
         except Stopped:
             return None
+
+    def mode(self, share: float = 1.0, start: FloatArray | None = None) -> _Solved:
+        """Return the mode under a share of the noise.
+
+        `start`: coefficients to begin at, 0 by default. Raises Stopped where time is up.
+        """
+        found = mode_of(self.gram, share * self.noise, self.ends, self.training.mass, start)
         return self.at(found, share)
 
     def at(self, found: Sites, share: float) -> _Solved:

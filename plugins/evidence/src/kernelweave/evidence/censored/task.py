@@ -78,6 +78,24 @@ class CensoredRegression(Regression):
         ends = task.learned(ends)
         return replace(task, ends=ends), values_within(ends), weight
 
+    def more(
+        self, y: object, n_rows: int, weight: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return values within the ends of more targets, these ends, and the weights."""
+        ends, times = ends_of(y, n_rows, known=True)
+        mass = np.ones(n_rows) if weight is None else weight
+        refuse_unknown(ends[:, mass > 0.0], times=times)
+        if times != self.times:
+            had, got = ("events and times", "values or ranges")[:: 1 if self.times else -1]
+            raise ValueError(f"y must hold {had} as when the kernel was learned, got {got}")
+        if self.log and not may_be_logarithms(ends[:, mass > 0.0]):
+            raise ValueError(
+                "y must be positive: the kernel was learned for logarithms of the targets; fit the "
+                "model again"
+            )
+        ends = self.learned(ends)
+        return values_within(ends), ends, weight
+
     @staticmethod
     def _is_log(ends: FloatArray, mass: FloatArray, *, times: bool) -> bool:
         """Return whether logarithms are nearer to a normal distribution, as times always are.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +19,7 @@ from kernelweave.tables.new_cells import dates_of, numbers_of, sides_of
 from kernelweave.tables.plans import KINDS, ColumnPlan
 from numpy.typing import NDArray
 
+from .categories import Categories
 from .encoded import Coding, Encoded
 from .training import NumberColumn, fit_categories, fit_numbers, sort_columns
 
@@ -180,6 +183,46 @@ class ColumnEncoder:
             each.with_folds(as_words(table.columns[each.position]), parts) for each in self._texts
         ]
         return self._components(table, folds=True)
+
+    def _gaining(self, X: Rows, estimator: object) -> ColumnEncoder:
+        """Return an encoder that also has the categories of more rows, behind those it has."""
+        table = self._read(X, estimator, reset=False)
+        return self._with_categories(
+            [
+                each.categories.gaining(as_words(table.columns[each.position]))
+                for each in self._categories
+            ]
+        )
+
+    def _keeping(self, codes: NDArray[np.int64], mass: FloatArray) -> ColumnEncoder:
+        """Return an encoder without the texts that no row has; see `Categories.keeping`.
+
+        `codes` of shape (n_rows, n_category_columns), `mass` of shape (n_rows,): of all rows.
+        """
+        share = mass / mass.sum()
+        return self._with_categories(
+            [
+                each.categories.keeping(
+                    np.bincount(column, share, len(each.categories.labels)).astype(np.float64)
+                )
+                for each, column in zip(self._categories, codes.T, strict=True)
+            ]
+        )
+
+    def _codes_of(self, other: ColumnEncoder) -> list[NDArray[np.int64]]:
+        """Return what each code of another encoder becomes, by column of categories."""
+        pairs = zip(self._categories, other._categories, strict=True)
+        return [mine.categories.codes_of(theirs.categories) for mine, theirs in pairs]
+
+    def _with_categories(self, categories: Sequence[Categories]) -> ColumnEncoder:
+        columns = [
+            replace(each, categories=new)
+            for each, new in zip(self._categories, categories, strict=True)
+        ]
+        out, n_others = copy(self), len(self.dimensions_) - len(columns)
+        out._categories = columns
+        out.dimensions_ = [*self.dimensions_[:n_others], *(each.dimension() for each in columns)]
+        return out
 
     def _components(self, table: RawTable, *, folds: bool) -> FloatArray:
         """Return the components of all columns of texts, side by side, fold by fold."""

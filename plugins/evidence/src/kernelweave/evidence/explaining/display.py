@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, RandomState, RealArray
 from sklearn.utils.validation import check_is_fitted
 
-from .effects import ColumnEffect, EffectFinder, PairEffect, some_rows
+from ..monotone.curves import lines_along
+from ..monotone.predictor import MonotonePredictor
+from ..rows import Rows
+from .effects import ColumnEffect, EffectFinder, PairEffect, Respond, some_rows
 from .mixin import Explained
 
 if TYPE_CHECKING:
@@ -195,7 +199,23 @@ def _finder(
     def respond(latent: FloatArray) -> FloatArray:
         return model._task.response(expansion.restore(latent), output)
 
-    return EffectFinder(expansion, rows, model.dimensions_, respond, output), response
+    predicts = model._predicts
+    rearranged = predicts if isinstance(predicts, MonotonePredictor) else None
+    show = partial(model._task.response, output=output)
+    along = None if rearranged is None else partial(_means_along, rearranged, show)
+    return EffectFinder(expansion, rows, model.dimensions_, respond, output, along), response
+
+
+def _means_along(
+    predicts: MonotonePredictor, show: Respond, j: int, grid: FloatArray, rows: Rows
+) -> FloatArray | None:
+    """Return mean responses along a dimension, ``None`` where predictions are free in it."""
+    for each in predicts.columns:
+        if each.place == j:
+            known = rows.take(np.flatnonzero(each.known(rows.numeric)))
+            after = lines_along(predicts, known, each, grid, show)[1]
+            return np.asarray(after.mean(axis=1))
+    return None
 
 
 def _strongest(

@@ -80,6 +80,8 @@ class EffectFinder:
     - `dimensions`: descriptions of the columns of ``rows``, numbers first
     - `respond`: maps standardised predictions to the shown quantity
     - `output`: the output whose posterior variance gives the band
+    - `monotone`: from a dimension and its grid to mean responses there, where predictions are
+      rearranged along it; ``None`` where they are not
     """
 
     expansion: Expansion
@@ -87,6 +89,7 @@ class EffectFinder:
     dimensions: Sequence[Dimension]
     respond: Respond
     output: int
+    monotone: Callable[[int, FloatArray, Rows], FloatArray | None] | None = None
     # mean predictions on the grid of a dimension, which all its pairs need
     _known: dict[tuple[int, int], FloatArray] = field(default_factory=dict, init=False, repr=False)
 
@@ -133,8 +136,12 @@ class EffectFinder:
             for z, width in zip(latent, widths, strict=True)
         ]
         low, high = np.sort(np.array(ends), axis=1).T
+        told = None if self.monotone is None else self.monotone(j, grid, self.rows)
+        # the band is that of the fit, around the rearranged mean
+        shift = np.zeros(len(grid)) if told is None else told - self._centre - np.array(effect)
         return ColumnEffect(
-            self.dimensions[j].name, self._shown(j, grid), np.array(effect), low, high,
+            self.dimensions[j].name, self._shown(j, grid), np.array(effect) + shift, low + shift,
+            high + shift,
             self._is_category(j),
         )  # fmt: skip
 

@@ -12,10 +12,12 @@ from kernelweave.kernels_core.checks import one_of
 from kernelweave.kernels_core.exceptions import Message
 from kernelweave.tables.frames import read_columns
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..columns import Encoded
+from ..monotone.predictor import MonotonePredictor
 from .importance import ColumnImportance, shuffled_importance
 from .shapley import background_of, shapley_values
 from .values import ShapleyValues, cells_of, cells_of_encoded, on_scale
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ..columns import ColumnEncoder, Dimension
     from ..exact import ExactPredictor
     from ..large.landmarks import LandmarkPredictor
+    from ..mixture import Expansion
     from ..tasks import Task
 
 
@@ -44,6 +47,10 @@ class Explained:
         _importance: FloatArray | None
         _task: Task
         random_state: RandomState
+
+        @property
+        def _predicts(self) -> ExactPredictor | LandmarkPredictor | MonotonePredictor:
+            """What predicts."""
 
     def explain(self, X: Table, *, scale: str = "link", n_background: int = 500) -> ShapleyValues:
         """Return what each column adds to each prediction: Shapley values, with standard errors.
@@ -75,6 +82,12 @@ class Explained:
             Its ``errors`` are deviations of the posterior, exact on the scale ``"link"``. Above
             2,000 rows `predict` works in single precision, and sums differ from it in the fifth
             digit.
+
+        Notes
+        -----
+        With ``monotone`` the values are those of the fit, and what rearrangement changes of a
+        prediction is added to the monotone columns in equal parts, so that sums are what is
+        predicted. Base values and errors are those of the fit, as is `importance_`.
 
         References
         ----------
@@ -157,6 +170,7 @@ class Explained:
         )
         values = np.zeros((2, len(cells), len(names), len(base)))
         values[:, :, used] = contributions, spread
+        self._add_rearrangement(values[0], encoded, fold, expansion, response=response)
         scaled = "the target"
         if expansion.target.warps and not response:
             scaled += " under its power"
@@ -167,6 +181,34 @@ class Explained:
         return ShapleyValues(
             values[0, :, :, kept], bases[:, kept], cells, names, values[1, :, :, kept], *described
         )
+
+    def _add_rearrangement(
+        self, values: FloatArray, encoded: Encoded, fold: int | None, expansion: Expansion, *,
+        response: bool,
+    ) -> None:  # fmt: skip
+        """Add what rearrangement did to predictions to the monotone columns, in equal parts.
+
+        `values` of shape (n, n_columns, n_explained).
+        """
+        predicts = self._predicts
+        if not isinstance(predicts, MonotonePredictor):
+            return
+        classes, warps = getattr(self, "classes_", None), expansion.target.warps
+
+        def shown(values: FloatArray) -> FloatArray:
+            if classes is not None and response:
+                p = softmax(self._task.answers(values), axis=1)
+                return np.asarray(p[:, 1:] if p.shape[1] == 2 else p)
+            if warps and not response:
+                pairs = zip(warps, values.T, strict=True)
+                return np.column_stack([warp.forward(each) for warp, each in pairs])
+            return self._task.link(values)
+
+        before, after = predicts.both(*encoded, fold)
+        change = shown(after) - shown(before)
+        names = [each.column for each in self.columns_]
+        for each in predicts.columns:
+            values[:, names.index(each.name)] += change / len(predicts.columns)
 
     @property
     def importance_(self) -> list[ColumnImportance]:

@@ -1,0 +1,1 @@
+"""Models that learn new rows, forget rows and are merged, with the kernel that they have."""
