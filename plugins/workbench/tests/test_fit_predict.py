@@ -426,7 +426,7 @@ def test_ctrl_c_after_the_fit_keeps_the_model(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kernelweave.workbench.fitting._importance", stop)
+    monkeypatch.setattr("kernelweave.workbench.fitting.importance_of", stop)
     model = tmp_path / "model"
     done = run("fit", csv, "--target", "species", *QUICK, "--no-compare", "--out", model)
     assert done.status == 130

@@ -268,7 +268,7 @@ def test_letters_that_the_font_lacks_are_text_of_the_page() -> None:
 
 def test_the_headline_names_the_rows_that_its_score_is_of() -> None:
     about = {
-        "measure": "R²", "columns": [], "gap": np.inf,
+        "measure": "R²", "columns": [], "gap": np.inf, "kernel_rows": 0,
         "held_out": {"score": 0.36, "error": 0.08, "n_rows": 360},
         "n_features": 3, "n_samples": 360, "is_rule": False, "premise": "",
         "new_rows": [

@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -83,6 +84,20 @@ def print_section(screen: Console, title: str, rows: Iterable[tuple[str, str | T
 def name_options(options: Mapping[str, str]) -> None:
     """Have whatever is said name these options in place of parameters, see `options_of`."""
     _options.set(options)
+
+
+@contextmanager
+def naming_options_of(name: str) -> Iterator[None]:
+    """Have whatever is said in the block name the options of one of our commands."""
+    from .commands import BUILTIN
+
+    options = options_of(next(spec for spec in BUILTIN if spec.name == name))
+    target = {key: text for key, text in _options.get().items() if key == "y"}
+    token = _options.set(options | target)
+    try:
+        yield
+    finally:
+        _options.reset(token)
 
 
 def name_target(column: str) -> None:

@@ -27,7 +27,14 @@ from .models import Model
 from .models.header import Comparison
 from .progress import fit_bar
 from .scoring.comparison import Row, cross_validate_models, skipped_models
-from .scoring.held_out import Folds, HeldOut, cross_predict, folds_by, held_out_by
+from .scoring.held_out import (
+    Folds,
+    HeldOut,
+    cross_predict,
+    folds_by,
+    held_out_by,
+    scoring_weights,
+)
 from .scoring.metrics import Metric, check_metric
 from .scoring.other_models import ComparedModel, other_models
 from .views import read_views
@@ -172,7 +179,7 @@ def fit_table(
         estimator = fit_model(make(), X, target.learned, weight, **seen)
         end_fit()
         stopped = _was_stopped(estimator)
-        scoring = _scoring_weights(weight, choices.given.get("class_weight"), y)
+        scoring = scoring_weights(weight, choices.given.get("class_weight"), y)
         held_out = None
         if name == "evidence":
             folds = replace(folds, fold=kernel_machine(estimator).held_out_fold_)
@@ -203,12 +210,12 @@ def fit_table(
     try:
         left = _left_of(choices.given.get("max_time"), seconds)
         with fit_bar(f"importance of {len(columns)} columns"), clock.time_limit(left):
-            importance = tuple(_importance(estimator, on_note))
+            importance = tuple(importance_of(estimator, on_note))
     except KeyboardInterrupt:
         stopped = True
     header = replace(
         model.header, comparison=comparison, importance=importance,
-        new_rows=_expected_on_new_rows(estimator)
+        new_rows=expected_on_new_rows(estimator)
         if name == "evidence"
         else _of_folds(held_out, folds, choices.metric),
         warning=next(iter(held_out_warnings), ""),
@@ -231,12 +238,8 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if isinstance(message, HeldOutWarning):
-                # what follows the score that is expected
-                remedy = f". If you will predict such rows, {message_text(message.remedy)}"
-                alone = f". {message.finding[:1].upper()}{message.finding[1:]}"
                 # other models see columns of numbers in the place of those that a remedy names
-                plain = name != "evidence" or not message.remedy
-                held_out_warnings.append(alone if plain else f", but {message.finding}{remedy}")
+                held_out_warnings.append(text_of_warning(message, remedy=name == "evidence"))
             else:
                 before(message, category, *rest, **more)
 
@@ -248,7 +251,17 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
         yield held_out_warnings
 
 
-def _expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
+def text_of_warning(warning: Any, *, remedy: bool = True) -> str:
+    """Return what follows the score that is expected, of a `HeldOutWarning`.
+
+    `remedy`: whether to say what to do, where the warning knows it.
+    """
+    if not (remedy and warning.remedy):
+        return f". {warning.finding[:1].upper()}{warning.finding[1:]}"
+    return f", but {warning.finding}. If you will predict such rows, {message_text(warning.remedy)}"
+
+
+def expected_on_new_rows(estimator: object) -> tuple[dict[str, Any], ...]:
     """Return the score of each kind of new rows that the evidence kernel expects."""
     from kernelweave.evidence.findings import doubted
 
@@ -275,8 +288,13 @@ def _of_folds(
     return ({"name": folds.name, "score": score, "error": error, **parts},)
 
 
-def _importance(estimator: object, on_note: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Return the importance of each column, largest first."""
+def importance_of(
+    estimator: object, on_note: Callable[[str], None] = lambda _: None
+) -> list[dict[str, Any]]:
+    """Return the importance of each column, largest first; empty where nothing was held out.
+
+    `on_note`: called with a sentence where it cannot be told.
+    """
     machine = kernel_machine(estimator)
     # a property that costs a tenth of a fit
     if not hasattr(type(machine), "importance_") or not (machine.held_out_fold_ >= 0).any():
@@ -387,18 +405,6 @@ def _fit_other_models(
     for sentence in skipped_models(refused):
         on_note(sentence)
     return sorted(rows, key=lambda row: -row.score), stopped
-
-
-def _scoring_weights(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:
-    """Return the weight of each row in a score: its sample weight times its class weight."""
-    counts = np.ones(len(y)) if weight is None else weight
-    if class_weight is None:
-        return counts
-    from sklearn.utils import compute_class_weight
-
-    labels, codes = np.unique(y, return_inverse=True)
-    factors: FloatArray = compute_class_weight(class_weight, classes=labels, y=y)
-    return counts * factors[codes]
 
 
 def read_division(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # parameters of estimators that have an option of their own
 _OPTIONS = {"algorithm", "tol", "max_iter", "max_time", "class_weight", "views"}
+# of several options
+_NAMED = {"monotone": "--increasing, --decreasing"}
 # chosen by --algorithm alone
 GENERIC = "generic"
 _MATRIX_FAMILIES = {"tessellated", "polynomial"}
@@ -209,6 +211,7 @@ def _unknown_setting(name: str, task: str, setting: str, parameter: str | None =
     `parameter`: the parameter of the estimator, where its name differs from the setting.
     """
     option = f"--{setting.replace('_', '-')}" if setting in _OPTIONS else f"--set {setting}"
+    option = _NAMED.get(setting, option)
     if setting in ("epsilon", "class_weight", "probability"):
         other = "regression" if setting == "epsilon" else "classification"
         if task != other:

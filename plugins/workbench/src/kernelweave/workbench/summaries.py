@@ -41,6 +41,7 @@ def summary(model: Model) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "data": header.source,
         "n_samples": header.n_samples,
+        "kernel_rows": header.kernel_rows,
         "n_features": len(header.columns),
         "columns": list(header.prepared),
         "target": header.target,
@@ -89,6 +90,8 @@ def summary(model: Model) -> dict[str, Any]:
         # the first line is of the very rows whose score is printed
         for row in facts["new_rows"][:1]:
             row |= {name: facts["held_out"][name] for name in ("score", "error", "low", "high")}
+    elif of_sums := [row for row in facts["new_rows"][:1] if row["n_rows"]]:
+        facts["held_out"] = _scored_by_sums(*of_sums)
     return facts | {"certificate": closing_sentences(facts), "proved": proved_sentence(facts)}
 
 
@@ -124,6 +127,24 @@ def _scored(
     }
 
 
+def _scored_by_sums(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what sums tell of rows left out: R², beside which that of the mean is 0."""
+    score, error, n_parts = row["score"], row["error"], row["n_groups"]
+    return {
+        **{name: row[name] for name in ("score", "error", "n_rows", "low", "high")},
+        "n_parts": n_parts,
+        "rows": f"{row['n_rows']} rows, left out by sums",
+        "baseline": 0.0,
+        "ahead": score,
+        "ahead_error": error,
+        "also": {},
+        "learned": bool(score > margin_of_error((error, n_parts))),
+        "rare": False,
+        "ranking": None,
+        "rare_ranking": "",
+    }
+
+
 def _with_intervals(header: Header) -> list[dict[str, Any]]:
     """Return what to expect of each kind of new rows, each left out by group or block."""
     metric, rows = Metric(header.metric), []
@@ -143,6 +164,23 @@ def _interval_of_new(
     share = n_rows / n_trained
     half_known = bool(header.half_known)
     return metric.interval(scored, header.task, n_parts, share, half_known=half_known)
+
+
+def relearn_sentence(model: Model) -> str:
+    """Return what learning the kernel again would gain; empty where nobody knows, or after a fit.
+
+    The estimator says it where rows came or went since its kernel was learned.
+    """
+    certificate = getattr(model.machine, "certificate_", None)
+    found = getattr(certificate, "relearn", None) if model.header.kernel_rows else None
+    if found is None:
+        return ""
+    lead = "is worth it: fit all rows anew" if found.is_worth_it else "is not worth it yet"
+    told = f"gain {found.held_out:.3g}" if found.held_out > 0.0 else f"lose {-found.held_out:.3g}"
+    return (
+        f"Learning the kernel again {lead}. By a test on {found.n_rows} rows, half of which were "
+        f"predicted with what the others teach, the log evidence of a target would {told} nats."
+    )
 
 
 def _kernels(model: Model) -> dict[str, float]:

@@ -64,7 +64,7 @@ def compare_command(
     from kernelweave.tables import choose_target, read_table, read_target, split_by_target
 
     from ..comparing import compare_table
-    from .fit import without_target
+    from ..unlabelled import without_target
 
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table = options.with_kinds(

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from kernelweave.kernels_core import config_context
+from kernelweave.tables.errors import did_you_mean
 
 from .. import console
 from ..console import emit_json
 from ..errors import CommandError
 from ..files import check_output, replacing
+from ..unlabelled import without_target
 from . import options
+from .refit import check_options, fit_with_kernel
 
 if TYPE_CHECKING:
     from kernelweave.tables import Event, Table, Target
@@ -36,6 +39,7 @@ ModelName = Literal[
 _LEAST_SHOWN = 0.0005
 _PREDICT = "; use --predictions FILE to predict them"
 _OTHERS = Parameter(group=Group("Model parameters", sort_key=1))
+_LIVING = Parameter(group=Group("A kernel that is there", sort_key=2))
 
 
 def fit_command(
@@ -73,6 +77,10 @@ def fit_command(
     algorithm: Annotated[str | None, _OTHERS] = None,
     tol: Annotated[float | None, _OTHERS] = None,
     max_iter: Annotated[int | None, _OTHERS] = None,
+    increasing: Annotated[list[str] | None, _OTHERS] = None,
+    decreasing: Annotated[list[str] | None, _OTHERS] = None,
+    kernel: Annotated[Path | None, _LIVING] = None,
+    share: Annotated[Literal["sums"] | None, _LIVING] = None,
     views: Annotated[Path | None, _OTHERS] = None,
     set: Annotated[list[str] | None, _OTHERS] = None,
 ) -> None:
@@ -124,6 +132,18 @@ def fit_command(
         the relative improvement below which it stops.
     max_iter : int
         Maximum number of iterations.
+    increasing : str
+        Columns of numbers or dates with which predictions may only rise, such as dose,age; may be
+        repeated. Of two classes: the probability of the second by alphabet. For the evidence
+        kernel.
+    decreasing : str
+        Columns with which predictions may only fall.
+    kernel : Path
+        A model whose kernel is used as it is: the result is the model of the rows of DATA with that
+        kernel, as if it had been updated with them and had forgotten all others.
+    share : str
+        sums: write to --out, in place of a model, sums of the rows of DATA over the landmarks of
+        --kernel, which `kernelweave merge` adds up. No row is in them.
     views : Path
         For models that weight kernels: a TOML or JSON file of groups of columns. Each group
         gets a linear and a Gaussian kernel; columns in no group are left out.
@@ -131,6 +151,14 @@ def fit_command(
         Any other parameter of the estimator, as name=value: C=10, k0=cv, n_landmarks=2000; may be
         repeated.
     """
+    given = dict(locals())
+    if kernel is not None or share is not None:
+        check_options(fit_command, given)
+        fit_with_kernel(
+            data, kernel, target, out, share, {"encoding": encoding, "sheet": sheet},
+            header=not no_header, memory_limit=memory_limit, force=force, json=json,
+        )  # fmt: skip
+        return
     for path, others in ((out, []), (predictions, [out])):
         if path is not None:
             check_output(path, data, test, views, force=force, written=others)
@@ -146,6 +174,8 @@ def fit_command(
         table, category=categorical, text=text, number=numeric, date=date, day_first=day_first
     )
     column = choose_target(table, target)
+    if increasing or decreasing:
+        settings["monotone"] = _signs(table, column, increasing or [], decreasing or [])
     ended = None if event is None else choose_event(table, event, column)
     # learners load slowly, and what cannot be fitted is refused before
     from ..fitting import Choices
@@ -175,6 +205,27 @@ def _settings(pairs: Sequence[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             settings[name] = text
     return settings
+
+
+def _signs(
+    table: Table, target: str, increasing: list[str], decreasing: list[str]
+) -> dict[str, int]:
+    """Return 1 for each column with which predictions rise, and −1 where they fall.
+
+    Names are separated by commas, unless a column is called so.
+    """
+    signs: dict[str, int] = {}
+    for option, given, sign in (("--increasing", increasing, 1), ("--decreasing", decreasing, -1)):
+        for text in given:
+            for name in [text] if text in table.columns else map(str.strip, text.split(",")):
+                if name not in table.columns:
+                    hint = did_you_mean(name, table.columns, what="columns")
+                    raise CommandError(f"{option}: {table.source} has no column {name!r}; {hint}")
+                if name == target:
+                    raise CommandError(f"{option}: {name!r} is the target: name other columns")
+                if signs.setdefault(name, sign) != sign:
+                    raise CommandError(f"column {name!r} cannot be both increasing and decreasing")
+    return signs
 
 
 def _fit(
@@ -281,22 +332,6 @@ def _test(other: Table, table: Table, features: Sequence[str], target: Target) -
     if missing is not None:
         console.print_message("note", without_target(labelled, missing, column))
     return labelled
-
-
-def without_target(
-    known: Table, unknown: Table, column: str, path: Path | None = None, *, hint: str = ""
-) -> str:
-    """Return what to say of rows whose target is missing.
-
-    `path`: where they are predicted; `hint`: ends the sentence where they are not.
-    """
-    n_unknown = len(unknown.frame)
-    have, are = ("has", "is") if n_unknown == 1 else ("have", "are")
-    then = f" and predicted into {path}" if path else ""
-    return (
-        f"{n_unknown} of {len(known.frame) + n_unknown} rows of {known.source} {have} no "
-        f"{column!r} (the first is {unknown.where(0)}) and {are} left out{then or hint}"
-    )
 
 
 def _write_predictions(model: Model, unknown: Table | None, path: Path) -> None:

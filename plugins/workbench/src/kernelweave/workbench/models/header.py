@@ -97,9 +97,12 @@ class Header:
     estimator : str
         Class name.
     source : str
-        The data it was fitted on.
+        The data that the kernel was learned from.
     n_samples : int
         Number of rows it was fitted on.
+    kernel_rows : int
+        Number of rows that its kernel was learned from, where these are not the rows of the model:
+        it was updated, forgot rows, or was given the kernel of another. 0 after a fit.
     classes : tuple or None
         Labels, for classification.
     model : str
@@ -142,6 +145,7 @@ class Header:
     estimator: str
     source: str
     n_samples: int
+    kernel_rows: int = 0
     classes: tuple[object, ...] | None = None
     model: str = ""
     certificate: dict[str, object] = field(default_factory=dict)

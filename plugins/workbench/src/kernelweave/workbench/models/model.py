@@ -250,7 +250,9 @@ class Model:
             raise CommandError(
                 f"a {self.header.task} with {self.header.estimator} has no {what}: {having} them"
             )
-        if held_out and self.header.certificate and self.header.held_out is None:
+        # sums tell how large residuals are, and of no row
+        judged = any(row["n_rows"] for row in self.header.new_rows)
+        if held_out and self.header.certificate and self.header.held_out is None and not judged:
             raise CommandError(
                 f"the fit stopped before its first fold, so there are no {what}: fit again "
                 "with a larger --max-time"

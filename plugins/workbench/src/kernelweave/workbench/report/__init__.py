@@ -10,8 +10,9 @@ from .. import __version__
 from ..models import Model
 from ..pages import render
 from ..scoring.scores import CONCORDANCE, Score
-from ..summaries import bounds_rows, not_shown, other_rows, summary
+from ..summaries import bounds_rows, not_shown, other_rows, relearn_sentence, summary
 from .evaluation import HeldOutEvaluation, learned_from, of_held_out, worst_rows
+from .monotone import monotone_chapter
 from .pictures import (
     column_pictures,
     kernel_pictures,
@@ -45,11 +46,13 @@ def report_page(model: Model, tested: HeldOutEvaluation | None, *, path: Path) -
         other_rows=not_shown(about),
         chapters=_chapters(model, tested, same),
         survival=survival_chapters(model, about, None if same else tested),
+        monotone=monotone_chapter(model),
         column_pictures=column_pictures(model, about["measure"]),
         weight_pictures=weight_pictures(model, about["kernels"]),
         kernel_pictures=kernel_pictures(model, tested),
         same=tested.rows if same and tested is not None else None,
         proof=about["certificate"],
+        relearn=relearn_sentence(model),
         details=_details(about, model),
         settings=sorted((name, repr(value)) for name, value in about["settings"].items()),
         columns=list(header.columns),
@@ -129,6 +132,8 @@ def _facts(
     used = about["n_features"] - left
     facts.append(("columns used" if not left else f"columns used, {left} left out", f"{used}"))
     facts.append(("training rows", f"{about['n_samples']}"))
+    if about["kernel_rows"]:
+        facts.append(("rows that the kernel was learned from", f"{about['kernel_rows']}"))
     if about["gap"] < float("inf") and not about["is_rule"] and not about["premise"]:
         facts.append(("proved relative gap", f"{about['gap']:.1e}"))
     return facts

@@ -17,6 +17,7 @@ from ..displays import (
     learned_weights,
 )
 from ..displays.axes import FAINT, LOWER, SERIES, open_frame, write_thousands
+from ..fitting import importance_of
 from ..machines import transformed
 from ..models import Model
 from ..pages import Picture, picture
@@ -158,9 +159,12 @@ def _draw_curves(
 def column_pictures(model: Model, measure: str) -> list[Picture]:
     """Return the importance of columns and the effects of the strongest, if the fit has them."""
     left_out = {row["name"] for row in model.header.prepared if row["done"] != "used"}
-    rows = [row for row in model.header.importance if row["name"] not in left_out]
+    header = model.header
+    # of a model that took or lost rows it is worked out where it is shown
+    known = importance_of(model.estimator) if header.kernel_rows else header.importance
+    rows = [row for row in known if row["name"] not in left_out]
     made = [_importance(rows, measure)] if rows else []
-    return made + (_effects(model) if model.header.algorithm == "evidence" else [])
+    return made + (_effects(model) if header.algorithm == "evidence" else [])
 
 
 def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:

@@ -289,6 +289,23 @@ def held_out_by(
     )  # fmt: skip
 
 
+def class_factors(class_weight: object, y: Labels) -> FloatArray:
+    """Return the class weight of each row, ones without class weights, shape (n_rows,)."""
+    if class_weight is None:
+        return np.ones(len(y))
+    from sklearn.utils import compute_class_weight
+
+    labels, codes = np.unique(y, return_inverse=True)
+    factors: FloatArray = compute_class_weight(class_weight, classes=labels, y=y)
+    return factors[codes]
+
+
+def scoring_weights(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:
+    """Return the weight of each row in a score: its sample weight times its class weight."""
+    counts = np.ones(len(y)) if weight is None else weight
+    return counts if class_weight is None else counts * class_factors(class_weight, y)
+
+
 def cross_predict(
     make: Callable[[], Any], X: pd.DataFrame, y: Labels, task: str, folds: Folds, weight: FloatArray
 ) -> HeldOut:
