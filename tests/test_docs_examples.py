@@ -29,7 +29,7 @@ FENCE = re.compile(
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 # pages whose fits take more than a few seconds
-SLOW = {"tutorials/wide.md"}
+SLOW = {"tutorials/living.md", "tutorials/wide.md"}
 GENERATED = {"_build", "api", "auto_examples", "pictures"}
 PAGES = sorted(
     path for path in DOCS.rglob("*.md") if not GENERATED & set(path.relative_to(DOCS).parts)

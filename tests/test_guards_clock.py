@@ -19,6 +19,7 @@ CORE = "packages/kernels-core/src/kernelweave/kernels_core"
 # who may look at the time, and why
 CLOCKS = {
     f"{CORE}/clock.py": "the one clock",
+    "plugins/evidence/src/kernelweave/evidence/fit.py": "says what learning the kernel again costs",
     "plugins/workbench/src/kernelweave/workbench/demonstration.py": "prints how long it took",
 }
 # tables of papers, whose columns are seconds

@@ -151,6 +151,7 @@ ELSEWHERE = {
         *("get_config", "plugins", "register_plugin", "relative_gap", "solve", "watch"),
     },
     "they fit estimators, which are in the matrix": {"certify", "lasso_var"},
+    "models and files of sums, in the tests of evidence": {"merge"},
     "proofs, in the tests of relaxations and of the checker": {"prove", "prove_sparse", "check"},
     "readers of tables, in the tests of their package": {
         *("choose_event", "choose_target", "plan_columns", "read_target", "split_by_target"),
