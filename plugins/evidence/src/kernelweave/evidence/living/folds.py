@@ -7,7 +7,6 @@ chance, but never by its place in the table.
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..columns import ColumnEncoder
 from ..division import without_copies
+from ..large.kept import key_of
 from ..rows import Rows, Split
 from .state import Label, LivingState, RowsAsGiven
 
@@ -192,7 +192,7 @@ class _RowHashes(NamedTuple):
         if self.labels is not None:
             named = [repr(self.labels[i]) for i in places if self.labels[i] is not None]
             if named:
-                return _hash(min(named).encode())
+                return key_of(min(named).encode())
         i = int(places[0])
         texts = [
             each.categories[code] if code < len(each.categories) else ""
@@ -203,8 +203,4 @@ class _RowHashes(NamedTuple):
             )
         ]
         held = (self.rows.numbers[i] + 0.0).tobytes() + "\0".join(texts).encode()
-        return _hash(held)
-
-
-def _hash(held: bytes) -> int:
-    return int.from_bytes(blake2b(held, digest_size=8).digest(), "little")
+        return key_of(held)

@@ -11,49 +11,18 @@ from __future__ import annotations
 import numpy as np
 from kernelweave.kernels_core.compiled import njit
 
+from .._njit_exp import exp_of_multiples
+
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 # no reassociation: adding and taking away _SHIFT rounds to a whole number
 _EXACT = {"contract", "nsz", "arcp"}
-_LOG2E = 1.4426950408889634
-_HIGH, _LOW = 0.6931471803691238, 1.9082149292705877e-10
-_SHIFT = 6755399441055744.0
-_LEAST = -708.0
-# the same in single precision, where no literal takes part: that would be a double
-_LOG2E_1 = np.float32(_LOG2E)
+# of exp in single precision, where no literal takes part: that would be a double
+_LOG2E_1 = np.float32(1.4426950408889634)
 _HIGH_1, _LOW_1 = np.float32(0.693145751953125), np.float32(1.428606765330187e-06)
 _SHIFT_1, _LEAST_1 = np.float32(12582912.0), np.float32(-87.0)
 _BIAS_1, _BITS_1 = np.int32(127), np.int32(23)
 _P2, _P3, _P4, _P5, _P6 = (np.float32(1.0 / k) for k in (2, 6, 24, 120, 720))
 _ONE_1 = np.float32(1.0)
-
-
-@njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
-def _fill_exponentials(x, out, spare):
-    """Fill ``out`` with exp(x) for x ≤ 0, as `exp_of_multiples` does."""
-    bits = spare.view(np.int64)
-    for i in range(x.shape[0]):
-        y = max(x[i], _LEAST)
-        shifted = y * _LOG2E + _SHIFT
-        spare[i] = shifted
-        whole = shifted - _SHIFT
-        r = (y - whole * _HIGH) - whole * _LOW
-        p = 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
-        p = p * r + 1.0
-        out[i] = p * r + 1.0
-    for i in range(x.shape[0]):
-        bits[i] = (bits[i] + 1023) << 52
-    for i in range(x.shape[0]):
-        out[i] *= spare[i]
 
 
 @njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
@@ -108,7 +77,7 @@ def fill_gaussian(rest, rate, weight, out):
     for r in range(rest.shape[0]):
         for i in range(rest.shape[1]):
             distance[i] = rate * rest[r, i]
-        _fill_exponentials(distance, out[r], spare)
+        exp_of_multiples(distance, 1.0, out[r], spare)
         for i in range(rest.shape[1]):
             out[r, i] *= weight
 
@@ -149,6 +118,6 @@ def add_laplacian(rest, left, right, dual, out):
                 if rest.itemsize == 4:
                     _fill_single_exponentials(root, value, spare)
                 else:
-                    _fill_exponentials(root, value, spare)
+                    exp_of_multiples(root, 1.0, value, spare)
                 for t in range(dual.shape[0]):
                     out[r, a, b, t] += _dot(value, dual[t])
