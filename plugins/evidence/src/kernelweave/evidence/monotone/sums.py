@@ -11,13 +11,13 @@ import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, row_slices
 from numpy.typing import NDArray
 
+from .._njit_exp import add_laplacian, add_products, fill_gaussian
 from ..censored.predicting import ByResiduals
 from ..cross import RestOfPairs
 from ..exact import ExactPredictor
 from ..last_step import ClassPredictor
 from ..terms import FLAT, N_TERMS, Scales
 from ..views import Points, Views
-from ._njit_grid import add_laplacian, add_products, fill_gaussian
 
 if TYPE_CHECKING:
     from ..large.landmarks import LandmarkPredictor
