@@ -50,7 +50,7 @@ def figures(cell: str) -> FloatArray:
 
 def differences(*names: str) -> dict[tuple[str, str], dict[str, list[float]]]:
     """Return leads by kind of table and measure, a list for each method that is named."""
-    study = (ROOT / "docs/study.md").read_text(encoding="utf-8")
+    study = (ROOT / "docs/study-tables.md").read_text(encoding="utf-8")
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
 
     def add(kind: str, row: list[str], heads: list[str]) -> None:
@@ -62,13 +62,13 @@ def differences(*names: str) -> dict[tuple[str, str], dict[str, list[float]]]:
     with KINDS.open(encoding="utf-8") as stream:
         kinds = {row["name"]: row["kind"] for row in csv.DictReader(stream)}
     heads: list[str] = []
-    for row in cells(part(study, "### With 300 training rows", "### With 1000")):
+    for row in cells(part(study, "## With 300 training rows", "## With 1000")):
         heads = row if row[0] == "data" else heads
         if row[1] in MEASURES:
             add("all", row, heads)
             if row[0] not in HILLS:
                 add("without two", row, heads)
-    for row in cells(part(study, "### With categories, text", "## Changes after")):
+    for row in cells(study.partition("## With categories, text")[2]):
         heads = row if row[0] == "data" else heads
         if row[1] in MEASURES and row[0] != "Mario Kart":
             add(kinds[row[0]], row, heads)
