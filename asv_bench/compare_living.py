@@ -193,10 +193,10 @@ def clocked(what: str, do: Callable[[], Any], times: int = 5) -> None:
     say(f"{what:60} {np.median(seconds):8.3f} CPU s ({min(seconds):.3f} to {max(seconds):.3f})")
 
 
-def steps() -> None:
-    """Print what single steps take."""
+def steps(n_rows: int) -> None:
+    """Print what single steps take; `n_rows` of them have landmarks."""
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(30_000, 10))
+    X = rng.uniform(size=(n_rows + 10_000, 10))
     y = friedman(X) + rng.normal(size=len(X))
     began = time.process_time()
     model = EvidenceKernelRegressor().fit(X[:2000], y[:2000])
@@ -217,10 +217,10 @@ def steps() -> None:
     clocked("models of 2,500 and 1,000 rows merged", lambda: merge(halves), 1)
     large = EvidenceKernelRegressor(n_landmarks=2000)
     began = time.process_time()
-    large.fit(X[:20_000], y[:20_000])
-    said = f"fit of 20,000 rows, {len(large._predictor.dual)} landmarks"
+    large.fit(X[:n_rows], y[:n_rows])
+    said = f"fit of {n_rows:,} rows, {len(large._predictor.dual)} landmarks"
     say(f"{said:60} {time.process_time() - began:8.3f} CPU s")
-    more = iter(np.split(np.arange(20_000, 30_000), 100))
+    more = iter(np.split(np.arange(n_rows, n_rows + 10_000), 100))
 
     def into_landmarks() -> None:
         rows = next(more)
@@ -228,7 +228,7 @@ def steps() -> None:
 
     clocked("100 rows into these landmarks and a prediction", into_landmarks)
     clocked("their scores and intervals settle", lambda: large.held_out_score_, 1)
-    clocked("100 of these rows forgotten", lambda: large.forget(np.arange(100)), 1)
+    clocked("100 of these rows forgotten", lambda: large.forget(X=X[:100], y=y[:100]), 1)
 
 
 def main() -> None:
@@ -237,12 +237,13 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--turbine", type=Path, default=None, help="folder of gas_turbine.csv.gz")
     parser.add_argument("--steps", action="store_true", help="single steps alone")
+    parser.add_argument("--rows", type=int, default=20_000, help="of the model by landmarks")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         if not asked.steps:
             streams(asked.days, asked.turbine)
-        steps()
+        steps(asked.rows)
 
 
 if __name__ == "__main__":

@@ -194,11 +194,11 @@ def test_the_header_says_nothing_of_rows_that_went(run: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["update", "forget"])
 def test_other_models_are_refused_in_a_sentence(run: Run, tmp_path: Path, name: str) -> None:
     model = tmp_path / "m.kw"
-    done = run("fit", "iris", "--model", "average", "--no-compare", "--out", model)
+    done = run("fit", "iris", "--model", "tkl", "--no-compare", "--out", model)
     assert done.status == 0, done.err
     before = model.read_bytes()
     more = ("iris",) if name == "update" else ("--rows", "1")
-    assert f"{name} is for the evidence kernel, and this model is AverageMKL" in (
+    assert f"{name} is for the evidence kernel, and this model is tessellated kernel" in (
         run(name, model, *more).error
     )
     assert model.read_bytes() == before
