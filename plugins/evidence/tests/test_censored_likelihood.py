@@ -105,7 +105,7 @@ def test_the_likeliest_normal_is_that_of_scipy() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_mode_is_the_least_of_the_objective(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x, n = np.sort(rng.uniform(-2, 2, 30)), 30
+    x, n = np.sort(rng.uniform(-2, 2, 18)), 18
     gram = np.exp(-((x[:, None] - x) ** 2)) + 1e-6 * np.eye(n)
     truth = np.sin(2 * x) + 0.3 * rng.standard_normal(n)
     ends = np.array([truth, truth])

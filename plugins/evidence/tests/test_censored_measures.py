@@ -88,9 +88,9 @@ def exponential(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_brier_is_the_sum_over_rows_and_times(ties: bool) -> None:
-    ends = right_censored(60, 0, ties=ties)
-    mass = np.random.default_rng(1).uniform(0.5, 2.0, 60)
-    rates, _ = exponential(60, 2)
+    ends = right_censored(30, 0, ties=ties)
+    mass = np.random.default_rng(1).uniform(0.5, 2.0, 30)
+    rates, _ = exponential(30, 2)
     low, high = ends
     died = np.isfinite(high)
 
@@ -110,7 +110,7 @@ def test_brier_is_the_sum_over_rows_and_times(ties: bool) -> None:
     times, scores = np.linspace(begin, end, 200), []
     for time in times:
         score = 0.0
-        for i in range(60):
+        for i in range(30):
             chance = np.exp(-rates[i] * time)
             if died[i] and low[i] <= time:
                 score += mass[i] * chance**2 / observed(low[i])

@@ -42,7 +42,7 @@ def test_right_predictions_of_new_rows_are_rarely_rejected(
 ) -> None:
     rng = np.random.default_rng(0)
     found = []
-    for _ in range(200):
+    for _ in range(80):
         predictor = predictor_of(rng, n, n_held_out)
         f = rng.standard_normal((n_new, 1))
         t, c = f[:, 0] + rng.standard_normal(n_new), rng.standard_normal(n_new) + 0.8

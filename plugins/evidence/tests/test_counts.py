@@ -15,6 +15,8 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.clock import time_limit
 from sklearn.metrics import mean_poisson_deviance, mean_squared_error
 
+QUICK = {"precisions": (50.0, 5.0), "max_iter": 15}
+
 
 def table(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """Rows with negative binomial counts of mean 2 and variance m + m²."""
@@ -27,7 +29,7 @@ def table(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
 @pytest.fixture(scope="module")
 def counts() -> EvidenceKernelRegressor:
     """A fit to 150 counts."""
-    return EvidenceKernelRegressor().fit(*table(150, 0))
+    return EvidenceKernelRegressor(**QUICK).fit(*table(150, 0))
 
 
 def gram_of(model: EvidenceKernelRegressor, X: FloatArray) -> FloatArray:
@@ -95,6 +97,7 @@ def test_the_average_predicts_counts_better_than_least_squares() -> None:
     assert np.mean(losses) < 1.0, losses
 
 
+@pytest.mark.slow  # 2,400 rows
 @pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
 def test_many_counts_are_predicted_better_too() -> None:
     (X, y), (other, truth) = table(2400, 0), table(4000, 1)
@@ -155,13 +158,13 @@ def test_the_band_of_the_logarithm_is_laplaces_on_average(counts: EvidenceKernel
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
 def test_units_say_nothing(counts: EvidenceKernelRegressor, factor: float) -> None:
     X, y = table(150, 0)
-    other = EvidenceKernelRegressor().fit(X, factor * y)
+    other = EvidenceKernelRegressor(**QUICK).fit(X, factor * y)
     np.testing.assert_allclose(other.predict(X), factor * counts.predict(X), rtol=1e-4)
 
 
 def test_a_scorer_decides_the_shares() -> None:
     X, y = table(120, 3)
-    model = EvidenceKernelRegressor(scoring="neg_mean_absolute_error").fit(X, y)
+    model = EvidenceKernelRegressor(scoring="neg_mean_absolute_error", **QUICK).fit(X, y)
     predictor = model._predictor
     assert isinstance(predictor, PoissonPredictor)
     told = model.held_out_prediction_
@@ -179,7 +182,7 @@ def test_other_targets_stay_with_least_squares(kind: str) -> None:
         "two outputs": np.column_stack([y, y[::-1]]),
         "power": np.exp(X[:, 0] + 0.1 * X[:, 1]),
     }.get(kind, y)
-    model = EvidenceKernelRegressor(warp=kind != "warp=False")
+    model = EvidenceKernelRegressor(warp=kind != "warp=False", **QUICK)
     if kind == "no time":
         with time_limit(0.0), pytest.warns(UserWarning, match="max_time|folds"):
             model.set_params(max_time=1e-9).fit(X, targets)

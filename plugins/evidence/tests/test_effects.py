@@ -174,9 +174,11 @@ def test_each_of_several_classes_has_its_effects(averaged: bool, monkeypatch) ->
     assert (effect.low < effect.high).all()
 
 
+@pytest.mark.usefixtures("by_landmarks")
 def test_effects_of_a_model_by_landmarks() -> None:
-    X, y = make_friedman1(2100, n_features=5, noise=0.5, random_state=0)
-    model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=15, n_landmarks=300).fit(X, y)
+    X, y = make_friedman1(600, n_features=5, noise=0.5, random_state=0)
+    model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=15, n_landmarks=100).fit(X, y)
+    assert "landmarks" in str(model.certificate_)
     effect = EffectDisplay.from_estimator(model, columns=["x3"], n_rows=100).effects[0]
     np.testing.assert_allclose(np.diff(effect.effect) / np.diff(effect.grid), 10.0, atol=1.5)
     width = effect.high - effect.low

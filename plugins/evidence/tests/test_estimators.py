@@ -15,19 +15,10 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.svm import SVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 QUICK = {"precisions": (50.0, 5.0), "max_iter": 20}
 # the checks are about the interface
 QUICKER = {"precisions": (5.0,), "max_iter": 5}
-
-
-# the checks' tables of a few rows are too small to choose a kernel, and are told so
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.KernelWeaveWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([EvidenceKernelRegressor(**QUICKER), EvidenceKernelClassifier(**QUICKER)])
-def test_sklearn(estimator, check) -> None:
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

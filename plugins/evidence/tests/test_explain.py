@@ -218,19 +218,19 @@ def test_rows_held_out_are_explained_by_the_fold_that_did_not_see_them(classes: 
             fitted.explain_held_out(wrong)
 
 
-def test_of_many_rows_landmarks_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 2000)
-    X, y = table(2100, 4, 4)
+@pytest.mark.usefixtures("by_landmarks")
+def test_of_many_rows_landmarks_are_explained() -> None:
+    X, y = table(450, 4, 4)
     settings = {"precisions": (50.0,), "max_iter": 5, "n_landmarks": 50, "warp": False}
     fitted = EvidenceKernelRegressor(**settings).fit(X, y)
     expansion, cells = fitted._predictor.expansion(), every_value(X)[0]
     points = expansion.points_of(*fitted.encoder_.transform(cells))
     values = (expansion.kernel(points) @ expansion.dual) * expansion.target.spread
-    found = fitted.explain(X[:2], n_background=3000)
+    found = fitted.explain(X[:2], n_background=500)
     for row in range(2):
         expected = by_coalitions(X, row, values[:, 0])
         np.testing.assert_allclose(found.values[row], expected, atol=1e-8)
-    few = fitted.explain(X[:2], n_background=100)
+    few = fitted.explain(X[:2], n_background=50)
     np.testing.assert_allclose(few.predictions, found.predictions, atol=1e-9)
     assert 1e-6 < np.abs(few.values - found.values).max() < 0.5
     fold = int(fitted.held_out_fold_.max())

@@ -49,9 +49,9 @@ def test_the_term_is_1_for_rows_of_one_group(terms: Any) -> None:
     rows = clinic(30, 8)
     views = rows.views()
     points, targets = views.points(rows.numeric, rows.codes), Standardised.of(rows).values
-    theta = start(3, grouped=True)
+    theta = start(3, 1)
     theta[6:-1] += np.linspace(-0.5, 0.5, 6)
-    s = Scales.from_vector(theta)
+    s = Scales.from_vector(theta, 6)
     K = cross_kernel(points, points, (s,), views.match_weight)
     alone = Scales(s.ell, s.strength, s.weights[:5], s.noise)
     rest = cross_kernel(points, points, (alone,), views.match_weight)

@@ -72,9 +72,11 @@ def test_importance_of_a_classifier_is_lost_accuracy(table) -> None:
     assert abs(found["f"].importance) < 3 * found["f"].error + 0.02
 
 
+@pytest.mark.usefixtures("by_landmarks")
 def test_importance_of_a_model_by_landmarks() -> None:
-    X, y = make_friedman1(2100, n_features=6, noise=0.5, random_state=0)
-    model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=15, n_landmarks=300).fit(X, y)
+    X, y = make_friedman1(700, n_features=6, noise=0.5, random_state=0)
+    model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=15, n_landmarks=100).fit(X, y)
+    assert "landmarks" in str(model.certificate_)
     worth = [each.importance for each in model.importance_]
     assert worth[3] == max(worth) > 0.3
     assert abs(worth[5]) < 0.01

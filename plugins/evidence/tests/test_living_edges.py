@@ -121,7 +121,7 @@ def test_folds_of_rows_that_joined_tell_nothing_of_forgotten_rows() -> None:
     """A new row was held out with its group; when the first rows of that are gone, it is new."""
     model = EvidenceKernelRegressor(**QUICK).fit(*some(FIRST), groups=GROUPS[FIRST])
     moved = 0
-    for name in np.unique(GROUPS[LATER]):
+    for name in np.unique(GROUPS[LATER])[:4]:
         gone = np.flatnonzero(GROUPS[FIRST] == name)
         if not len(gone):
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import pickletools
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -19,11 +20,13 @@ from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.rows import Rows
 from sklearn.model_selection import KFold
 
-# rough scales gain by another search, which no test here asks about
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::kernelweave.evidence.living.relearn.RelearnWarning"
-)
-N, MORE = 5200, 200
+pytestmark = [
+    # rough scales gain by another search, which no test here asks about
+    pytest.mark.filterwarnings("ignore::kernelweave.evidence.living.relearn.RelearnWarning"),
+    pytest.mark.usefixtures("four_hundred_are_few"),
+]
+QUICK: dict[str, Any] = {"n_landmarks": 60, "precisions": (50.0, 5.0), "max_iter": 15}
+N, MORE = 640, 100
 NEW = np.arange(N, N + MORE)
 EVERY = np.arange(N + MORE)
 
@@ -41,23 +44,31 @@ ASKED = table(60, 9)[0]
 
 def fitted(X: Any = X, y: Any = Y, **given: Any) -> Any:
     of_fit = {k: v if isinstance(v, str) else v[:N] for k, v in given.items()}
-    model = EvidenceKernelRegressor(n_landmarks=100)
+    model = EvidenceKernelRegressor(**QUICK)
     return model.fit(X[:N], y[:N], **of_fit)
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
+def four_hundred_are_few() -> Iterator[None]:
+    """Let more rows than that be learned by landmarks, in models that tests share too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 400)
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(four_hundred_are_few: None) -> Any:
     return fitted()
 
 
 @pytest.fixture(scope="module")
-def model_of_sums() -> Any:
+def model_of_sums(four_hundred_are_few: None) -> Any:
     """A model of more rows than it keeps, as one of more than 50,000 is."""
 
     class Few:
         @staticmethod
         def of(*given: Any) -> LargePlan:
-            return replace(LargePlan.of(*given), sample_rows=3000, metric_rows=400)
+            return replace(LargePlan.of(*given), sample_rows=300, metric_rows=100)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fit_module, "LargePlan", Few)
@@ -167,7 +178,7 @@ def test_weights_and_classes(model: Any) -> None:
         twice.update(X[NEW], Y[NEW])
     np.testing.assert_allclose(doubled.predict(ASKED), twice.predict(ASKED), rtol=0.0, atol=1e-9)
     labels = np.where(Y > 0.7, "c", np.where(Y > 0.2, "b", "a"))
-    classes = EvidenceKernelClassifier(n_landmarks=100).fit(X[:N], labels[:N])
+    classes = EvidenceKernelClassifier(**QUICK).fit(X[:N], labels[:N])
     refit = deepcopy(classes).refit(X, labels)
     classes.update(X[NEW], labels[NEW])
     np.testing.assert_allclose(
@@ -187,7 +198,7 @@ def in_groups() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame]:
     groups = np.arange(N + MORE) // 20
     y = Y + np.random.RandomState(3).normal(size=groups.max() + 1)[groups]
     frame = pd.DataFrame(X, columns=list("abc")).assign(g=[f"p{k}" for k in groups])
-    asked = pd.DataFrame(ASKED, columns=list("abc")).assign(g=[f"p{k}" for k in range(240, 300)])
+    asked = pd.DataFrame(ASKED, columns=list("abc")).assign(g=[f"p{k}" for k in range(12, 72)])
     return frame, y, asked
 
 
@@ -204,7 +215,7 @@ def test_groups_keep_their_levels_and_new_ones_get_theirs() -> None:
     updated = deepcopy(grouped).update(frame.iloc[new], y[new])
     assert_same(updated, refit, 1e-9, asked)
     known = updated._predictor.is_known(*updated._encoded(asked))
-    assert known[: 260 + MORE // 20 - 240].all()
+    assert known[: (N + MORE) // 20 - 12].all()
     updated_before, forgetful = updated, deepcopy(updated).forget(g="p7")
     rest = np.flatnonzero(frame["g"].to_numpy()[order] != "p7")
     never = grouped.refit(frame.iloc[order[rest]], y[order[rest]], groups="g")
@@ -217,7 +228,7 @@ def test_groups_keep_their_levels_and_new_ones_get_theirs() -> None:
 def test_rows_held_out_as_the_user_said(how: str) -> None:
     keys = {"order": np.arange(N + MORE, dtype=np.float64), "groups": np.arange(N + MORE) // 20}
     by, at = {}, {}
-    model = EvidenceKernelRegressor(n_landmarks=100, cv=KFold(6) if how == "cv" else None)
+    model = EvidenceKernelRegressor(**QUICK, cv=KFold(6) if how == "cv" else None)
     if how != "cv":
         by, at = {how: keys[how]}, {how: keys[how][NEW]}
     model.fit(X[:N], Y[:N], **{name: each[:N] for name, each in by.items()})

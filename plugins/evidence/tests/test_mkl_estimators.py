@@ -33,7 +33,7 @@ from kernelweave.kernels_core.exceptions import (
     NotPSDError,
 )
 from kernelweave.kernels_core.kernels import FunctionKernel, as_sklearn_gp_kernel
-from kernelweave.kernels_core.testing import check_algorithm, check_estimator
+from kernelweave.kernels_core.testing import check_algorithm
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
@@ -41,33 +41,14 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, TimeSeriesSplit
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 THREE = [Linear(), RBF(0.5), Polynomial(2)]
 ESTIMATORS = [EvidenceMKLRegressor(), EvidenceMKLClassifier()]
 
 
-# some of the checks learn from noise
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=None)
-def test_sklearn(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
 @pytest.mark.faults
 def test_conformance() -> None:
     check_algorithm("evidence-step")
-
-
-@pytest.mark.slow  # scikit-learn's checks again, which run one by one above
-@pytest.mark.faults
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@pytest.mark.filterwarnings("ignore::kernelweave.evidence.HeldOutWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda est: type(est).__name__)
-def test_conformance_kit(estimator: Any) -> None:
-    check_estimator(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -210,9 +210,10 @@ def test_dates_order_rows_wherever_they_stand() -> None:
         EvidenceKernelRegressor(**QUICK).fit(X.iloc[shuffled], y[shuffled])
 
 
-def test_there_is_no_alarm_where_nothing_depends_on_groups_or_order() -> None:
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 24), marks=pytest.mark.slow)])
+def test_there_is_no_alarm_where_nothing_depends_on_groups_or_order(seeds: range) -> None:
     lines = 0
-    for seed in range(24):
+    for seed in seeds:
         X, y = exchangeable(seed)
         model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=10, warp=False)
         if seed % 3 == 0:
@@ -224,7 +225,7 @@ def test_there_is_no_alarm_where_nothing_depends_on_groups_or_order() -> None:
             "new city", "new code", "new day of day", "later by day", "later in the file"
         }  # fmt: skip
         lines += len(model.held_out_) - 1
-    assert lines > 80
+    assert lines > 10 * len(seeds) // 3
 
 
 def alarm(seed: int, effect: float) -> bool:

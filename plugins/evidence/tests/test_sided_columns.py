@@ -33,10 +33,14 @@ def test_limits_cost_no_more_than_what_is_not_known() -> None:
     assert [each.name for each in model.dimensions_ if each.kind == "side"] == ["lead below"]
 
 
+@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.ExtrapolationWarning")
+@pytest.mark.usefixtures("by_landmarks")
 def test_batches_read_limits_too() -> None:
-    table, y, _ = laboratory(3000)
-    model = EvidenceKernelRegressor(random_state=0).fit(Batches(table.assign(y=y), "y", size=1000))
-    whole = EvidenceKernelRegressor(random_state=0).fit(table, y)
+    table, y, _ = laboratory(600)
+    quick = {"precisions": (50.0, 5.0), "max_iter": 15, "n_landmarks": 80, "random_state": 0}
+    model = EvidenceKernelRegressor(**quick).fit(Batches(table.assign(y=y), "y", size=200))
+    whole = EvidenceKernelRegressor(**quick).fit(table, y)
+    assert "landmarks" in str(whole.certificate_)
     assert [each.name for each in model.dimensions_] == [each.name for each in whole.dimensions_]
     new, truth, _ = laboratory(500, seed=1)
     assert model.score(new, truth) == pytest.approx(whole.score(new, truth), abs=0.02)

@@ -16,9 +16,9 @@ from kernelweave.evidence import (
 )
 from sklearn.datasets import make_friedman1
 
-QUICK = {"precisions": (50.0, 5.0), "max_iter": 10}
+QUICK = {"precisions": (50.0, 5.0), "max_iter": 4}
 FACTORS = [1e-12, 0.3, 1.0 / 90, 1e12]
-WORDS = np.random.default_rng(3).choice(list("abcdefgh"), 2100)
+WORDS = np.random.default_rng(3).choice(list("abcdefgh"), 450)
 
 
 def table(n: int) -> tuple[pd.DataFrame, Any, Any]:
@@ -63,27 +63,30 @@ def test_nor_that_of_weights_of_kernels(model: Any, weighted: bool) -> None:
     check(model(n_folds=2), own[:60], y[:60], weight[:60] if weighted else None, own[60:])
 
 
+@pytest.mark.usefixtures("by_landmarks")
 def test_nor_that_of_many_rows() -> None:
-    X, y, weight = table(2100)
-    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=200)
+    X, y, weight = table(450)
+    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=50)
     # a power of two rounds nothing: an error in the last bit of a weight grows to 5e-6 here
     check(model, X, y, weight, X[:50], factors=[2.0**-40])
+    assert "landmarks" in str(model.certificate_)
 
 
+@pytest.mark.usefixtures("by_landmarks")
 def test_nor_that_of_rows_in_batches() -> None:
-    X, y, weight = table(2100)
-    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=200)
+    X, y, weight = table(450)
+    model = EvidenceKernelRegressor(precisions=(50.0,), max_iter=3, n_landmarks=50)
     frame = X.assign(y=y, w=weight)
-    plain = told(model.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
+    plain = told(model.fit(Batches(frame, "y", weight="w", size=150)), X[:50])
     frame["w"] *= 2.0**30  # a power of two, as above
-    scaled = told(model.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
+    scaled = told(model.fit(Batches(frame, "y", weight="w", size=150)), X[:50])
     for one, other in zip(plain, scaled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
-    classes = EvidenceKernelClassifier(precisions=(50.0,), max_iter=3, n_landmarks=200)
+    classes = EvidenceKernelClassifier(precisions=(50.0,), max_iter=3, n_landmarks=50)
     frame["y"] = np.where(frame["y"] > 14, "high", "low")
-    scaled = told(classes.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
+    scaled = told(classes.fit(Batches(frame, "y", weight="w", size=150)), X[:50])
     frame["w"] *= 2.0**-30
-    plain = told(classes.fit(Batches(frame, "y", weight="w", size=500)), X[:50])
+    plain = told(classes.fit(Batches(frame, "y", weight="w", size=150)), X[:50])
     for one, other in zip(plain, scaled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 

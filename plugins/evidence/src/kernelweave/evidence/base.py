@@ -43,6 +43,7 @@ from .living.sharing import Sharing
 from .monotone.columns import SIGNS
 from .new_rows import Expectation
 from .path import PRECISIONS
+from .row_kinds import TellsKinds
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class HeldOutScores(Estimator):
         freedom times the error. All but the first are closed forms at the scales that all rows
         chose, and with components of texts that all rows showed, so upper estimates. Of more than
         50,000 rows in batches there is only the first, as nothing leaves rows out that are not in
-        memory.
+        memory. Where at least a twentieth of the rows have a twin in all columns, which folds hold
+        out with them, a line "as rows recur here" is for rows whose twins are known.
 
         Where targets are known by half, the first row also has, in three more columns, how right
         its predicted distributions were. ``brier``: the integrated Brier score with weights for
@@ -190,7 +192,7 @@ class HeldOutScores(Estimator):
         return {}
 
 
-class EvidenceModel(Living, Sharing, Explained, HeldOutScores):
+class EvidenceModel(Living, Sharing, TellsKinds, Explained, HeldOutScores):
     """Base of the estimators whose kernel is chosen by the evidence."""
 
     precisions: tuple[float, ...] = parameter(
@@ -288,6 +290,8 @@ class EvidenceModel(Living, Sharing, Explained, HeldOutScores):
         *,
         groups: object = None,
         order: object = None,
+        slopes: object = None,
+        new: str | None = None,
     ) -> Self:
         """Learn the kernel and what predicts with it.
 
@@ -308,23 +312,33 @@ class EvidenceModel(Living, Sharing, Explained, HeldOutScores):
         sample_weight : array-like of shape (n_samples,), optional
             Divides the variance of a row's noise: a weight of 2 counts the row twice. A common
             factor has no effect.
-        groups : str or array-like of shape (n_samples,), optional
+        groups : str, list of str or array-like of shape (n_samples,), optional
             Name of a column, or group of each row, such as the patient of a visit. Whole groups
             are then held out, so the score is for rows of new groups. If a column names them, each
             group has an intercept of its own, which predictions for known groups use. "rows alike"
             groups near-duplicate rows, such as visits of a patient whose number is not known.
             A fold learns from no copy of a row that it holds out, whatever its group is called,
-            unless rows recur in every group.
+            unless rows recur in every group. A list names columns of several groups, such as pupils
+            and their schools, crossed or nested: each has an intercept of its own, whose variance
+            the evidence learns, and the first is held out.
         order : str or array-like of shape (n_samples,), optional
             Name of a column of numbers or dates, or a time for each row. Blocks of the later half
-            are then held out, each predicted from the rows before it.
+            are then held out, each predicted from the rows before it; with ``groups`` rows of known
+            and new groups as they come there. `held_out_` then has a line for known and new groups,
+            now and later, and intervals are those of each row's kind.
+        slopes : str or list of str, optional
+            Columns of numbers whose effect differs by the groups that ``groups`` names first. It
+            stays where rows of known groups, held out, are predicted better with it, by more than a
+            standard error, and `certificate_` says what was found. For at most 5,000 rows.
+        new : str, optional
+            Which of several groups is held out, in place of the first.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return self._fit_by(fit_table, X, y, sample_weight, groups, order)
+        return self._fit_by(fit_table, X, y, sample_weight, groups, order, slopes, new)
 
     @property
     def _predicts(self) -> ExactPredictor | LandmarkPredictor | MonotonePredictor:

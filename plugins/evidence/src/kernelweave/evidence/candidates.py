@@ -30,7 +30,7 @@ RIDGES = tuple(10.0 ** np.arange(-5.0, 1.5, 0.5))
 # σ² over the mean of the linear kernel's diagonal, roughly: least squares to next to nothing
 _LINEAR_RIDGES = tuple(10.0 ** np.arange(-4.0, 4.0, 0.5))
 _ABSENT, _LINEAR = -60.0, 2
-# weight of the groups' term over that of the kernel
+# weight of a term of groups over that of the kernel
 _GROUP_SHARES = (0.0, 0.3, 3.0)
 # smallest weight of the kernel, for constant targets
 _LEAST = 1e-12
@@ -91,7 +91,7 @@ def fit_linear(views: Views, rows: Rows) -> Fit:
     metric = 1.0 / n
     scales = Scales(np.full(n, np.sqrt(metric)), np.zeros(n), np.eye(N_TERMS)[_LINEAR], 1.0)
     values = Standardised.of(rows).values
-    alone = points._replace(G=points.G[:0])
+    alone = points._replace(G=points.G[:0], Z=None)
     K = gram_of(alone, (scales,), views.match_weight)
     trials = [
         (*each, share)
@@ -105,39 +105,59 @@ def fit_linear(views: Views, rows: Rows) -> Fit:
 def _one_term(
     n: int, term: int, metric: float, amplitude: float, ridge: float, share: tuple[float, ...]
 ) -> Fit:
-    """Return a fit with one scale for all dimensions and one term, and that of groups."""
+    """Return a fit with one scale for all dimensions and one term, and those of groups."""
     amplitude = max(amplitude, _LEAST)
-    theta = np.full(2 * n + N_TERMS + len(share) + 1, _ABSENT)
+    n_weights = N_TERMS + len(share)
+    theta = np.full(2 * n + n_weights + 1, _ABSENT)
     theta[:n] = 0.5 * np.log(metric)
     theta[2 * n + term] = np.log(amplitude)
-    for each in share:
-        theta[2 * n + N_TERMS] = np.log(amplitude * each) if each else _ABSENT
+    for k, each in enumerate(share):
+        theta[2 * n + N_TERMS + k] = np.log(amplitude * each) if each else _ABSENT
     theta[-1] = np.log(amplitude * ridge)
-    return Fit(np.inf, theta, np.nan, np.nan, 0)
+    return Fit(np.inf, theta, np.nan, np.nan, 0, n_weights=n_weights)
 
 
 def _with_groups(
     K: FloatArray, points: Points, starts: Sequence[FloatArray] = ()
 ) -> Iterator[tuple[tuple[float, ...], FloatArray]]:
-    """Yield shares of the groups' term and kernels with it; the kernel alone where there is none.
+    """Yield shares of the terms of groups and kernels with them; the kernel alone without any.
 
     `starts`: fits to fewer rows, whose shares alone are tried then.
     """
-    if not len(points.G):
-        yield (), K
-        return
-    shares = {
-        share for each in starts for share in _GROUP_SHARES if np.isclose(share, _share(each))
-    }
-    same = points.same_group(points)
-    for share in sorted(shares) or _GROUP_SHARES:
-        yield (share,), K + share * same
+    n_terms = len(points.G)
+    terms = [points.group_term(points, term=k) for k in range(n_terms)]
+    every = _shares_of_terms(n_terms)
+    known = [_share(each, n_terms) for each in starts]
+    shares = [each for each in every if any(np.allclose(each, other) for other in known)]
+    for share in shares or every:
+        gram = K
+        for each, term in zip(share, terms, strict=True):
+            gram = gram + each * term
+        yield share, gram
 
 
-def _share(theta: FloatArray) -> float:
-    """Return the weight of the groups' term over that of the Gaussian."""
-    n = n_dimensions_of(theta)
-    return float(np.exp(theta[2 * n + N_TERMS] - theta[2 * n]))
+def _shares_of_terms(n_terms: int) -> list[tuple[float, ...]]:
+    """Return shares to try: of one term all, of several each beside a middle one of the others.
+
+    All combinations of several would take a spectrum each.
+    """
+    none, middle, _ = _GROUP_SHARES
+    if n_terms < 2:
+        return [(share,) for share in _GROUP_SHARES] if n_terms else [()]
+    first = [(none,) * n_terms, (middle,) * n_terms]
+    moved = [
+        tuple(share if j == k else middle for j in range(n_terms))
+        for k in range(n_terms)
+        for share in _GROUP_SHARES
+        if share != middle
+    ]
+    return [*first, *moved]
+
+
+def _share(theta: FloatArray, n_terms: int) -> FloatArray:
+    """Return the weights of the terms of groups over that of the term that is there."""
+    n = n_dimensions_of(theta, N_TERMS + n_terms)
+    return np.asarray(np.exp(theta[2 * n + N_TERMS : 2 * n + N_TERMS + n_terms] - theta[2 * n]))
 
 
 def _widths(n_dimensions: int, starts: Sequence[FloatArray]) -> FloatArray:
@@ -216,8 +236,8 @@ def fit_candidates(
         smooth = list(
             fit_path(views, rows, chain, [[plain.theta], [], []], GaussianTerm, points=points)
         )
-        mixed = _with_all_terms(smooth[1].theta)
-        thetas = [start(views.n_dimensions, views.group is not None), mixed]
+        mixed = _with_all_terms(smooth[1])
+        thetas = [start(views.n_dimensions, len(views.group_terms)), mixed]
         thetas_of_path = [thetas, *[[mixed]] * (n_path - 1)]
         yield from fit_path(views, rows, plan, thetas_of_path, points=points)
         yield smooth[-1]
@@ -268,13 +288,14 @@ def polish(
 def pad_fits(views: Views, rows: Rows, plan: PathPlan, fits: list[Fit]) -> None:
     """Append a fit for each candidate that there was no time for: the one before it."""
     first = fits or [fit_gaussian(views, rows)]
+    last = replace(first[-1], value=np.nan, slope=np.inf, n_evaluations=0, status=Status.MAX_TIME)
     for precision in candidate_precisions(plan, rows)[len(fits) :]:
-        fits.append(Fit(precision, first[-1].theta, np.nan, np.inf, 0, Status.MAX_TIME))
+        fits.append(replace(last, precision=precision))
 
 
-def _with_all_terms(theta: FloatArray) -> FloatArray:
+def _with_all_terms(fit: Fit) -> FloatArray:
     """Return scales of the Gaussian term with a little of every other."""
-    n, out = n_dimensions_of(theta), theta.copy()
+    n, out = n_dimensions_of(fit.theta, fit.n_weights), fit.theta.copy()
     out[n : 2 * n] = start(n)[n : 2 * n]
     out[2 * n + 1 : 2 * n + N_TERMS] = _SMALL
     return out

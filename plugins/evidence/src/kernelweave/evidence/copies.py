@@ -25,6 +25,8 @@ _NEAREST = 1e-9
 # Of more rows than these, some are asked, and the rows that are nearest to each. Of a cluster of 12
 # or 20 noisy copies single linkage ends at half of the largest distance from one of them, or more.
 _PAIRS, _ASKED, _LARGEST, _GAP = 2000, 256, 512, 1.5
+# share of the rows that have a twin in all columns, from which a score is told with twins left in
+_TWINS = 0.05
 # asked rows whose distances to all are held at once
 _AT_ONCE = 32
 
@@ -152,6 +154,28 @@ def _distances(Z: FloatArray, codes: NDArray[np.int64], some: Index) -> FloatArr
     for column in codes.T:
         squares += column[some, None] != column
     return np.sqrt(squares, out=squares)
+
+
+def have_twins(copies: Index, counts: Index) -> bool:
+    """Return whether so many rows have a twin that new ones will too.
+
+    A table whose rows all come k times, or a multiple of that, is taken as one given k times.
+
+    `copies` of shape (n,): rows of one number are equal in all columns; `counts` of shape (n,): how
+    many rows of the table each stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.evidence.copies import have_twins
+    >>> copies, ones = np.array([0, 0, *range(1, 19)]), np.ones(20, dtype=np.intp)
+    >>> have_twins(copies, ones), have_twins(np.arange(20), ones), have_twins(copies, 2 * ones)
+    (True, False, False)
+    """
+    if np.gcd.reduce(counts) > 1:
+        return False
+    n_equal = np.bincount(copies, weights=counts)
+    return bool(counts[n_equal[copies] > 1].sum() >= _TWINS * counts.sum())
 
 
 @dataclass(frozen=True)

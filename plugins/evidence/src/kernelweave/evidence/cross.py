@@ -56,9 +56,9 @@ class CrossKernel:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     @property
-    def level(self) -> float:
-        """The weight of the groups' term, 0 where there is none."""
-        return float(sum(each.weights[N_TERMS:].sum() for each in self.scales))
+    def of_groups(self) -> FloatArray:
+        """The weights of the terms that groups have, shape (n_terms,)."""
+        return np.asarray(np.sum([each.of_groups for each in self.scales], axis=0))
 
     def __call__(self, left: Points, rows: slice = slice(None)) -> RealArray:
         """Return the kernel between some rows of other points and these."""
@@ -105,8 +105,8 @@ class CrossKernel:
                 if k:
                     total += kernel
             where = slice(start, first + piece.stop)
-            if self.level:
-                total[left.same_group(self.points, where)] += total.dtype.type(self.level)
+            for k in np.flatnonzero(self.of_groups).tolist():
+                _add_group_term(total, left, self.points, where, k, self.of_groups[k])
             yield where, total
 
     @cached_property
@@ -116,6 +116,19 @@ class CrossKernel:
     @cached_property
     def _sides(self) -> list[_Side]:
         return [_side(self.points, parts, self.dtype, own=True) for parts in self._parts]
+
+
+def _add_group_term(
+    total: RealArray, left: Points, right: Points, rows: slice, term: int, weight: float
+) -> None:
+    """Add a term of groups between some rows of ``left`` and all of ``right``."""
+    same = left.same_group(right, rows, term)
+    if left.Z is None or right.Z is None:
+        total[same] += total.dtype.type(weight)
+        return
+    at = np.nonzero(same)
+    factors = left.Z[term, rows][at[0]] * right.Z[term][at[1]]
+    total[at] += (weight * factors).astype(total.dtype)
 
 
 class _Part(NamedTuple):
@@ -190,6 +203,21 @@ def gram_of(
     )
 
 
+def pairs_of_dimension(
+    left: Points, right: Points, rows: slice, i: int, match_weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return κ, the squared difference and the product of one dimension, (n_rows, n_points)."""
+    kappa = left.H[i, rows, None] + right.H[i]
+    p = len(left.X)
+    if i < p:
+        kappa -= 3.0 * np.abs(left.U[i, rows, None] - right.U[i])
+        x, z = left.X[i, rows, None], right.X[i]
+        return kappa, (x - z) ** 2, x * z
+    same = left.C[i - p, rows, None] == right.C[i - p]
+    kappa += match_weight[i] * same
+    return kappa, 1.0 - same, kappa / (2.0 * match_weight[i])
+
+
 def own_kernel(points: Points, scales: Scales, match_weight: FloatArray) -> FloatArray:
     """Return k(x, x) of every point, shape (n,)."""
     p, strength = len(points.X), scales.shape(match_weight)
@@ -198,7 +226,8 @@ def own_kernel(points: Points, scales: Scales, match_weight: FloatArray) -> Floa
     product = np.prod(strength[1][:, None] + strength[0][:, None] * kappa, axis=0)
     w = scales.weights
     values: FloatArray = w[0] + w[1] + w[4] + w[2] * (scales.ell**2 @ square) + w[3] * product
-    return np.asarray(values + w[N_TERMS:].sum())
+    own = scales.of_groups
+    return np.asarray(values + own @ points.own_terms()[: len(own)])
 
 
 def _side(points: Points, parts: _Part, dtype: DTypeLike, *, own: bool) -> _Side:

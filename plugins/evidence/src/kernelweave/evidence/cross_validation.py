@@ -84,7 +84,7 @@ class CrossValidatedFits(NamedTuple):
         """
         if not self.folds or len(self.folds) < len(other.folds):
             return False
-        gains = other._squares() - self._squares()
+        gains = other.squares - self.squares
         mass = self.rows.precision * np.isfinite(gains)
         gain, error = mean_with_error(np.nan_to_num(gains), mass)
         if self.rows.times is None:
@@ -125,7 +125,9 @@ class CrossValidatedFits(NamedTuple):
             found -= np.log(warp.slope(y)) + np.log(size) + np.abs(rest) / size
         return found
 
-    def _squares(self) -> FloatArray:
+    @property
+    def squares(self) -> FloatArray:
+        """The best fit's squared residual of each row, in units of the targets' variance."""
         rest = self.judged[int(np.nanargmin(self.errors))] - self.rows.targets.T
         return np.asarray(np.mean((rest / target_spread(self.rows)) ** 2, axis=1))
 

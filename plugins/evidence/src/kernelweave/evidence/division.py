@@ -26,11 +26,13 @@ from .classes import random_folds
 from .columns import ColumnEncoder
 from .copies import alike_groups
 from .new_rows import ALIKE, IN_THE_FILE, USUAL, WITHOUT_ALIKE, Kind
+from .panels import RowKinds, names_of_kinds
 from .rows import Rows, Split, block_starts
 
 if TYPE_CHECKING:
     from .tasks import Task
 
+_ONE_GROUP = "groups are one and the same in every row: at least 2 are needed"
 BY_CV = Kind("rows as held out", "rows as cv holds them out", "")
 
 
@@ -39,8 +41,9 @@ class Division:
     """What the user says of how new rows differ from those of training.
 
     `groups` of shape (n_rows,): rows of one number are held out together; `order` of shape
-    (n_rows,): rows are held out after those before them; `cv`: a splitter; `kind`: the rows that
-    are held out then; `y`: targets as the user gives them; `column`: of X, that names the groups.
+    (n_rows,): rows are held out after those before them, with both of known groups and new ones as
+    they come; `cv`: a splitter; `kind`: the rows that are held out then; `y`: targets as the user
+    gives them; `column`, `moments`: of X, that names the groups, and has the order.
     """
 
     groups: Index | None
@@ -49,6 +52,21 @@ class Division:
     kind: Kind
     y: Labels
     column: str = ""
+    moments: str = ""
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether rows have groups and an order both."""
+        return self.groups is not None and self.order is not None
+
+    @property
+    def row_kinds(self) -> RowKinds:
+        """What rows of known and new groups, now and later, are called."""
+        groups, order = (
+            None if each is None else name
+            for each, name in ((self.groups, self.column), (self.order, self.moments))
+        )
+        return names_of_kinds(groups, order, self.kind.name)
 
     @property
     def random(self) -> bool:
@@ -104,7 +122,7 @@ class Division:
         groups = np.zeros(n_rows, dtype=np.intp) if self.groups is None else self.groups
         n_groups = len(np.unique(groups))
         if n_groups < 2:
-            raise ValueError("groups are one and the same in every row: at least 2 are needed")
+            raise ValueError(_ONE_GROUP)
         return random_folds(n_rows, min(n_folds, n_groups), state, codes, groups)
 
     def folds(
@@ -167,34 +185,45 @@ def division_of(X: Any, y: object, groups: object, order: object, cv: Any) -> Di
 
     `groups`, `order`: the name of a column of X, or a value a row; groups of near copies where
     `groups` is "rows alike"; `cv`: a splitter, or pairs of places; a number says nothing here.
-    Raises ValueError if there is no such column, both are given, or `cv` is none of these.
+    Where both are given, folds hold out later blocks, whose rows may be of known groups or new
+    ones. Raises ValueError if there is no such column, rows that are alike are to be in an order,
+    or `cv` is none of these.
     """
-    if groups is not None and order is not None:
-        raise ValueError("give groups or order, not both: rows are held out in one way")
     n_rows, targets = _num_samples(X), np.asarray(y)
     if isinstance(cv, int | np.integer):
         integer(2).check("cv", cv)
     custom = None if cv is None or isinstance(cv, int | np.integer) else check_cv(cv)
     if isinstance(groups, str) and groups == ALIKE and ALIKE not in getattr(X, "columns", ()):
+        if order is not None:
+            raise ValueError(
+                Message(
+                    "{groups}={alike!r} takes no {order}: name the column of the groups, or give "
+                    "one of the two",
+                    alike=ALIKE,
+                )
+            )
         encoder = ColumnEncoder()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KernelWeaveWarning)
             alike = alike_groups(*encoder.fit_transform(X))
         return _as_cut(Division(alike, None, custom, WITHOUT_ALIKE, targets))
+    division = Division(None, None, custom, USUAL if custom is None else BY_CV, targets)
     if groups is not None:
         name, values = _name_of(groups), column_of(X, groups, "groups", n_rows)
         new = f"new {name}" if name else "new groups"
         phrase = f"rows of a new {name!r}" if name else "rows of new groups"
         kind = Kind(new, phrase, Message("{groups}={column!r}", column=name))
-        return _as_cut(Division(codes_of_groups(values), None, custom, kind, targets, name))
+        division = replace(division, groups=codes_of_groups(values), kind=kind, column=name)
     if order is not None:
         name, values = _name_of(order), column_of(X, order, "order", n_rows)
         new = f"later by {name}" if name else "later rows"
         phrase = f"rows that are later by {name!r}" if name else "later rows"
         argument = Message("{order}={column!r}", column=name) if name else IN_THE_FILE
         kind = Kind(new, phrase, argument)
-        return _as_cut(Division(None, moments_of(values, name), custom, kind, targets))
-    return Division(None, None, custom, USUAL if custom is None else BY_CV, targets)
+        division = replace(division, order=moments_of(values, name), kind=kind, moments=name)
+    if division.is_panel and len(np.unique(np.asarray(division.groups))) < 2:
+        raise ValueError(_ONE_GROUP)
+    return division if division.random else _as_cut(division)
 
 
 def _as_cut(division: Division) -> Division:

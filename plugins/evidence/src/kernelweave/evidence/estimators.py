@@ -22,6 +22,7 @@ from .censored.judging import held_out_targets, measures_of
 from .censored.task import CensoredRegression
 from .classes import class_codes
 from .distributions import OPEN_SHARE, PredictiveDistribution
+from .group_effects import effects_of
 from .intervals import conformal
 from .large.censored import CensoredLandmarks
 from .large.dask_parts import by_parts
@@ -32,6 +33,7 @@ from .tasks import Classification, Regression
 from .terms import blocks
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.utils import Tags
 
 
@@ -132,6 +134,43 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         predicted = self.predict(X)
         return self._task.score(y, predicted, check_weight(sample_weight, len(predicted)))
 
+    @property
+    def group_effects_(self) -> pd.DataFrame:
+        """What predictions add for each group, shrunk as random effects of a mixed model are.
+
+        A row for each group of each column that ``groups`` named, with the columns ``grouping``,
+        ``group``, ``effect``, ``error`` and ``n_rows``. The effect is the mean prediction of some
+        training rows if all were of this group, less the mean over groups by their rows, and the
+        error its posterior standard deviation, both in units of the target: a group of few rows is
+        nearer to 0 and less sure. Of an effect that differs by group, "dose by pupil", it is how
+        much more the target rises by a standard deviation of the number than in the mean over
+        groups by their rows. Of targets under a power the units are those at the centre of the
+        targets; where a likelihood of counts has a share in predictions, effects are those of least
+        squares. Several targets have a column ``output``, too.
+
+        Raises AttributeError where no column names groups, and ValueError of targets that are known
+        by half, whose function is in no unit of theirs.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from kernelweave.evidence import EvidenceKernelRegressor
+        >>> ward = np.repeat(list("abcdef"), 8)
+        >>> X = pd.DataFrame({"ward": ward, "age": np.tile(np.arange(8.0), 6)})
+        >>> y = 3.0 * X.age + 5.0 * (X.ward == "c") + np.sin(np.arange(48.0))
+        >>> effects = EvidenceKernelRegressor(warp=False).fit(X, y, groups="ward").group_effects_
+        >>> str(effects.group[effects.effect.argmax()])
+        'c'
+        """
+        check_is_fitted(self, "kernel_")
+        if not self._predictor.views.group_terms:
+            raise AttributeError(
+                "group_effects_ are of groups that a column names: fit with groups='column'"
+            )
+        if isinstance(self._task, CensoredRegression):
+            raise ValueError("group_effects_ are in units of targets that are known, not by half")
+        return effects_of(self._predictor, self._owner, self.dimensions_, self._task.flat)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -144,7 +183,10 @@ class EvidenceKernelRegressor(RegressorMixin, EvidenceModel):  # type: ignore[mi
         By the jackknife+: each row is left out in turn, under a kernel that its own fold learned
         without it, and intervals are wide where noise is strong. Above 2000 rows, by conformal
         prediction on the rows held out. Where the fit got ``order``, by forecasts of the later
-        training rows from many moments, and of new ones by how far they lie ahead of the last. An
+        training rows from many moments, and of new ones by how far they lie ahead of the last. With
+        ``groups`` and ``order`` by rows of the same kind, see `kinds_of_rows`: of known groups or
+        new ones, now or later. Of G groups the residuals of new ones reach as far as Student's
+        distribution of G − 1 degrees of freedom says of one more. An
         interval reaches to the prediction where it would leave it outside, far from the training
         rows. It ends at 0 where no target is negative and the least is within a standard deviation
         of it, at 1 where all are from 0 to 1 and the largest is, and at whole numbers where all are
@@ -304,6 +346,17 @@ class EvidenceKernelClassifier(ClassifierMixin, CalibratedClasses, EvidenceModel
                     "learns the classes that it sees; fit with rows of each"
                 )
         return super().partial_fit(X, y, sample_weight, groups=groups, order=order)
+
+    @property
+    def group_effects_(self) -> pd.DataFrame:
+        """Nothing: effects on classes are in no unit.
+
+        Raises AttributeError; `explain` tells what a group adds to the logit of a class.
+        """
+        raise AttributeError(
+            "group_effects_ are of a regression: effects on classes are in no unit; explain tells "
+            "what a group adds to the logit of a class"
+        )
 
     def _new_task(self, y: object) -> Classification:
         return Classification(self.scoring, self.class_weight, self.levels)

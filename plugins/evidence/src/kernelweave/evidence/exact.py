@@ -22,6 +22,7 @@ from .intervals import (
 )
 from .leave_out import PairsLeaveOut
 from .mixture import Expansion, Mixture, explained_by
+from .panels import KNOWN_LATER, PanelResiduals, kinds_of_rows, known_since
 from .terms import blocks
 
 if TYPE_CHECKING:
@@ -112,8 +113,16 @@ class ExactPredictor:
         if self.varying_noise is not None:
             width = width[:, None] * self.varying_noise(numeric, codes)
         if self.forecasts is not None:
-            width = width[:, None] * self.forecasts(numeric)
+            factors = self.forecasts(numeric)
+            if self.rows.is_panel:
+                later = self.kinds_of(numeric, codes) >= KNOWN_LATER
+                factors = np.where(later[:, None], factors, 1.0)
+            width = width[:, None] * factors
         return mixture.target.moments(mixture.latent(points), width)[1]
+
+    def kinds_of(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
+        """Return which of the four kinds of a panel new rows are, shape (n,)."""
+        return kinds_of_rows(self.rows, numeric, codes, self.rows.is_known(numeric, codes))
 
     def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows that each fold left out, and its predictions of any row."""
@@ -162,30 +171,50 @@ class ExactPredictor:
         Ascending, shape (n_left_out, n, n_outputs).
         """
         ends = [(rows, values) for rows, (values,) in self._endpoints(numeric, codes, signed=True)]
-        out = np.empty((len(ends[0][1]), len(numeric), len(self.rows.targets)))
+        n = min(len(values) for _, values in ends)
+        out = np.empty((n, len(numeric), len(self.rows.targets)))
         for rows, values in ends:
-            out[:, rows] = np.sort(values, axis=0)
+            # where more rows tell of some kind, as many of their ranks
+            ranks = np.rint(np.arange(1, n + 1) * (len(values) + 1) / (n + 1)).astype(np.intp)
+            out[:, rows] = np.sort(values, axis=0)[ranks - 1]
         return out
 
     def _endpoints(
         self, numeric: FloatArray, codes: NDArray[np.int64], *, signed: bool
     ) -> Iterator[tuple[Index, FloatArray]]:
         """Yield positions of new rows and their `jackknife_endpoints`, block by block."""
-        known = self.rows.is_known(numeric, codes)
-        for which, groups in ((known, None), (~known, self.rows.groups)):
-            places = np.flatnonzero(which)
-            parts = self.left_out(groups) if len(places) else []
+        for places, parts, forecasts in self._told(numeric, codes):
             for block in blocks(len(places), 4 * len(self.rows) * len(self.rows.targets)):
                 rows = places[block]
                 inputs = numeric[rows], codes[rows]
                 noise = self.varying_noise
                 factors = None if noise is None else (noise.held_out, noise(*inputs))
-                if self.forecasts is not None:
-                    factors = np.ones(self.rows.targets.T.shape), self.forecasts(inputs[0])
+                if forecasts is not None:
+                    factors = np.ones(self.rows.targets.T.shape), forecasts(inputs[0])
                 endpoints = [
                     jackknife_endpoints(part, *inputs, factors, signed=signed) for part in parts
                 ]
                 yield rows, np.concatenate(endpoints, axis=1)
+
+    def _told(
+        self, numeric: FloatArray, codes: NDArray[np.int64]
+    ) -> Iterator[tuple[Index, Sequence[LeftOut | FoldResiduals], Forecasts | None]]:
+        """Yield positions of new rows of one kind, what tells of them, and forecasts of later ones.
+
+        Known groups are told of by single rows, new ones by whole groups, later rows by those that
+        folds held out.
+        """
+        if self.rows.is_panel:
+            kinds, panel = self.kinds_of(numeric, codes), PanelResiduals(self)
+            for kind in np.unique(kinds):
+                told = panel.told(int(kind))
+                yield np.flatnonzero(kinds == kind), told.parts, told.forecasts
+            return
+        known = self.rows.is_known(numeric, codes)
+        for which, groups in ((known, None), (~known, self.rows.groups)):
+            places = np.flatnonzero(which)
+            if len(places):
+                yield places, self.left_out(groups), self.forecasts
 
     def left_out(
         self, groups: Index | None, among: Index | None = None
@@ -197,23 +226,27 @@ class ExactPredictor:
         """
         if self.rows.by_folds and self.folds:
             return [FoldResiduals(self.mixture, self.unseen_rows(among), self.forecasts)]
-        copies = self.rows.duplicate_ids
-        if groups is None and len(np.unique(copies)) < len(copies):
+        copies, n_groups = self.rows.duplicate_ids, None
+        if groups is not None:
+            n_groups = len(np.unique(groups))
+        elif len(np.unique(copies)) < len(copies):
             groups = copies
         if not self.folds:
             # without time for a fold the metric has seen all targets
-            return [LeftOut(self.mixture, np.arange(len(self.rows)), groups)]
+            return [LeftOut(self.mixture, np.arange(len(self.rows)), groups, n_groups)]
         if self.closed:
             rows = np.flatnonzero(self.fold >= 0) if among is None else among
             if groups is None:
                 rows = rows[:: -(-len(rows) // _MEMBERS)]
-            return [LeftOut(self.mixture, rows, None if groups is None else groups[rows])]
+            own = None if groups is None else groups[rows]
+            return [LeftOut(self.mixture, rows, own, n_groups)]
         parts = []
         for fold in self.folds:
             rows = fold.held_out if among is None else np.intersect1d(fold.held_out, among)
             if len(rows):
                 part = fold.among(self.rows, self.weights)
-                parts.append(LeftOut(part, rows, None if groups is None else groups[rows]))
+                own = None if groups is None else groups[rows]
+                parts.append(LeftOut(part, rows, own, n_groups))
         return parts
 
     def unseen_rows(self, among: Index | None = None) -> list[UnseenRows]:
@@ -248,7 +281,10 @@ class ExactPredictor:
         by = np.argsort(times, kind="stable")
         later = by[np.searchsorted(times[by], min(starts)) :]
         left_out = PairsLeaveOut(self.mixture.inverse, self.mixture.target, self.rows, by)
-        told = Forecasts.of(self.rows, left_out.later(later), self._widths)
+        rows = left_out.later(later)
+        if self.rows.is_panel:
+            rows = replace(rows, since=known_since(self.rows))
+        told = Forecasts.of(self.rows, rows, self._widths)
         return replace(self, forecasts=told)
 
     def _widths(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:

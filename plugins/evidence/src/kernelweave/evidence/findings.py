@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .copies import have_twins
 from .division import BY_CV
 from .exact import ExactPredictor
 from .intervals import held_by_the_last
 from .kernel import EvidenceKernel
 from .large.landmarks import LandmarkPredictor
 from .learn import SHARED_METRIC
+from .leave_out import PairsLeaveOut
+from .leaving import LeavesOut
 from .monotone.finding import MonotoneFinding
-from .new_rows import USUAL, Expectation, HeldOutWarning, LeavesOut, expected, kinds_of
+from .new_rows import AS_THEY_RECUR, USUAL, Expectation, HeldOutWarning, expected, kinds_of
+from .panels import PanelResiduals, panel_kinds
 from .path import without_scales
 from .scores import margin_of_error
 from .tasks import Classification, Regression, Task, score_name, score_of
@@ -224,7 +228,10 @@ def held_out_attributes(
     lines, late = [usual], ""
     left_out = held_out.left_out() if usual.n_rows else None
     if left_out is not None:
-        more, late = _other_lines(task, division, held_out.dimensions, left_out, random_state)
+        counts = np.bincount(owner[kept], minlength=len(held_out.rows))
+        more, late = _other_lines(
+            task, division, held_out.dimensions, left_out, counts, random_state
+        )
         lines += more
     elif usual.n_rows and missing:
         late = "new groups and later rows"
@@ -236,6 +243,7 @@ def held_out_attributes(
         "held_out_prediction_": task.in_the_table(held_out.rows, held_out.values, owner),
         "held_out_fold_": fold,
         "_new_rows": lines,
+        "_row_kinds": division.row_kinds,
         "_task": task,
     }
     return attributes, late
@@ -254,27 +262,44 @@ def _first_line(
     if scoring is not None:
         score, error = scoring.score(subset, task.crossed(rows, values)[seen])
     if not division.random:
-        parts = held_out.fold[seen] if subset.groups is None else subset.groups
-        parts = np.unique(parts, return_inverse=True)[1]
-        n_groups = int(parts.max()) + 1
-        error = score_of(task, subset, task.answers(values[seen]), parts)[1]
+        error = np.nan
+        # rows of a group, and of a block, share what is wrong with their predictions
+        of_blocks = subset.groups is None or subset.times is not None
+        for each in (subset.groups, held_out.fold[seen] if of_blocks else None):
+            if each is not None:
+                parts = np.unique(each, return_inverse=True)[1]
+                other = score_of(task, subset, task.answers(values[seen]), parts)[1]
+                if not error >= other:
+                    error, n_groups = other, int(parts.max()) + 1
     return task, Expectation(division.kind, score, error, len(seen), n_groups)
 
 
 def _other_lines(
     task: Task, division: Division | HeldOutBy, dimensions: Sequence[Dimension],
-    left_out: LeavesOut, random_state: RandomState,
+    left_out: LeavesOut, counts: Index, random_state: RandomState,
 ) -> tuple[list[Expectation], str]:  # fmt: skip
     """Return what is expected of each kind of new rows that folds did not hold out.
 
     Last, in words, of which time was not left to tell.
+
+    `counts` of shape (n_rows,): how many of the user's rows each stands for.
     """
     rows = left_out.rows
     kinds = [] if division.random else [replace(USUAL, groups=np.arange(len(rows)))]
+    if division.is_panel:
+        kinds = panel_kinds(rows, division.row_kinds)
+    elif (
+        division.random
+        and isinstance(left_out, PairsLeaveOut)
+        and not rows.recurring
+        and have_twins(rows.duplicate_ids, counts)
+    ):
+        kinds = [replace(AS_THEY_RECUR, groups=rows.duplicate_ids, counts=counts)]
     kinds += [
         each
         for each in kinds_of(rows, dimensions, left_out.places)
         if each.argument != division.kind.argument
+        and f"{each.name}, now" not in division.row_kinds
         and not (division.in_order and "in the file" in each.name)
     ]
 
@@ -328,6 +353,9 @@ def fit_warnings(
     issued: list[Warning] = []
     if samples.division.order is not None and isinstance(task, Regression):
         issued += _later_intervals_warnings(fitted.predictor)
+        if samples.division.is_panel and type(fitted.predictor) is ExactPredictor:
+            others = PanelResiduals(fitted.predictor).told_by_others(samples.division.row_kinds)
+            issued += map(HeldOutWarning, others)
     if status is Status.MAX_TIME:
         omissions = fitted.learned.missing + (f", {late} not judged" if late else "")
         message = Message(

@@ -16,6 +16,7 @@ import numpy as np
 from kernelweave.kernels_core import Progress, clock
 from kernelweave.kernels_core.arrays import Rows as Table
 from kernelweave.kernels_core.config import one_blas_thread
+from kernelweave.kernels_core.exceptions import Message
 from kernelweave.kernels_core.memory import require
 from kernelweave.kernels_core.progress import notify
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from .columns import ColumnEncoder
 from .division import Division, n_folds_of
 from .exact import ExactPredictor
 from .findings import Fitted, HeldOutRows, attributes_of, fit_warnings
+from .groupings import groupings_of, refuse_monotone
 from .large.batches import Batches
 from .large.censored import censored_landmarks
 from .large.landmark_search import ProgressPrinter
@@ -66,11 +68,13 @@ _MATRICES = 5
 
 def fit_table(
     model: EvidenceModel, X: Table | Batches, y: object, weight: object, groups: object,
-    order: object,
+    order: object, slopes: object = None, new: object = None,
 ) -> Iterator[Stage]:  # fmt: skip
     """Read a table and fit it; yield the fitted attributes alone, then with the warnings."""
     state, began = check_random_state(model.random_state), process_time()
     encoder = ColumnEncoder(model.max_categories, model.min_frequency, model.kinds)
+    beside = groupings_of(X, groups, slopes, new)
+    groups = beside.held
 
     def seed() -> int:
         # a copy of the state: the survey of large tables will draw the same rows from it again
@@ -80,11 +84,13 @@ def fit_table(
     with one_blas_thread():
         samples = read_table(
             X, y, weight, model._new_task(y), encoder, groups=groups, order=order,
-            cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model,
+            cv=model.cv, n_jobs=model.n_jobs, seed=seed, estimator=model, beside=beside,
         )  # fmt: skip
         # refused before there is work
+        _refuse_large_panel(samples)
         group = samples.rows.group if isinstance(samples.rows, Rows) else None
         monotone = monotone_of(model.monotone, samples.encoder, samples.task, group)
+        refuse_monotone(monotone, beside)
         scoring = samples.task.scoring
         path = PathPlan(
             tuple(model.precisions), model.tol, model.max_iter,
@@ -147,8 +153,9 @@ def _by_all_pairs(
         learned = replace(learned, missing=", ".join(filter(None, (learned.missing, missing))))
     mixture = learned.mixture
     left_out = partial(
-        PairsLeaveOut, mixture.inverse, mixture.target, learned.rows, first, mixture.width
-    )
+        PairsLeaveOut, mixture.inverse, mixture.target, learned.rows, first, mixture.width,
+        mixture.diagonal,
+    )  # fmt: skip
     held_out = HeldOutRows(
         rows, predictor.held_out, predictor.fold, samples.owner, samples.encoder.dimensions_,
         left_out,
@@ -235,14 +242,25 @@ def _folds_judge_new_rows(division: Division, rows: Rows, splits: Sequence[Split
     return any(map(len, cut))
 
 
+def _refuse_large_panel(samples: ReadTable) -> None:
+    """Raise ValueError where groups and an order are given of more rows than all pairs are for."""
+    if samples.division.is_panel and samples.are_many:
+        n = f"{len(samples.owner)} rows" if len(samples.owner) else "a table read in parts"
+        raise ValueError(
+            Message(
+                "{groups} and {order} together are for tables of at most 5,000 rows (2,000 of "
+                f"targets known by half), got {n}: sums of rows hold out whole groups or whole "
+                "blocks of time; give one of the two, or fewer rows"
+            )
+        )
+
+
 def refuse_what_cannot_fit(rows: Rows) -> None:
     """Raise MemoryBudgetError where the matrices of a fit pass the memory limit."""
     n, n_dimensions = len(rows), rows.n_dimensions
     # of a wide table the other dimensions have views alone
     n_kept = min(n_dimensions, KEPT[-1])
-    metric = evidence_bytes(
-        n_kept, min(n, METRIC_ROWS), len(rows.targets), grouped=rows.group is not None
-    )
+    metric = evidence_bytes(n_kept, min(n, METRIC_ROWS), len(rows.targets), len(rows.group_terms))
     require(
         metric + 8 * _MATRICES * n * n + (8 * _VIEWS * n + _HEADS) * (n_dimensions - n_kept),
         f"the pairs of {n} rows and the scales of {n_dimensions} dimensions",

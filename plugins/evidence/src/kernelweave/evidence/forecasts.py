@@ -46,6 +46,8 @@ class LaterRows:
     - `values` of shape (n_all, n_outputs), `mass` of shape (n_all,): standardised targets of all
       rows, and their weights, of which those known have the mean zero in a forecast
     - `spread` of shape (n_outputs,): of the targets in these units
+    - `since` of shape (n_all,): when the group of each row began, where rows of known groups alone
+      are to be told of; else ``None``
     """
 
     rows: Index
@@ -54,6 +56,7 @@ class LaterRows:
     values: FloatArray
     mass: FloatArray
     spread: FloatArray
+    since: FloatArray | None = None
 
     @cached_property
     def _factor(self) -> tuple[FloatArray, FloatArray]:
@@ -69,7 +72,10 @@ class LaterRows:
         own = times[self.rows]
         # the first row that is not known, of its moment too
         first = np.searchsorted(own, own - distance * (1.0 - _ROUNDING), side="right")
-        told = np.flatnonzero(first > 0)
+        is_told = first > 0
+        if self.since is not None:
+            is_told &= self.since[self.rows] <= own - distance * (1.0 - _ROUNDING)
+        told = np.flatnonzero(is_told)
         first = first[told]
         factor, steps = self._factor
         unknown = np.where(np.arange(len(own)) >= first[:, None], factor[told], 0.0)
@@ -111,7 +117,10 @@ class Forecasts:
         if self.column >= 0:
             moments = numeric[:, self.column]
             ahead = np.where(np.isfinite(moments), moments - self.last, ahead)
-        # the ends' beyond them
+        return self.at(ahead)
+
+    def at(self, ahead: FloatArray) -> FloatArray:
+        """Return the factors at distances of shape (n,); beyond the ends those of the ends."""
         places = np.log(np.maximum(ahead, self.ahead[0]))
         columns = [np.interp(places, np.log(self.ahead), each) for each in self.sizes.T]
         return np.column_stack(columns)
@@ -129,8 +138,7 @@ class Forecasts:
         moments = np.unique(times[times >= begin])
         if len(moments) < _FEWEST:
             return None
-        same = [np.allclose(each, times, rtol=_ROUNDING) for each in rows.numbers.T]
-        column = int(np.argmax(same)) if any(same) else -1
+        column = column_of_times(rows)
         latest = rows.take(np.argsort(times, kind="stable")[-_LATEST:])
         nearest, farthest = np.median(np.diff(moments)), _FARTHEST * (end - begin)
         n_steps = int(np.log(max(farthest / nearest, 1.0)) / np.log(_STEP))
@@ -154,6 +162,15 @@ class Forecasts:
         sizes = sizes * ratios / ratios[0]
         few = slice(None, None, -(-len(which) // _MOST))
         return cls(ahead, sizes, which[few], scores[few], float(end), column)
+
+
+def column_of_times(rows: Rows) -> int:
+    """Return the column of numbers that has the moments of the rows, −1 where none has."""
+    same = [
+        rows.times is not None and np.allclose(each, rows.times, rtol=_ROUNDING)
+        for each in rows.numbers.T
+    ]
+    return int(np.argmax(same)) if any(same) else -1
 
 
 def _size(squares: FloatArray, mass: FloatArray, spans: Index) -> FloatArray:

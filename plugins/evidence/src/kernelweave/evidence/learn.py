@@ -23,6 +23,7 @@ from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .path import Fit, PathPlan, without_scales
 from .powers import with_powers
 from .rows import Rows, Split
+from .slopes import SlopesFinding, with_slopes_that_pay
 from .terms import Scales, Stopped, embedded, restricted
 
 # smallest weight of the one-scale Gaussian among fits to classes: ±1 tells little of the scales
@@ -88,6 +89,7 @@ class Learned:
     - `metric_rows`: that each metric was learned on
     - `left_out`: where all folds have one metric, rows of each left out of the factorisation
     - `missing`: what the time limit or a Ctrl-C left undone, empty if nothing
+    - `slopes`: what effects that differ by group did to rows held out, where any were asked for
     """
 
     mixture: Mixture
@@ -100,6 +102,7 @@ class Learned:
     metric_rows: int
     left_out: tuple[UnseenRows, ...] = ()
     missing: str = ""
+    slopes: tuple[SlopesFinding, ...] = ()
 
     def __str__(self) -> str:
         n = self.mixture.points.n_points
@@ -116,7 +119,8 @@ class Learned:
             metrics = f"{len(self.folds)} folds, one metric from {self.metric_rows} other rows"
         elif not self.folds:
             metrics = "no folds"
-        return f"predictor from all pairs of {n} rows, {metrics}{powers}{wide}"
+        slopes = "".join(f"; {each}" for each in self.slopes)
+        return f"predictor from all pairs of {n} rows, {metrics}{powers}{wide}{slopes}"
 
 
 def learn(
@@ -143,6 +147,7 @@ def learn(
     seeds = random_state.randint(2**31 - 1, size=len(splits) + 1)
     if powers:
         rows = with_powers(rows, plan, random_state, () if random else splits)
+    rows, slopes = with_slopes_that_pay(rows, plan, random_state)
     shared, n_folds = None, len(splits)
     if len(rows) > SHARED_METRIC and splits:
         twin = np.random.RandomState(seeds[-1])
@@ -179,7 +184,7 @@ def learn(
     missing = _missing(n_folds if shared is None else len(splits), folds, polished)
     return Learned(
         mixture, fits, weights, best.errors, folds, held_out, rows, n_metric,
-        left_out, missing,
+        left_out, missing, slopes,
     )  # fmt: skip
 
 
@@ -237,13 +242,14 @@ def _kernel_of_all(
         screened = screen(rows.views(), rows, state)
         for k, kept in enumerate(screened):
             for place in range(k * len(plan.precisions), (k + 1) * len(plan.precisions)):
-                theta = embedded(restricted(fits[place].theta, kept), kept, rows.n_dimensions)
+                own = restricted(fits[place].theta, kept, fits[place].n_weights)
+                theta = embedded(own, kept, rows.n_dimensions)
                 fits[place] = replace(fits[place], theta=theta)
         for k, fit in polish(part.views(), part, plan, starts, alive, screened):
             fits[k] = fit
     except Stopped:
         finished = False
-    share = 1.0 if rows.of_folds or wide or rows.group is not None else 0.5
+    share = 1.0 if rows.of_folds or wide or rows.group_terms else 0.5
     scales = list(weighted([fit.scales for fit in fits], share * weights))
     for fold in folds if share < 1.0 else ():
         scales += fold.scales((1.0 - share) / len(folds) * weights)
@@ -265,6 +271,7 @@ def _mean_fits(fits: Sequence[Sequence[Fit]]) -> list[Fit]:
                 float(np.max([each.slope for each in of_candidate])),
                 sum(each.n_evaluations for each in of_candidate),
                 worst.status,
+                worst.n_weights,
             )
         )
     return out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from scipy.linalg import cho_factor, cho_solve, inv, lapack
+from scipy.linalg import cho_factor, cho_solve, inv, lapack, solve
 
 from .forecasts import LaterRows
 from .inverse import Inverse
@@ -23,7 +23,8 @@ class PairsLeaveOut:
     `inverse`: of S; `targets`, `width`: of the mixture; `rows`: of training; `places` of shape
     (n,): where each stands first in the user's table.
 
-    `dual` of shape (n, n_outputs + 1): S⁻¹ times the targets and ones.
+    `dual` of shape (n, n_outputs + 1): S⁻¹ times the targets and ones; `diagonal` of shape (n,):
+    what S has beyond K, where rows stand for several.
     """
 
     def __init__(
@@ -33,8 +34,10 @@ class PairsLeaveOut:
         rows: Rows,
         places: Index,
         width: FloatArray | float = 0.0,
+        diagonal: FloatArray | None = None,
     ) -> None:
         self.inverse, self.targets, self.width = inverse, targets, width
+        self.diagonal = diagonal
         self.rows, self.places = rows, places
         both = np.vstack([self.targets.values, np.ones(len(rows))])
         self.dual = cho_solve((inverse.factor, True), both.T, check_finite=False)
@@ -49,6 +52,64 @@ class PairsLeaveOut:
         factor = cho_factor(precision, lower=True, overwrite_a=True, check_finite=False)
         residuals = cho_solve(factor, self.dual[rows], check_finite=False)
         return centred_by_others(residuals, self.targets.values.T, self.rows.precision, rows)
+
+    def residuals_of_one(self, counts: Index) -> FloatArray:
+        """Return residuals of one of the rows that each row stands for, shape (n, n_outputs).
+
+        The others stay: with the prediction of all other rows, of variance v, and a noise of σ²/w
+        for what stays, the residual y − m becomes (y − m)·(σ²/w)/(v + σ²/w).
+
+        `counts` of shape (n,): how many rows each stands for.
+        """
+        everything = np.arange(len(self.rows))
+        self.ask(everything)
+        spread = 1.0 / self.inverse.diagonal(everything)
+        left = self.dual * spread[:, None]
+        several = np.flatnonzero(counts > 1)
+        if len(several):
+            assert self.diagonal is not None
+            noise, n = self.diagonal[several], counts[several]
+            rest = noise * n / (n - 1.0)
+            left[several] *= (rest / (spread[several] - noise + rest))[:, None]
+        values, mass = self.targets.values.T, self.rows.precision
+        gone = (mass / counts)[:, None]
+        moved = gone * values / (mass.sum() - gone)
+        return np.asarray(left[:, :-1] + moved * left[:, -1:])
+
+    def residuals_of_new(self, later: Index, block: Index, groups: Index) -> FloatArray:
+        """Return residuals of rows predicted from rows before them of other groups alone.
+
+        With P = S⁻¹, the rows L left out leave W = −P_LL⁻¹P_LE of those before, E, whose inverse is
+        M = P_EE + P_EL W and whose coefficients are a = S_EE⁻¹y. A group g of E that is left out
+        too adds W_bg M_gg⁻¹ a_g to the residual of its later row b.
+
+        - `later`: all rows that are left out, those of the block first
+        - `block`: rows that are predicted
+        - `groups` of shape (n,): of all rows
+
+        Returns shape (n_block, n_outputs).
+        """
+        everything = np.arange(len(self.rows))
+        P = self.inverse.columns(everything)
+        early = np.setdiff1d(everything, later)
+        early = early[np.isin(groups[early], groups[block])]
+        factor = cho_factor(P[np.ix_(later, later)], lower=True, check_finite=False)
+        rest = cho_solve(factor, self.dual[later], check_finite=False)
+        cross = P[np.ix_(later, early)]
+        weights = -cho_solve(factor, cross, check_finite=False)
+        dual = self.dual[early] - cross.T @ rest
+        values, mass = self.targets.values.T, self.rows.precision
+        out = np.empty((len(block), values.shape[1]))
+        for group in np.unique(groups[block]):
+            at = np.flatnonzero(groups[block] == group)
+            g = np.flatnonzero(groups[early] == group)
+            found = rest[at]
+            if len(g):
+                M = P[np.ix_(early[g], early[g])] + cross[:, g].T @ weights[:, g]
+                found = found + weights[np.ix_(at, g)] @ solve(M, dual[g], assume_a="pos")
+            gone = np.concatenate([later, early[g]])
+            out[at] = centred_by_others(found, values, mass, gone)
+        return out
 
     def variances(self, rows: Index) -> FloatArray:
         """Return variances of these residuals, the noise among them, shape (n_rows,)."""

@@ -12,10 +12,9 @@ is an upper estimate.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core import KernelWeaveWarning, clock
@@ -26,11 +25,19 @@ from scipy.stats import spearmanr
 from .columns import Dimension
 from .copies import alike_groups
 from .leave_out import PairsLeaveOut
-from .rows import Rows, block_starts
+from .leaving import (
+    FEWEST,
+    SOME,
+    LeavesOut,
+    LeftTogether,
+    leave_groups_out,
+    leave_later_groups_out,
+    leave_later_out,
+    leave_one_out,
+    some_groups,
+)
+from .rows import Rows
 from .scores import margin_of_error
-
-if TYPE_CHECKING:
-    from .large.solution import LandmarksLeaveOut
 
 # values that a column must have to name groups, and rows of one in the median
 _LEVELS, _ROWS = 8, 2.0
@@ -39,21 +46,14 @@ _LEVELS, _ROWS = 8, 2.0
 _ALIKE = 1.0
 _YEARS = (1800.0, 2100.0)
 _CALLED_YEARS = re.compile(r"(?i)year|jahr|ann[ée]e|\byr\b")
-# blocks of the rows in their order, of which the later half is predicted
-_BLOCKS = 12
-_FEWEST = 2 * _BLOCKS
-# groups of the same sizes are drawn so often, to compare with, and blocks cut into so many parts
-_DRAWS, _PARTS = 3, 6
 # of a line that is doubted by chance, in one fit of fifty
 _CHANCE = 0.02
 # squares of 20 times the size say no more of a group or block: a jump is not to hide the others
 _MOST = 3.0
 # a smaller share of what separates a right prediction from a constant one is not worth a word
 _WORTH = 0.02
-# of many rows: of so many in all and for a kind of new rows at least and at most
-_SOME, _SOME_EACH = 4000, (250, 1000)
-# groups of so many rows in all are left out at most, or no line tells of them
-_FEW_GROUPS = 4
+# of many rows: so many for a kind of new rows at least and at most
+_SOME_EACH = 250, 1000
 
 
 class HeldOutWarning(KernelWeaveWarning):
@@ -85,7 +85,9 @@ class Kind:
 
     `name`: for the table; `phrase`: for a sentence, after "on"; `argument`: what tells `fit` of it;
     `groups` of shape (n,): which row goes with which, −1 with none; or `order` of shape (n,): what
-    comes before what.
+    comes before what. With both: rows of later blocks, where `known` those of groups that were
+    there before, else all, without these. Without an order rows of a `known` group are left out
+    alone; so are rows with `counts` of shape (n,): how many each stands for.
     """
 
     name: str
@@ -93,6 +95,8 @@ class Kind:
     argument: str
     groups: Index | None = None
     order: FloatArray | None = None
+    known: bool | None = None
+    counts: Index | None = None
 
 
 # later rows of a table are later in time
@@ -105,6 +109,8 @@ ALIKE = "rows alike"
 WITHOUT_ALIKE = Kind(
     f"without {ALIKE}", "rows that are near copies of no other", Message(f"{{groups}}={ALIKE!r}")
 )
+
+AS_THEY_RECUR = Kind("as rows recur here", "rows of which some recur", "")
 
 
 class Expectation(NamedTuple):
@@ -246,95 +252,6 @@ def _are_sorted(groups: Index | None, rows: Rows, first: Index) -> bool:
     return all(abs(spearmanr(each, np.arange(len(each))).statistic) > _SORTED for each in means)
 
 
-LeavesOut: TypeAlias = "PairsLeaveOut | LandmarksLeaveOut"
-
-
-class _Left(NamedTuple):
-    """Rows left out with others: `residuals`, and `usual`, those with others drawn anywhere.
-
-    `rows` of shape (n,); `parts` of shape (n,): the group or block of each; `residuals` of shape
-    (n, n_outputs); `usual` of shape (n_draws, n, n_outputs).
-    """
-
-    rows: Index
-    parts: Index
-    residuals: FloatArray
-    usual: FloatArray
-
-
-def leave_groups_out(
-    closed: LeavesOut, groups: Index, random_state: np.random.RandomState
-) -> _Left:
-    """Leave out each group, and each row with as many others drawn from anywhere."""
-    rows = np.flatnonzero(groups >= 0)
-    parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
-    closed.ask(rows)
-    residuals = np.empty((1 + _DRAWS, len(rows), len(closed.targets.centre)))
-    for k in range(1 + _DRAWS):
-        drawn = parts if k == 0 else random_state.permutation(parts)
-        for members in _members(drawn):
-            residuals[k, members] = closed.residuals(rows[members])
-    return _Left(rows, parts, residuals[0], residuals[1:])
-
-
-def leave_later_out(
-    closed: LeavesOut,
-    order: FloatArray,
-    random_state: np.random.RandomState,
-    most: int | None = None,
-) -> _Left:
-    """Predict each block of the later half from the rows before it, and from as many of all.
-
-    `most`: rows at most, the last, and as many of all to draw from.
-    """
-    by = np.argsort(order, kind="stable")
-    n, few = len(by), most is not None and len(by) > 2 * most
-    cuts = _cuts(order[by], n - most if few and most is not None else 0)
-    pool = random_state.permutation(by)[:most] if few else by
-    closed.ask(np.union1d(by[cuts[0] :], pool))
-    blocks: list[tuple[Index, FloatArray, FloatArray]] = []
-    for low, high in pairwise(cuts):
-        block, usual = by[low:high], np.empty((1, high - low, len(closed.targets.centre)))
-        residuals = closed.residuals(by[low:])[: len(block)]
-        # neighbours of a block in time are what helps: parts of it are left out, with any others
-        for part in np.array_split(random_state.permutation(len(block)), min(_PARTS, len(block))):
-            others = random_state.permutation(np.setdiff1d(pool, block[part]))
-            together = np.concatenate([block[part], others[: len(by) - low - len(part)]])
-            usual[0, part] = closed.residuals(together)[: len(part)]
-        blocks.append((block, residuals, usual))
-    rows, later, usuals = zip(*blocks, strict=True)
-    parts = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
-    both = np.concatenate(later), np.concatenate(usuals, axis=1)
-    return _Left(np.concatenate(rows), parts, *both)
-
-
-def _cuts(ordered: FloatArray, begin: int = 0) -> list[int]:
-    """Return where blocks of the later half begin and end; none parts rows of one moment.
-
-    `begin`: or of what is behind it, all of it.
-    """
-    n = len(ordered)
-    wanted = np.linspace(0, n, _BLOCKS + 1).astype(int)[_BLOCKS // 2 : -1]
-    if begin:
-        wanted = np.linspace(begin, n, _BLOCKS // 2 + 1).astype(int)[:-1]
-    return [*block_starts(ordered, wanted).tolist(), n]
-
-
-def _some_groups(groups: Index, most: int, random_state: np.random.RandomState) -> Index:
-    """Return some groups of about so many rows, others as −1; all if they are too large."""
-    counts = np.bincount(groups[groups >= 0])
-    drawn = random_state.permutation(np.flatnonzero(counts))
-    n_drawn = max(_FEW_GROUPS, int(np.searchsorted(np.cumsum(counts[drawn]), most)))
-    if counts[drawn[:n_drawn]].sum() > _SOME:
-        n_drawn = 0
-    return np.where(np.isin(groups, drawn[:n_drawn]), groups, -1)
-
-
-def _members(parts: Index) -> Iterator[Index]:
-    by = np.argsort(parts, kind="stable")
-    yield from np.split(by, np.flatnonzero(np.diff(parts[by])) + 1)
-
-
 def expected(
     closed: LeavesOut,
     rows: Rows,
@@ -351,53 +268,82 @@ def expected(
       calibrate them, and groups or blocks of the rows, to a score and its standard error
     - `many`: whether a share of the groups and the latest rows are to tell it
     """
-    most = int(np.clip(_SOME // max(1, len(kinds)), *_SOME_EACH)) if many else None
-    target = closed.targets
-    values_of = target.of_rows(rows).values.T
+    most = int(np.clip(SOME // max(1, len(kinds)), *_SOME_EACH)) if many else None
     lines: list[Expectation] = []
     watch = clock.Stopwatch()
     for k, kind in enumerate(kinds):
         if clock.expired() and watch.seconds > clock.LATE_SECONDS:
             return lines, list(kinds[k:])
-        if kind.groups is not None:
-            groups = kind.groups
-            groups = groups if most is None else _some_groups(groups, most, random_state)
-            if groups.max(initial=-1) < 0:
-                continue
-            left = leave_groups_out(closed, groups, random_state)
-        elif kind.order is not None and len(rows) >= _FEWEST:
-            # blocks are few, and each is left out many times beside others
-            fewer = None if most is None else most // 2
-            left = leave_later_out(closed, kind.order, random_state, fewer)
-        else:
+        left = _left(closed, kind, random_state, most)
+        if left is None or (len(np.unique(left.parts)) < 3 and left.groups is None):
             continue
-        if len(np.unique(left.parts)) < 3:
-            continue
-        taken = rows.take(left.rows)
-        values, usual = (
-            target.moments(values_of[left.rows] - each, closed.width)[0]
-            for each in (left.residuals, left.usual[0])
-        )
-        score, error = judge(taken, values, usual, left.parts)
-        least = np.inf
-        if _is_significantly_worse(left, taken.mass, len(kinds)):
-            # R² of noise is lower where twins are left out too, by 2/n: surely, and no news
-            right, constant = (
-                target.moments(k * values_of[left.rows], closed.width)[0] for k in (1.0, 0.0)
-            )
-            other, *ends = (
-                judge(taken, each, usual, left.parts)[0] for each in (usual, right, constant)
-            )
-            unit = abs(ends[0] - ends[1])
-            worth = _WORTH * (unit if np.isfinite(unit) else abs(other))
-            least = worth if score < other - worth else np.inf
-        n_groups = len(np.unique(left.parts))
-        named = replace(kind, groups=None, order=None)
-        lines.append(Expectation(named, score, error, len(taken), n_groups, least))
+        lines.append(_line(closed, rows, kind, left, judge, len(kinds)))
     return lines, []
 
 
-def _is_significantly_worse(left: _Left, mass: FloatArray, n_kinds: int) -> bool:
+def _left(
+    closed: LeavesOut, kind: Kind, random_state: np.random.RandomState, most: int | None
+) -> LeftTogether | None:
+    """Return rows of a kind left out; ``None`` where there are too few of them, or groups.
+
+    `most`: rows at most, of many.
+    """
+    groups, order = kind.groups, kind.order
+    if order is not None and len(order) < FEWEST:
+        return None
+    if isinstance(closed, PairsLeaveOut) and groups is not None:
+        if order is not None:
+            return leave_later_groups_out(
+                closed, order, groups, known=kind.known is True, most=most
+            )
+        if kind.known or kind.counts is not None:
+            return leave_one_out(closed, groups, kind.counts)
+    if groups is not None:
+        groups = groups if most is None else some_groups(groups, most, random_state)
+        return (
+            None if groups.max(initial=-1) < 0 else leave_groups_out(closed, groups, random_state)
+        )
+    # blocks are few, and each is left out many times beside others
+    fewer = None if most is None else most // 2
+    return None if order is None else leave_later_out(closed, order, random_state, fewer)
+
+
+def _line(
+    closed: LeavesOut, rows: Rows, kind: Kind, left: LeftTogether, judge: Judge, n_kinds: int
+) -> Expectation:
+    """Return what is expected of a kind, from its rows left out; `n_kinds`: that are asked."""
+    target = closed.targets
+    values_of = target.of_rows(rows).values.T[left.rows]
+    taken = rows.take(left.rows)
+
+    def judged(values: FloatArray, parts: Index = left.parts) -> tuple[float, float]:
+        return judge(taken, target.moments(values, closed.width)[0], usual, parts)
+
+    usual = target.moments(values_of - left.usual[0], closed.width)[0]
+    score, error = judged(values_of - left.residuals)
+    n_parts = len(np.unique(left.parts))
+    if left.groups is not None:
+        # rows of a group, and of a block, share what is wrong with their predictions
+        n_groups, over_groups = (
+            len(np.unique(left.groups)),
+            judged(values_of - left.residuals, left.groups)[1],
+        )
+        if n_parts < 3 or not error >= over_groups:
+            error, n_parts = over_groups, n_groups
+    least, told = np.inf, kind.known is not None or kind.counts is not None
+    if not told and _is_significantly_worse(left, taken.mass, n_kinds):
+        # R² of noise is lower where twins are left out too, by 2/n: surely, and no news
+        other, *ends = (
+            judged(each)[0] for each in (values_of - left.usual[0], values_of, 0.0 * values_of)
+        )
+        unit = abs(ends[0] - ends[1])
+        worth = _WORTH * (unit if np.isfinite(unit) else abs(other))
+        least = worth if score < other - worth else np.inf
+    named = replace(kind, groups=None, order=None, counts=None)
+    return Expectation(named, score, error, len(taken), n_parts, least)
+
+
+def _is_significantly_worse(left: LeftTogether, mass: FloatArray, n_kinds: int) -> bool:
     """Return whether residuals are larger than usual ones by more than chance and draws explain.
 
     By the ratios of the mean squares of groups or blocks, as a few of these may be of another size

@@ -63,7 +63,8 @@ class Evidence:
         self._last: float | None = None
         self._theta = np.empty(0)
         n = self.points.n_points
-        self._wide = is_wide(len(self.match_weight), n, grouped=len(self.points.G) > 0)
+        self.n_weights = N_TERMS + len(self.points.G)
+        self._wide = is_wide(len(self.match_weight), n, len(self.points.G))
         self._square = np.zeros((n, n))
         self._packed = np.empty(n * (n + 1) // 2)
         self._share = np.ones(n) if self.weight is None else 1.0 / self.weight
@@ -80,7 +81,7 @@ class Evidence:
         if self._last is not None and np.array_equal(theta, self._theta):
             return self._last
         self._last = None
-        self._theta, self._scales = theta.copy(), Scales.from_vector(theta)
+        self._theta, self._scales = theta.copy(), Scales.from_vector(theta, self.n_weights)
         passes.unpack(self._terms.fill(self._scales), self._square)
         n, T = len(self._square), len(self.targets)
         self._square.reshape(-1)[:: n + 1] += self._scales.noise * self._share + JITTER
@@ -93,7 +94,7 @@ class Evidence:
         log_det = 2.0 * np.log(self._factor.diagonal()).sum()
         value = 0.5 * np.sum(self._dual.T * self.targets) + 0.5 * T * log_det
         value += 0.5 * T * self._repeats * theta[-1]
-        self._last = float(value + log_prior(theta, self.precision)[0])
+        self._last = float(value + log_prior(theta, self.precision, self.n_weights)[0])
         return self._last
 
     def gradient(self) -> FloatArray:
@@ -125,7 +126,7 @@ class Evidence:
         passes.pack_slope(inverse.T, dual, float(T), self._packed)
         slope, moved = self._terms.changes(self._packed, scales, probes)
         moved = np.concatenate([moved, (scales.noise * self._share * probes)[None]])
-        slope = np.append(slope, by_noise) + log_prior(theta, self.precision)[1]
+        slope = np.append(slope, by_noise) + log_prior(theta, self.precision, self.n_weights)[1]
         slope = np.where(self.free, slope, 0.0)
         if self._wide:
             halves = [
@@ -164,26 +165,24 @@ def _invert_triangle(upper: FloatArray) -> None:
     upper[:half, half:] = blas.dtrmm(1.0, last, left, side=1, overwrite_b=1)
 
 
-def is_wide(n_dimensions: int, n_points: int, *, grouped: bool = False) -> bool:
+def is_wide(n_dimensions: int, n_points: int, n_groupings: int = 0) -> bool:
     """Return whether a matrix of all scales would dominate the cost of a fit."""
-    n_scales = 2 * n_dimensions + N_TERMS + grouped + 1
+    n_scales = 2 * n_dimensions + N_TERMS + n_groupings + 1
     return n_scales > max(_MANY, 2 * n_points)
 
 
-def evidence_bytes(
-    n_dimensions: int, n_points: int, n_outputs: int, *, grouped: bool = False
-) -> int:
+def evidence_bytes(n_dimensions: int, n_points: int, n_outputs: int, n_groupings: int = 0) -> int:
     """Return the memory that a fit of the scales takes at most, rows and their views included.
 
     The terms of all pairs and S; the views of all rows and of a fold; what every scale does to the
     kernel times the probes; and the curvature, a matrix of the scales or some vectors of them.
-    `grouped`: whether a column names groups, which have a term of their own.
+    `n_groupings`: terms that groups have.
     """
-    n, m = n_points, 2 * n_dimensions + N_TERMS + grouped + 1
-    wide = is_wide(n_dimensions, n, grouped=grouped)
+    n, m = n_points, 2 * n_dimensions + N_TERMS + n_groupings + 1
+    wide = is_wide(n_dimensions, n, n_groupings)
     probes = max(1, min(_PROBES, n_outputs, m // (2 * n) if wide else _PROBES))
     curvature = 4 * probes * n * m if wide else 2 * n * m + 5 * m * m
-    pairs, views = n * n * (11 + grouped) // 2, 12 * n * n_dimensions
+    pairs, views = n * n * (11 + n_groupings) // 2, 12 * n * n_dimensions
     return 8 * (pairs + views + probes * n * m + curvature)
 
 
@@ -237,9 +236,11 @@ def _probes(dual: FloatArray, most: int = _PROBES) -> FloatArray:
     return np.asarray(signs @ dual / np.sqrt(most))
 
 
-def log_prior(theta: FloatArray, precision: float) -> tuple[float, FloatArray]:
+def log_prior(
+    theta: FloatArray, precision: float, n_weights: int = N_TERMS
+) -> tuple[float, FloatArray]:
     """Return the priors on θ and their gradient."""
-    n = n_dimensions_of(theta)
+    n = n_dimensions_of(theta, n_weights)
     slope = np.zeros_like(theta)
     value = 0.0
     for part in (slice(0, n), slice(n, 2 * n)):
@@ -273,9 +274,10 @@ def bounds(n_dimensions: int, n_weights: int = N_TERMS) -> list[tuple[float, flo
     ]
 
 
-def start(n_dimensions: int, grouped: bool = False) -> FloatArray:
-    """Return the initial θ of the path; `grouped`: whether groups have a term."""
+def start(n_dimensions: int, n_groupings: int = 0) -> FloatArray:
+    """Return the initial θ of the path; `n_groupings`: terms that groups have."""
     n = n_dimensions
     ell = np.full(n, -0.5 * np.log(n) - 0.3)
     strength = np.full(n, np.log(1.5 / n + 0.05))
-    return np.concatenate([ell, strength, np.full(N_TERMS + grouped, np.log(0.3)), [np.log(0.1)]])
+    weights = np.full(N_TERMS + n_groupings, np.log(0.3))
+    return np.concatenate([ell, strength, weights, [np.log(0.1)]])

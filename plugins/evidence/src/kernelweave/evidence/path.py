@@ -13,7 +13,7 @@ from kernelweave.kernels_core.progress import notify
 
 from .objective import Evidence, LowRankCurvature, bounds, start
 from .rows import Rows, Standardised
-from .terms import GaussianTerm, PairTerms, Scales, Stopped, embedded, restricted
+from .terms import N_TERMS, GaussianTerm, PairTerms, Scales, Stopped, embedded, restricted
 from .views import Points, Views
 
 # what is added to the curvature in every logarithm, at first and at least
@@ -92,7 +92,8 @@ class EvidenceDescent:
         if not len(self.slope):
             raise Stopped
         slope, n = float(np.abs(self.slope).max()), self.evidence.n_evaluations
-        return Fit(self.evidence.precision, self.theta, self.value, slope, n, status)
+        n_weights = self.evidence.n_weights
+        return Fit(self.evidence.precision, self.theta, self.value, slope, n, status, n_weights)
 
     @property
     def _is_flat(self) -> bool:
@@ -172,10 +173,11 @@ class Fit:
     """One fit of the scales.
 
     - `precision`: λ of the prior
-    - `theta`: logarithms of the scales, (2n + 6,)
+    - `theta`: logarithms of the scales, (2n + n_weights + 1,)
     - `value`: negative log evidence, priors included
     - `slope`: largest entry of its gradient in the logarithms: 0 at a stationary point
     - `status`: why the search for the scales ended
+    - `n_weights`: how many of the scales are weights of terms, those of groups included
     """
 
     precision: float
@@ -184,11 +186,18 @@ class Fit:
     slope: float
     n_evaluations: int
     status: Status = Status.STATIONARY
+    n_weights: int = N_TERMS
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        # fits of older files have one term of groups at most, which an odd number of scales tells
+        theta = np.asarray(state["theta"])
+        vars(self).update(state)
+        vars(self).setdefault("n_weights", N_TERMS + len(theta) % 2)
 
     @property
     def scales(self) -> Scales:
         """The scales themselves."""
-        return Scales.from_vector(self.theta)
+        return Scales.from_vector(self.theta, self.n_weights)
 
 
 def without_scales(fits: Sequence[Fit]) -> Index:
@@ -263,8 +272,10 @@ def fit_path(
     for i, precision in enumerate(plan.precisions):
         evidence = Evidence(points, match_weight, targets, precision, rows.precision, terms)
         given = starts[i] if starts else []
-        kept_starts = given if kept is None else [restricted(each, kept) for each in given]
-        thetas = [*before, *kept_starts] or [start(len(match_weight), views.group is not None)]
+        n_weights = evidence.n_weights
+        if kept is not None:
+            given = [restricted(each, kept, n_weights) for each in given]
+        thetas = [*before, *given] or [start(len(match_weight), len(views.group_terms))]
         # the best is seldom far behind, and costs nothing where it was evaluated last
         theta = min(reversed(thetas), key=evidence.value) if len(thetas) > 1 else thetas[0]
         fit = EvidenceDescent(evidence, theta).run(plan.max_iter, plan.tol)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 from .columns import ColumnEncoder
 from .columns.encoded import GroupColumn, places_of
 from .division import Division, division_of
+from .groupings import Groupings, terms_beside
 from .large.batches import Batches
 from .large.dask_parts import DaskParts, is_dask, levels_of_parts
 from .large.drawing import first_reading
@@ -77,16 +78,22 @@ class ReadTable:
 def read_table(
     X: Any, y: object, weight: object, task: Task, encoder: ColumnEncoder,
     *, groups: object, order: object, cv: Any, n_jobs: int | None, seed: Callable[[], int],
-    estimator: object,
+    estimator: object, beside: Groupings | None = None,
 ) -> ReadTable:  # fmt: skip
     """Read a table of any kind, its targets and weights.
 
     `task`, `encoder`: as the user sets them, without data; `cv`: as in `division_of`; `seed`: gives
-    that of the rows drawn of a table in parts; `estimator`: in whose name the encoder speaks.
+    that of the rows drawn of a table in parts; `estimator`: in whose name the encoder speaks;
+    `beside`: effects of groups beside the levels of those held out.
     """
     if isinstance(X, Batches) or is_dask(X):
         if not isinstance(groups, str | None) or not isinstance(order, str | None):
             raise ValueError("groups and order must name columns of a table that is read in parts")
+        if beside is not None and not beside.are_plain:
+            raise ValueError(
+                "slopes and several groups are for tables in memory, not for tables in parts: name "
+                "one column as groups"
+            )
         if groups == ALIKE:
             raise ValueError(f"groups={ALIKE!r} compares all rows: give a table in memory")
         table: Source = (DaskParts.of if is_dask(X) else batches_alone)(X, y, weight)
@@ -109,7 +116,7 @@ def read_table(
         task, values, checked = task.read(y, n_rows, checked)
         division = division_of(X, y, groups, order, cv)
         given = (X, values, checked)
-    counted = _counted(*given, encoder, division, estimator, task.ends)
+    counted = _counted(*given, encoder, division, estimator, task.ends, beside)
     return ReadTable(*counted, task, encoder, division, *given)
 
 
@@ -124,13 +131,16 @@ def _group_column(rows: Rows, division: Division, encoder: ColumnEncoder) -> Gro
         for place, each in enumerate(encoder.dimensions_)
         if each.kind in ("number", "category")
     ]
+    if rows.groups is not None and len(np.unique(rows.groups)) == len(rows):
+        # each row on its own: any column of distinct numbers would do, and name nothing
+        columns = [(other, each) for other, each in columns if not other]
     by_name = sorted(columns, key=lambda pair: pair[0])
     return next((each for _, each in by_name if rows.divided_by(each)), None)
 
 
 def _counted(
     X: Table, targets: FloatArray, weight: FloatArray | None, encoder: ColumnEncoder,
-    division: Division, estimator: object, ends: FloatArray | None,
+    division: Division, estimator: object, ends: FloatArray | None, beside: Groupings | None,
 ) -> tuple[Rows, Index]:  # fmt: skip
     """Return the encoded rows that count, and whose they are; equal ones merged.
 
@@ -150,6 +160,8 @@ def _counted(
         numeric, codes, targets, weight, coding=encoder.coding, groups=division.groups,
         times=division.order, ends=ends,
     )  # fmt: skip
+    if beside is not None and not beside.are_plain:
+        given = replace(given, further=terms_beside(beside, encoder, given, FACTOR_ROWS))
     rows, owner = merged_rows(given, encoder, division)
     return replace(rows, weight=normalise_weights(rows.weight)), owner
 

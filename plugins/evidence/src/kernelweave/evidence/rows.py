@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from .columns.encoded import Coding, GroupColumn
+from .columns.encoded import Coding, GroupColumn, GroupTerm, terms_of_groups
 from .views import MASS, NODES, Views, Warp
 
 # of the trust in most targets, that in those that are called outliers
@@ -46,6 +46,7 @@ class Rows:
     - `groups` of shape (n,): rows of one number are held out together; ``None`` where each is alone
     - `times` of shape (n,): later rows are predicted from earlier ones; ``None`` without an order
     - `group`: the column that names the groups, ``None`` where none does
+    - `further`: terms of the kernel for other groups, and for effects that differ by group
     - `names`: which dimensions name the groups, by the user's word or as `group` does
     - `by_folds`: whether the folds alone say how new rows differ from these
     - `columns`: which of ``numeric`` the kernel sees; empty where it sees all
@@ -72,6 +73,7 @@ class Rows:
     trust: FloatArray | None = None
     ends: FloatArray | None = None
     information: FloatArray | None = None
+    further: tuple[GroupTerm, ...] = ()
 
     def __len__(self) -> int:
         return len(self.numeric)
@@ -79,6 +81,11 @@ class Rows:
     def __getstate__(self) -> dict[str, object]:
         # without what follows from the rows and was worked out in one model, but not in another
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def group_terms(self) -> tuple[GroupTerm, ...]:
+        """The terms of the kernel that groups have, in the order of their weights."""
+        return terms_of_groups(self.group, self.further)
 
     @property
     def mass(self) -> FloatArray:
@@ -100,6 +107,11 @@ class Rows:
         if self.trust is None:
             return np.zeros(len(self), dtype=np.bool_)
         return np.asarray(self.trust[0] < _OUTLIER * np.median(self.trust[0]))
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether rows have groups and an order both."""
+        return self.groups is not None and self.times is not None
 
     @property
     def n_dimensions(self) -> int:
@@ -234,7 +246,9 @@ class Rows:
         places, p = np.array(self.names), self.n_numbers
         numeric = np.delete(self.numbers, places[places < p], axis=1)
         codes = np.delete(self.codes, places[places >= p] - p, axis=1)
-        return replace(self, numeric=numeric, codes=codes, columns=(), names=(), group=None)
+        return replace(
+            self, numeric=numeric, codes=codes, columns=(), names=(), group=None, further=()
+        )
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""
@@ -296,7 +310,7 @@ class Rows:
         coding = self.coding if apart else None
         views = Views.of(
             self.numbers, self.codes, self.weight, transform_columns=self.transform_columns,
-            coding=coding, group=self.group,
+            coding=coding, group=self.group, further=self.further,
         )  # fmt: skip
         return replace(views, columns=self.columns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from ._njit_exp import exp_of_multiples
 if TYPE_CHECKING:
     from .views import Points
 
-# where a column names groups there is one more: 1 for two rows of one group
+# where columns name groups there are more: see `Points.group_term`
 N_TERMS = 5
 # Added to the noise, in units of the targets' variance, so that S stays positive definite with
 # duplicate rows.
@@ -48,8 +48,8 @@ class Scales:
 
     - `ell`: inverse length scale of each dimension, (n,)
     - `strength`: how much each dimension takes part in the product term, (n,)
-    - `weights`: Gaussian, Laplacian, linear, product, wide Gaussian; that of groups where these
-      have a term
+    - `weights`: Gaussian, Laplacian, linear, product, wide Gaussian; behind them one for each term
+      that groups have
     - `noise`: variance of the noise σ², in units of the target's variance
     """
 
@@ -70,9 +70,9 @@ class Scales:
         return np.concatenate([self.ell, self.strength, self.weights, [self.noise]])
 
     @classmethod
-    def from_vector(cls, theta: FloatArray) -> Scales:
-        """Read log ℓ, log s, log w, log σ²."""
-        n = n_dimensions_of(theta)
+    def from_vector(cls, theta: FloatArray, n_weights: int = N_TERMS) -> Scales:
+        """Read log ℓ, log s, log w, log σ², of so many weights."""
+        n = n_dimensions_of(theta, n_weights)
         values = np.exp(theta)
         return cls(values[:n], values[n : 2 * n], values[2 * n : -1], float(values[-1]))
 
@@ -80,6 +80,25 @@ class Scales:
         """Return log ℓ, log s, log w, log σ²."""
         with np.errstate(divide="ignore"):
             return np.log(self._vector())
+
+    @property
+    def of_groups(self) -> FloatArray:
+        """The weights of the terms that groups have."""
+        return self.weights[N_TERMS:]
+
+    def without_levels(self) -> Scales:
+        """Return these without the first term of groups, which sums of rows have as levels."""
+        if len(self.weights) <= N_TERMS + 1:
+            return replace(self, weights=self.weights[:N_TERMS])
+        weights = self.weights.copy()
+        weights[N_TERMS] = 0.0
+        return replace(self, weights=weights)
+
+    def with_levels(self, weight: float) -> Scales:
+        """Return these with a weight of the first term of groups."""
+        return replace(
+            self, weights=np.concatenate([self.weights[:N_TERMS], [weight], self.of_groups[1:]])
+        )
 
     def shape(self, match_weight: FloatArray) -> FloatArray:
         """Return s/(1 + s), 1/(1 + s) and the match weights, as the compiled passes take them."""
@@ -94,18 +113,18 @@ def embedded(theta: FloatArray, kept: Index, n_dimensions: int) -> FloatArray:
     return np.concatenate([scales.ravel(), theta[2 * len(kept) :]])
 
 
-def restricted(theta: FloatArray, kept: Index) -> FloatArray:
+def restricted(theta: FloatArray, kept: Index, n_weights: int = N_TERMS) -> FloatArray:
     """Return θ of some dimensions from that of all; a scale of 0 becomes the mean of the others."""
-    n = n_dimensions_of(theta)
+    n = n_dimensions_of(theta, n_weights)
     scales = theta[: 2 * n].reshape(2, n)
     means = [[each[np.isfinite(each)].mean()] for each in scales]
     filled = np.where(np.isfinite(scales), scales, means)[:, kept]
     return np.concatenate([filled.ravel(), theta[2 * n :]])
 
 
-def n_dimensions_of(theta: FloatArray) -> int:
-    """Return of how many dimensions θ is; an odd number more is the weight of groups."""
-    return (len(theta) - N_TERMS - 1) // 2
+def n_dimensions_of(theta: FloatArray, n_weights: int = N_TERMS) -> int:
+    """Return of how many dimensions θ is; `n_weights`: of the terms, those of groups included."""
+    return (len(theta) - n_weights - 1) // 2
 
 
 @dataclass
@@ -187,7 +206,7 @@ class PairTerms:
 
 @dataclass
 class GaussianTerm:
-    """The first term, and that of groups: the others have weight zero, and cost nothing."""
+    """The first term, and those of groups: the others have weight zero, and cost nothing."""
 
     points: Points
     match_weight: FloatArray
@@ -241,10 +260,10 @@ class GaussianTerm:
 
 
 def _packed_groups(points: Points) -> list[FloatArray]:
-    """Return the term of groups, packed, where there is one."""
-    n = points.n_points
-    whole = [points.same_group(points)] if len(points.G) else []
-    return [each[np.tri(n, dtype=np.bool_)].astype(np.float64) for each in whole]
+    """Return the terms of groups, packed."""
+    below = np.tri(points.n_points, dtype=np.bool_)
+    whole = (points.group_term(points, term=k) for k in range(len(points.G)))
+    return [each[below].astype(np.float64) for each in whole]
 
 
 def _row_blocks(n_points: int, width: int) -> Iterator[tuple[int, int, slice]]:

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, boxcox1p, inv_boxcox
 
-from .columns.encoded import Coding, Fills, GroupColumn, weighted_median
+from .columns.encoded import (
+    Coding,
+    Fills,
+    GroupColumn,
+    GroupTerm,
+    terms_of_groups,
+    weighted_median,
+)
 
 # Gauss-Hermite quadrature for expectations over a normal variable
 NODES, _DENSITY = hermegauss(9)
@@ -185,8 +192,10 @@ class Points(NamedTuple):
     - `U` of shape (p, n): their ranks in [0, 1]
     - `H` of shape (p + q, n): what one point contributes to κ
     - `C` of shape (q, n): codes of the q columns of categories
-    - `G` of shape (1, n): what names the group of each row, NaN where nothing does; (0, n) where
-      groups have no term of their own
+    - `G` of shape (n_terms, n): what names the group of each row, NaN where nothing does, for each
+      term that groups have; (0, n) where they have none
+    - `Z` of shape (n_terms, n): what the row's part in such a term is multiplied by, ``None`` where
+      that is 1 everywhere
     """
 
     X: FloatArray
@@ -194,34 +203,69 @@ class Points(NamedTuple):
     H: FloatArray
     C: NDArray[np.int64]
     G: FloatArray
+    Z: FloatArray | None = None
 
     @property
     def n_points(self) -> int:
         """Number of rows."""
         return int(self.H.shape[1])
 
+    def take(self, rows: Index | slice) -> Points:
+        """Return some of the rows."""
+        Z = None if self.Z is None else np.ascontiguousarray(self.Z[:, rows])
+        X, U, H, G = (
+            np.ascontiguousarray(each[:, rows]) for each in (self.X, self.U, self.H, self.G)
+        )
+        return Points(X, U, H, np.ascontiguousarray(self.C[:, rows]), G, Z)
+
+    def and_others(self, other: Points) -> Points:
+        """Return these rows and, behind them, others as the same views see them."""
+        pairs = zip(self[:5], other[:5], strict=True)
+        X, U, H, C, G = (np.concatenate(pair, axis=1) for pair in pairs)
+        Z = None
+        if self.Z is not None and other.Z is not None:
+            Z = np.concatenate([self.Z, other.Z], axis=1)
+        return Points(X, U, H, C, G, Z)
+
     def first(self, size: int) -> Points:
         """Return the first rows."""
-        X, U, H = (np.ascontiguousarray(each[:, :size]) for each in (self.X, self.U, self.H))
-        return Points(X, U, H, np.ascontiguousarray(self.C[:, :size]), self.G[:, :size])
+        return self.take(slice(size))
 
     def among(self, kept: Index) -> Points:
         """Return the rows as some of the dimensions see them, ascending."""
         p = len(self.X)
         numbers = kept[kept < p]
         codes = self.C[kept[kept >= p] - p]
-        return Points(self.X[numbers], self.U[numbers], self.H[kept], codes, self.G)
+        return self._replace(X=self.X[numbers], U=self.U[numbers], H=self.H[kept], C=codes)
 
-    def same_group(self, other: Points, rows: slice = slice(None)) -> NDArray[np.bool_]:
+    def same_group(
+        self, other: Points, rows: slice = slice(None), term: int = 0
+    ) -> NDArray[np.bool_]:
         """Return whether some of the rows share a group with others, shape (n_rows, n_others).
 
         A row without a name for its group is its only member.
         """
         places = np.arange(self.n_points)[rows]
-        same: NDArray[np.bool_] = self.G[0, places, None] == other.G[0]
+        same: NDArray[np.bool_] = self.G[term, places, None] == other.G[term]
         if self is other:
             same[np.arange(len(places)), places] = True
         return same
+
+    def group_term(
+        self, other: Points, rows: slice = slice(None), term: int = 0
+    ) -> NDArray[np.bool_] | FloatArray:
+        """Return a term of groups between some of the rows and others, its weight left out.
+
+        Of shape (n_rows, n_others): 1(g = g′), or z·z′ of it where Z is given.
+        """
+        same = self.same_group(other, rows, term)
+        if self.Z is None or other.Z is None:
+            return same
+        return np.asarray(same * self.Z[term, rows, None] * other.Z[term])
+
+    def own_terms(self) -> FloatArray:
+        """Return each term of groups of every row with itself, shape (n_terms, n)."""
+        return np.ones_like(self.G) if self.Z is None else self.Z**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,10 +308,11 @@ class Views:
     of a number and their mid-ranks; `shares`: share of rows in each category; `warps`: the power
     of each number, ``None`` where it is taken as it is; empty where all are; `fills`, `pools`: how
     a part of the rows codes others, see `Coding`; empty where all rows were learned from;
-    `group`: the column that names groups, where these have a term of their own; `columns`: which
-    columns of numbers these are; empty where all are; `slopes` of shape (p,): of the first view
-    beyond the training range, where it goes on as a straight line, so that what is linear in the
-    range is linear beyond; that of a long tail is the slope of the bend there.
+    `group`: the column that names groups, where these have a term of their own; `further`: other
+    terms of groups, behind it; `columns`: which columns of numbers these are; empty where all are;
+    `slopes` of shape (p,): of the first view beyond the training range, where it goes on as a
+    straight line, so that what is linear in the range is linear beyond; that of a long tail is the
+    slope of the bend there.
     """
 
     mean: FloatArray
@@ -281,6 +326,7 @@ class Views:
     group: GroupColumn | None = None
     columns: tuple[int, ...] = ()
     slopes: FloatArray = field(default_factory=lambda: np.empty(0))
+    further: tuple[GroupTerm, ...] = ()
 
     def __repr__(self) -> str:
         return f"Views({len(self.knots)} numbers, {len(self.shares)} categories)"
@@ -300,7 +346,8 @@ class Views:
         return [self.mean, self.scale, self.slopes, *self.knots, *self.ranks, *self.shares]
 
     def _others(self) -> tuple[object, ...]:
-        return self.warps, self.fills, len(self.pools), self.group, self.columns
+        pools = len(self.pools)
+        return self.warps, self.fills, pools, self.group, self.columns, self.further
 
     @property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
@@ -312,6 +359,11 @@ class Views:
     def n_dimensions(self) -> int:
         """Numbers and categories together."""
         return len(self.knots) + len(self.shares)
+
+    @property
+    def group_terms(self) -> tuple[GroupTerm, ...]:
+        """The terms that groups have, in the order of their weights."""
+        return terms_of_groups(self.group, self.further)
 
     @property
     def match_weight(self) -> FloatArray:
@@ -332,14 +384,15 @@ class Views:
         transform_columns: bool = False,
         coding: Coding | None = None,
         group: GroupColumn | None = None,
+        further: tuple[GroupTerm, ...] = (),
     ) -> Views:
         """Learn the views from training rows.
 
         `numeric` of shape (n, p); `codes` of shape (n, q); `weight` of shape (n,): a weight of 2
         counts a row twice; `group`: the column that names groups where these have a term;
-        `transform_columns`: whether a power makes skewed columns nearly normal;
-        `coding`: of rows that are a part of those encoded, whose medians and categories are to be
-        their own.
+        `further`: more such terms; `transform_columns`: whether a power makes skewed columns nearly
+        normal; `coding`: of rows that are a part of those encoded, whose medians and categories are
+        to be their own.
         """
         w = np.ones(len(numeric)) if weight is None else weight
         share = w / w.sum()
@@ -367,14 +420,15 @@ class Views:
         squares, products = share @ X**2, share @ (t * X)
         slopes = np.divide(squares, products, out=np.ones_like(mean), where=products > 0.0)
         return cls(
-            mean, scale, knots, ranks, shares, warps, fills, pools, group, slopes=slopes
+            mean, scale, knots, ranks, shares, warps, fills, pools, group, slopes=slopes,
+            further=further,
         )  # fmt: skip
 
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
-        G = np.empty((0, len(numeric)))
-        if self.group is not None:
-            G = self.group.names(numeric, codes)[None]
+        terms = self.group_terms
+        names = [each.column.names(numeric, codes) for each in terms]
+        G = np.array(names, dtype=np.float64).reshape(len(terms), len(numeric))
         numeric = numeric[:, self.columns] if self.columns else numeric
         numeric, codes = _recoded(numeric, codes, self.fills, self.pools)
         t = ((_transformed(numeric, self.warps, self.knots) - self.mean) / self.scale).T
@@ -401,7 +455,15 @@ class Views:
             padded = np.append(share, 0.0)
             code = np.minimum(codes[:, j], len(share))
             H[len(X) + j] = match_weight * (0.5 * np.sum(share**2) - padded[code])
-        return Points(X, U, H, np.ascontiguousarray(codes.T), G)
+        return Points(X, U, H, np.ascontiguousarray(codes.T), G, self._factors(X, terms))
+
+    def _factors(self, X: FloatArray, terms: Sequence[GroupTerm]) -> FloatArray | None:
+        """Return Z of `Points`: the first view of the numbers whose effects differ by group."""
+        if all(each.slope < 0 for each in terms):
+            return None
+        own = self.columns or range(len(X))
+        ones = np.ones(X.shape[1])
+        return np.array([ones if each.slope < 0 else X[own.index(each.slope)] for each in terms])
 
 
 def is_skewed(numeric: FloatArray, share: FloatArray) -> NDArray[np.bool_]:

@@ -239,6 +239,36 @@ class GroupColumn:
         return names if self.indicator < 0 else np.where(numeric[:, self.indicator], np.nan, names)
 
 
+@dataclass(frozen=True)
+class GroupTerm:
+    """A term of the kernel: 1 for two rows of one group, or the product of a number of both.
+
+    - `column`: names the groups
+    - `name`: of that column in the user's table
+    - `slope`: which number, as the first view has it, has an effect that differs by group; −1 where
+      the group has a level
+    - `of`: the name of that number's column
+    """
+
+    column: GroupColumn
+    name: str = ""
+    slope: int = -1
+    of: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.of} by {self.name}" if self.slope >= 0 else self.name
+
+
+def terms_of_groups(
+    group: GroupColumn | None, further: tuple[GroupTerm, ...]
+) -> tuple[GroupTerm, ...]:
+    """Return all terms of groups in the order of their weights: the levels of the first are first.
+
+    `group`: the column that names the groups held out; `further`: other terms.
+    """
+    return further if group is None else (GroupTerm(group), *further)
+
+
 @dataclass(frozen=True, eq=False)
 class Dimension:
     """One dimension of an encoded table, and the column of the user's table it comes from.

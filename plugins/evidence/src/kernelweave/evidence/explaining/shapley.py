@@ -13,7 +13,7 @@ from kernelweave.kernels_core.checks import integer
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
-from ..cross import cross_kernel
+from ..cross import cross_kernel, pairs_of_dimension
 from ..mixture import Expansion
 from ..rows import Rows
 from ..terms import FLAT, N_TERMS, Scales, blocks
@@ -38,18 +38,24 @@ _FEW_NODES = (2, 4, 6, 8)
 
 
 class _Family(NamedTuple):
-    """Products of one factor a column: exp(−rate · distance²), or that of the tessellated term."""
+    """Products of one factor a column.
+
+    That is exp(−rate · distance²), or that of the tessellated term, or of an effect that differs by
+    group, the one at place `slope`: whether groups are one, times the product of a number.
+    """
 
     weight: float
     rate: float | None
+    slope: int = -1
 
 
 @dataclass(frozen=True)
 class Players:
     """The columns that take part in a kernel, each with its dimensions.
 
-    A factor of a column is the product of those of its dimensions. What groups have of their own
-    counts as a linear term of the column that names them.
+    A factor of a column is the product of those of its dimensions. Levels of groups count as a
+    linear term of the column that names them; an effect that differs by group is a product of that
+    column and the one with the numbers.
 
     - `dimensions`: which of the kernel's dimensions each column has
     - `scales`: of one kernel
@@ -67,14 +73,29 @@ class Players:
         """How much κ grows where two rows agree, of each dimension."""
         return self.views.match_weight
 
-    @property
-    def _of_groups(self) -> list[tuple[int, float]]:
-        """The column that names groups and the weight of their term, where there is one."""
-        column, weights = self.views.group, self.scales.weights[N_TERMS:]
-        if column is None or not len(weights):
-            return []
-        owners = [k for k, each in enumerate(self.dimensions) if column.place in each]
-        return [(k, float(weights[0])) for k in owners]
+    def _owner(self, dimension: int) -> int:
+        """Return which column a dimension is of."""
+        return next(k for k, each in enumerate(self.dimensions) if dimension in each)
+
+    @cached_property
+    def _levels(self) -> list[tuple[int, int, float]]:
+        """The terms that are levels of groups: the column that names these, place and weight."""
+        pairs = zip(self.views.group_terms, self.scales.of_groups.tolist(), strict=False)
+        return [
+            (self._owner(term.column.place), k, weight)
+            for k, (term, weight) in enumerate(pairs)
+            if term.slope < 0 and weight
+        ]
+
+    @cached_property
+    def _slopes(self) -> list[tuple[int, int, int, float]]:
+        """The other terms: the columns of groups and of numbers, place and weight."""
+        pairs = zip(self.views.group_terms, self.scales.of_groups.tolist(), strict=False)
+        return [
+            (self._owner(term.column.place), self._owner(term.slope), k, weight)
+            for k, (term, weight) in enumerate(pairs)
+            if term.slope >= 0
+        ]
 
     @cached_property
     def families(self) -> list[_Family]:
@@ -82,54 +103,56 @@ class Players:
         gaussian, laplacian, _, product, wide = self.scales.weights[:N_TERMS]
         terms = [_Family(gaussian, 0.5), _Family(wide, 1.0 / FLAT), _Family(product, None)]
         terms += [_Family(laplacian * share, rate) for rate, share in zip(*mixture(), strict=True)]
+        terms += [_Family(each[-1], None, k) for k, each in enumerate(self._slopes)]
         return [each for each in terms if abs(each.weight) > self.least]
 
     def parts(
         self, left: Points, right: Points, rows: slice
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return squared distances, tessellated factors and linear terms of each column.
+        """Return squared distances, factors of products and linear terms of each column.
 
-        Of shape (n_rows, n_players, n_points) each.
+        Of shapes (n_rows, n_players, n_points), (1 + n_slopes, n_rows, n_players, n_points) and
+        (n_rows, n_players, n_points). Products are the tessellated one, and those of effects that
+        differ by group.
         """
         shape = (left.H[:, rows].shape[1], len(self.dimensions), right.n_points)
-        far, product, linear = np.zeros(shape), np.ones(shape), np.zeros(shape)
+        far, linear = np.zeros(shape), np.zeros(shape)
+        products = np.ones((1 + len(self._slopes), *shape))
         part, rest, _ = self.scales.shape(self.match_weight)
         for player, dimensions in enumerate(self.dimensions):
             for i in dimensions:
-                kappa, square, line = _pairs(left, right, rows, int(i), self.match_weight)
+                kappa, square, line = pairs_of_dimension(
+                    left, right, rows, int(i), self.match_weight
+                )
                 far[:, player] += self.scales.ell[i] ** 2 * square
                 linear[:, player] += self.scales.weights[2] * self.scales.ell[i] ** 2 * line
-                product[:, player] *= rest[i] + part[i] * kappa
-        for player, weight in self._of_groups:
-            linear[:, player] += weight * left.same_group(right, rows)
-        return far, product, linear
+                products[0, :, player] *= rest[i] + part[i] * kappa
+        for player, k, weight in self._levels:
+            linear[:, player] += weight * left.same_group(right, rows, k)
+        for product, (player, other, k, _) in zip(products[1:], self._slopes, strict=True):
+            product[:, player] *= left.same_group(right, rows, k)
+            if left.Z is not None and right.Z is not None:
+                product[:, other] *= left.Z[k, rows, None] * right.Z[k]
+        return far, products, linear
 
     def own(self, points: Points) -> tuple[FloatArray, FloatArray]:
-        """Return tessellated factors and linear terms of rows with themselves, (n_players, n)."""
+        """Return factors of products and linear terms of rows with themselves.
+
+        Of shapes (1 + n_slopes, n_players, n) and (n_players, n).
+        """
         p, (part, rest, _) = len(points.X), self.scales.shape(self.match_weight)[:, :, None]
         kappa = 2.0 * points.H + self.match_weight[:, None]
         square = np.vstack([points.X**2, 0.5 * kappa[p:] / self.match_weight[p:, None]])
         square *= self.scales.weights[2] * self.scales.ell[:, None] ** 2
         factor = rest + part * kappa
         linear = np.array([square[each].sum(axis=0) for each in self.dimensions])
-        for player, weight in self._of_groups:
+        for player, _, weight in self._levels:
             linear[player] += weight
-        return np.array([factor[each].prod(axis=0) for each in self.dimensions]), linear
-
-
-def _pairs(
-    left: Points, right: Points, rows: slice, i: int, match_weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return κ, the squared difference and the product of one dimension, (n_rows, n_points)."""
-    kappa = left.H[i, rows, None] + right.H[i]
-    p = len(left.X)
-    if i < p:
-        kappa -= 3.0 * np.abs(left.U[i, rows, None] - right.U[i])
-        x, z = left.X[i, rows, None], right.X[i]
-        return kappa, (x - z) ** 2, x * z
-    same = left.C[i - p, rows, None] == right.C[i - p]
-    kappa += match_weight[i] * same
-    return kappa, 1.0 - same, kappa / (2.0 * match_weight[i])
+        products = np.ones((1 + len(self._slopes), len(self.dimensions), points.n_points))
+        products[0] = [factor[each].prod(axis=0) for each in self.dimensions]
+        for product, (_, other, k, _) in zip(products[1:], self._slopes, strict=True):
+            product[other] *= points.own_terms()[k]
+        return products, linear
 
 
 @dataclass(frozen=True)
@@ -157,18 +180,18 @@ class _Background:
         )
         mean, linear = np.zeros((len(players.families), *shape)), np.zeros(shape)
         among = np.flatnonzero(share)
-        left, mass = _some(points, among), share[among]
+        left, mass = points.take(among), share[among]
         for rows in row_slices(len(among), _rows_at_once(*shape)):
-            far, product, line = players.parts(left, points, rows)
+            far, products, line = players.parts(left, points, rows)
             linear += np.tensordot(mass[rows], line, 1)
             for each, into in zip(players.families, mean, strict=True):
-                into += np.tensordot(mass[rows], _factors(each, far, product), 1)
+                into += np.tensordot(mass[rows], _factors(each, far, products), 1)
         return cls(mean, mean @ share, linear, linear @ share)
 
 
-def _factors(family: _Family, far: FloatArray, product: FloatArray) -> FloatArray:
+def _factors(family: _Family, far: FloatArray, products: FloatArray) -> FloatArray:
     if family.rate is None:
-        return product
+        return np.asarray(products[1 + family.slope])
     out = np.multiply(far, -family.rate)
     # underflow costs ten times an exponential
     np.maximum(out, _UNDERFLOW, out=out)
@@ -177,11 +200,6 @@ def _factors(family: _Family, far: FloatArray, product: FloatArray) -> FloatArra
 
 def _rows_at_once(n_players: int, n_points: int) -> int:
     return max(1, _CELLS // (n_players * n_points))
-
-
-def _some(points: Points, rows: NDArray[np.intp]) -> Points:
-    X, U, H = (np.ascontiguousarray(each[:, rows]) for each in points[:3])
-    return Points(X, U, H, np.ascontiguousarray(points.C[:, rows]), points.G[:, rows])
 
 
 class Latent(NamedTuple):
@@ -211,9 +229,9 @@ def background_of(
         share = np.bincount(drawn, minlength=len(rows)) / n_rows
     among = np.flatnonzero(share)
     points = expansion.points_of(rows.numeric, rows.codes)
-    if all(map(np.array_equal, points, expansion.points)):
+    if all(map(np.array_equal, points[:5], expansion.points[:5])):
         return None, share
-    return _some(points, among), np.append(np.zeros(expansion.points.n_points), share[among])
+    return points.take(among), np.append(np.zeros(expansion.points.n_points), share[among])
 
 
 def shapley_values(
@@ -232,8 +250,7 @@ def shapley_values(
     centres, dual = expansion.points, expansion.dual
     points = centres
     if background is not None:
-        pairs = zip(centres, background, strict=True)
-        points = Points(*(np.concatenate(pair, axis=1) for pair in pairs))
+        points = centres.and_others(background)
     n, p, m = rows.n_points, len(dimensions), centres.n_points
     values, base = np.empty((n, p, dual.shape[1])), np.zeros(dual.shape[1])
     variances = np.empty((n, p))
@@ -282,13 +299,13 @@ def _functionals(
 
     Of shape (n, n_players, n_known) and (n, n_players).
     """
-    p, own_rows = len(parts[0][0].dimensions), _some(rows, np.arange(*block.indices(rows.n_points)))
+    p, own_rows = len(parts[0][0].dimensions), rows.take(np.arange(*block.indices(rows.n_points)))
     n = own_rows.n_points
     out, prior, average = np.zeros((n, p, n_known)), np.zeros((p, n)), np.empty((n, p))
     rules = rules_for(p)
     for players, background in parts:
-        far, product, linear = players.parts(rows, points, block)
-        own_product, own_linear = players.own(own_rows)
+        far, products, linear = players.parts(rows, points, block)
+        own_products, own_linear = players.own(own_rows)
         out += linear[:, :, :n_known] - background.linear[:, :n_known]
         prior += own_linear - 2.0 * (linear @ share).T + background.linear_both[:, None]
         for each, mean, both in zip(
@@ -296,10 +313,11 @@ def _functionals(
         ):
             known_mean = np.ascontiguousarray(mean[:, :n_known])
             for some in row_slices(n, _rows_at_once(p, points.n_points)):
-                factors = _factors(each, far[some], product[some])
+                factors = _factors(each, far[some], products[:, some])
                 average[some] = factors @ share
                 known = np.ascontiguousarray(factors[:, :, :n_known])
                 games.add_games(known, known_mean, each.weight, *rules, players.least, out[some])
+            own_product = own_products[1 + each.slope]
             diagonal = own_product if each.rate is None else np.ones_like(own_product)
             exact = rules.nodes[-1], rules.masses[-1]
             games.add_variances(diagonal, average.T.copy(), both, each.weight, *exact, prior)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from ..noise import noise_of_same_landmarks
 from ..rows import Rows, Standardised, natural_range, spread_of
-from ..terms import N_TERMS
 from .features import Landmarks
 from .held_out import RowBlock
 from .kept import KeptRows, content_keys, equal_places
 from .landmark_search import blocks_of
 from .landmarks import LandmarkPredictor
 from .learning import among_others
-from .levels import GroupLevels, whole_groups
+from .level_errors import with_levels_told
+from .levels import whole_groups
 from .posterior import PosteriorOfSums, root_of
 from .solution import Choice, LandmarksLeaveOut, LandmarkSolution, Trial
 from .sums import NormalEquations
@@ -130,13 +130,17 @@ def added(
     return replace(old, ridge=ridge, dual=dual, posterior=posterior)
 
 
-def with_levels(predictor: LandmarkPredictor, rows: Rows) -> LandmarkPredictor:
-    """Return the predictor with the levels of the groups that all of its rows tell."""
+def with_levels(
+    predictor: LandmarkPredictor, rows: Rows, *, sure: bool = True
+) -> LandmarkPredictor:
+    """Return the predictor with the levels of the groups that all of its rows tell.
+
+    `sure`: as in `with_levels_told`.
+    """
     ratio = ratio_of(predictor)
     if ratio is None:
         return predictor
-    alone = replace(predictor, levels=None)
-    return replace(predictor, levels=GroupLevels.of(rows, alone.residuals, ratio, predictor.ridge))
+    return with_levels_told(replace(predictor, levels=None), rows, ratio, sure=sure)
 
 
 def judged(
@@ -206,7 +210,7 @@ def _renamed(landmarks: Landmarks, rows: Rows) -> Landmarks:
 def _at_rows(landmarks: Landmarks, rows: Rows, at: Index) -> Landmarks:
     """Return some of the rows as landmarks of the same kernel."""
     views, some = _renamed(landmarks, rows).views, rows.take(at)
-    scales = tuple(replace(each, weights=each.weights[:N_TERMS]) for each in landmarks.scales)
+    scales = tuple(each.without_levels() for each in landmarks.scales)
     return Landmarks(views, views.points(some.numeric, some.codes), scales, landmarks.dtype)
 
 

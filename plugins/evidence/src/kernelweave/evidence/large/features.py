@@ -11,7 +11,7 @@ from kernelweave.kernels_core.arrays import FloatArray, RealArray, row_slices
 from numpy.typing import DTypeLike, NDArray
 
 from ..cross import CrossKernel, gram_of
-from ..terms import N_TERMS, Scales
+from ..terms import Scales
 from ..views import Points, Views
 
 # rows whose views are made at once
@@ -19,8 +19,8 @@ _CHUNK = 8192
 
 
 def level_of(scales: Sequence[Scales]) -> float:
-    """Return the weight of the groups' term in a sum of kernels, 0 where there is none."""
-    return float(sum(each.weights[N_TERMS:].sum() for each in scales))
+    """Return the weight of the groups' first term in a sum of kernels, 0 where there is none."""
+    return float(sum(each.of_groups[:1].sum() for each in scales))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from ..mixture import fit_mixture, path_weights, weighted
 from ..path import Fit
 from ..rows import Rows, Standardised
 from ..scores import mean_with_error
-from ..terms import N_TERMS, Scales
+from ..terms import Scales
 from .batches import BLOCK
 from .features import Landmarks, level_of
 from .levels import whole_groups
@@ -303,7 +303,7 @@ class LandmarkSearch:
         which = self.roles.landmarks[:which] if isinstance(which, int) else which
         rows, views = self.seen.sample.take(which), self.seen.views
         points = views.points(rows.numeric, rows.codes)
-        alone = tuple(replace(each, weights=each.weights[:N_TERMS]) for each in scales)
+        alone = tuple(each.without_levels() if self._grouped else each for each in scales)
         return Landmarks(views, points, alone, self.plan.dtype)
 
     def _trial(

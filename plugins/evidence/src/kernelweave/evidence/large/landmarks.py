@@ -54,6 +54,8 @@ class LandmarkPredictor:
     - `known_size` of shape (n_outputs,): root mean square that these had; deviations of rows of
       such groups are multiplied by it
     - `levels`: of groups, beside the landmarks; ``None`` where there are none
+    - `group_counts`: of each term that groups have the names of these, shape (n_groups,), and how
+      many rows each has; empty where rows are not in memory
     - `kept`: what lets rows come and go; ``None`` where the fit was cut short
     """
 
@@ -73,6 +75,7 @@ class LandmarkPredictor:
     known_scores: FloatArray | None = None
     known_size: FloatArray | None = None
     levels: GroupLevels | None = None
+    group_counts: tuple[tuple[FloatArray, Index], ...] = ()
     kept: KeptRows | None = field(default=None, kw_only=True)
 
     @property
@@ -88,10 +91,8 @@ class LandmarkPredictor:
             return scales
         weights = np.zeros(len(scales))
         weights[0] = self.ridge / self.levels.ratio
-        return tuple(
-            replace(each, weights=np.append(each.weights, weight))
-            for each, weight in zip(scales, weights, strict=True)
-        )
+        pairs = zip(scales, weights.tolist(), strict=True)
+        return tuple(each.with_levels(weight) for each, weight in pairs)
 
     @property
     def noise(self) -> float:

@@ -21,13 +21,14 @@ from ..path import Fit, fit_path
 from ..powers import has_skewed_columns, has_skewed_targets
 from ..rows import Rows, Split, Standardised
 from ..scores import mean_with_error
-from ..terms import Stopped
+from ..terms import N_TERMS, Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
 from .kept import JoinRule, KeptRows
 from .landmark_search import LandmarkSearch, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
-from .levels import GroupLevels, whole_groups
+from .level_errors import with_levels_told
+from .levels import whole_groups
 from .plan import LargePlan
 from .solution import LandmarksLeaveOut, LandmarkSolution
 from .source import BlockSource, Source
@@ -144,9 +145,8 @@ def learn_large(
     else:
         solution = work.solution()
         predictor = solution.predictor(roles.held_out, work.targets)
-    if solution.ratio is not None and isinstance(source, Rows):
-        levels = GroupLevels.of(source, predictor.residuals, solution.ratio, predictor.ridge)
-        predictor = replace(predictor, levels=levels)
+    if isinstance(source, Rows):
+        predictor = with_levels_told(predictor, source, solution.ratio)
     if varying_noise and not omissions:
         predictor, missing = of_landmarks_with_varying_noise(predictor, random_state)
         omissions += [missing] if missing else []
@@ -304,12 +304,11 @@ def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
     numbers = 7.0 * n_landmarks**2
     # of the drawn rows their parts, of landmarks their views and sides
     numbers += (2 * len(seen.sample) + 8 * n_landmarks) * n_dimensions
-    grouped = seen.views.group is not None
-    if grouped:
+    if seen.views.group is not None:
         # sums of a block's groups
         numbers += BLOCK * n_landmarks
     n_metric = min(plan.metric_rows, len(seen.sample))
-    metric = evidence_bytes(n_dimensions, n_metric, n_outputs, grouped=grouped)
+    metric = evidence_bytes(n_dimensions, n_metric, n_outputs, len(seen.views.group_terms))
     require(
         int(8 * numbers) + metric + width * n_landmarks * n_held,
         f"{n_landmarks} landmarks of {seen.n_rows} rows and {n_dimensions} dimensions",
@@ -336,8 +335,10 @@ def _fit_metric(
         starts = [[each.theta] for each in path[first:]]
         fits.extend(fit_path(views, rows, plan, starts))
     except Stopped:
-        theta = start(views.n_dimensions, views.group is not None)
-        return fits or [Fit(plan.precisions[0], theta, np.nan, np.inf, 0, Status.MAX_TIME)], False
+        n_terms = len(views.group_terms)
+        theta = start(views.n_dimensions, n_terms)
+        end = (np.nan, np.inf, 0, Status.MAX_TIME, N_TERMS + n_terms)
+        return fits or [Fit(plan.precisions[0], theta, *end)], False
     return fits, True
 
 

@@ -36,6 +36,8 @@ class GroupLevels:
     - `effects` of shape (n_groups, n_outputs): u, standardised
     - `ratio`: κ
     - `ridge`: variance of the noise
+    - `variances` of shape (n_groups,): of u and the linear term of the column together, given all
+      rows, standardised; ``None`` where nobody will ask
     """
 
     column: GroupColumn
@@ -44,6 +46,7 @@ class GroupLevels:
     effects: FloatArray
     ratio: float
     ridge: float
+    variances: FloatArray | None = None
 
     @classmethod
     def of(

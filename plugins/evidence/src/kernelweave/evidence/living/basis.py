@@ -102,6 +102,11 @@ def basis_of(model: EvidenceModel) -> Basis:
     Raises ValueError where its predictions are not those of sums of squares.
     """
     predictor: Any = model._predictor
+    if predictor.views.further:
+        raise ValueError(
+            "sums have levels of one grouping, and this model has several or slopes that differ by "
+            "group: share the model itself, or fit one grouping"
+        )
     fine = True
     if type(predictor) is LandmarkPredictor:
         fine = isinstance(predictor.posterior, FinePosterior)
@@ -147,7 +152,7 @@ def _of_all_pairs(
     first = np.sort(first)
     if len(first) > MOST:
         first = first[np.linspace(0, len(first) - 1, MOST).astype(np.intp)]
-    alone = tuple(replace(each, weights=each.weights[:N_TERMS]) for each in mixture.scales)
+    alone = tuple(each.without_levels() for each in mixture.scales)
     landmarks = Landmarks(mixture.views, taken(mixture.points, first), alone, np.float64)
     level = level_of(mixture.scales)
     ratio = mixture.nugget / level if level else None
@@ -156,10 +161,7 @@ def _of_all_pairs(
 
 def taken(points: Points, which: Index) -> Points:
     """Return some points."""
-    X, U, H, G = (
-        np.ascontiguousarray(each[:, which]) for each in (points.X, points.U, points.H, points.G)
-    )
-    return Points(X, U, H, points.C[:, which].copy(), G)
+    return points.take(which)
 
 
 def _keys(points: Points) -> list[bytes]:

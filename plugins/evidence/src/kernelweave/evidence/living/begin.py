@@ -37,6 +37,9 @@ def state_of(
     own = predictor.rows if is_exact else _rows_of_landmarks(predictor)
     if own is None or not isinstance(rows, Rows) or (alike and not is_exact):
         return None
+    if rows.further:
+        # whose names may change as rows come
+        return None
     if isinstance(predictor, CensoredLandmarks):
         # each change of the rows asks for another mode, and all of them for other distributions
         return None

@@ -13,7 +13,6 @@ from ..cross import cross_kernel, gram_of
 from ..mixture import Mixture, left_out_width
 from ..rows import Rows
 from ..terms import JITTER
-from ..views import Points
 from .canonical import renewed
 from .state import LivingState, RowsToJoin
 
@@ -69,7 +68,7 @@ def bordered(mixture: Mixture, more: Rows, rows: Rows) -> Mixture:
     corner[np.diag_indices_from(corner)] += diagonal
     factor = with_border(mixture.factor, cross, corner)
     target = mixture.target.of_others(rows)
-    both = Points(*(np.concatenate(pair, axis=1) for pair in zip(old, points, strict=True)))
+    both = old.and_others(points)
     none = np.zeros(len(rows))
     out = replace(
         mixture, points=both, diagonal=np.append(mixture.diagonal, diagonal), outlier_variance=none,

@@ -147,7 +147,8 @@ def _with_groups(quick: LandmarkPredictor, own: Rows, old: Rows, every: Rows) ->
     numbers[alone] = len(of_both) + np.arange(int(alone.sum()))
     rest = replace(old.take(mates), groups=numbers[len(own) :])
     quick = added(quick, replace(own, groups=numbers[: len(own)]), rest)
-    return with_levels(quick, every)
+    # what predicts means, until rows are settled
+    return with_levels(quick, every, sure=False)
 
 
 def recoded(

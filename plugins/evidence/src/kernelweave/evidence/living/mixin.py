@@ -225,8 +225,8 @@ class Living:
         if self._living is None:
             raise ValueError(
                 "this model kept too little to learn new rows, as models do of tables in parts, of "
-                "more than 2,000 targets known by half, of near copies or groups of very many rows "
-                "and of fits that were cut short: fit all rows"
+                "more than 2,000 targets known by half, of near copies or groups of very many "
+                "rows, of slopes or several groups and of fits that were cut short: fit all rows"
             )
         return LivingModel.of(self)
 
@@ -270,7 +270,8 @@ class Living:
             self._settle()
             if name in vars(self):
                 return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        # once more, as a property that raised has told why
+        return object.__getattribute__(self, name)
 
     def __getstate__(self) -> dict[str, Any]:
         self._settle()

@@ -293,7 +293,9 @@ def _with_findings(
     mixture, rows = predictor.mixture, predictor.rows
 
     def left_out() -> PairsLeaveOut:
-        return PairsLeaveOut(mixture.inverse, mixture.target, rows, found.first, mixture.width)
+        return PairsLeaveOut(
+            mixture.inverse, mixture.target, rows, found.first, mixture.width, mixture.diagonal
+        )
 
     held_out = HeldOutRows(
         rows, predictor.held_out, predictor.fold, found.owner, encoder.dimensions_, left_out

@@ -146,11 +146,12 @@ class KernelAtHand(NamedTuple):
         else:
             units = predictor.targets
         place, thetas = _best_of_path(predictor.scales, weights, precisions)
-        n = n_dimensions_of(thetas[0])
+        n_weights = len(predictor.scales[0].weights)
+        n = n_dimensions_of(thetas[0], n_weights)
         scaled = np.flatnonzero(np.isfinite(thetas[0][:n]))
         kept = scaled if len(scaled) < n else None
         if kept is not None:
-            thetas = [restricted(thetas[0], kept)]
+            thetas = [restricted(thetas[0], kept, n_weights)]
         absent = thetas[0][2 * len(scaled) + 1 : 2 * len(scaled) + N_TERMS] < _ABSENT
         precision = precisions[place] if np.isfinite(precisions[place]) else _PRECISION
         terms = GaussianTerm if absent.all() else PairTerms
@@ -211,7 +212,7 @@ def _gain_of_others(one: Evidence, other: Evidence, thetas: Sequence[FloatArray]
     found = EvidenceDescent(one, _best_of(one, thetas)).run(_STEPS, _TOL).theta
 
     def told(theta: FloatArray) -> float:
-        return other.value(theta) - log_prior(theta, other.precision)[0]
+        return other.value(theta) - log_prior(theta, other.precision, other.n_weights)[0]
 
     inside = [EvidenceDescent(other, theta).theta for theta in thetas]
     return min(map(told, inside)) - told(found)

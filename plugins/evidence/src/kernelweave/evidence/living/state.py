@@ -16,6 +16,7 @@ from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState
 from numpy.typing import NDArray
 
 from ..new_rows import Kind
+from ..panels import RowKinds, names_of_kinds
 
 if TYPE_CHECKING:
     from ..columns import ColumnEncoder
@@ -55,6 +56,20 @@ class HeldOutBy(NamedTuple):
     def random(self) -> bool:
         """Whether nothing but a splitter says how rows are held out."""
         return not (self.by_groups or self.by_order)
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether rows have groups and an order both."""
+        return self.by_groups and self.by_order
+
+    @property
+    def row_kinds(self) -> RowKinds:
+        """What rows of known and new groups, now and later, are called."""
+        groups, order = (
+            name if given else None
+            for given, name in ((self.by_groups, self.groups), (self.by_order, self.order))
+        )
+        return names_of_kinds(groups, order, self.kind.name)
 
 
 @dataclass(frozen=True, eq=False)

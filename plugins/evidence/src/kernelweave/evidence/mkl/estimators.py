@@ -297,8 +297,9 @@ def _merged(data: Data, division: Division, cells: Encoded) -> tuple[Samples, Ro
     first = kept[np.unique(both.owner[kept], return_index=True)[1]]
     samples = replace(both, targets=both.targets[:n_tasks], weight=weight)
     groups = None if division.groups is None else division.groups[first]
+    times = None if division.order is None else division.order[first]
     numeric, codes = cells.numeric[first], cells.codes[first]
-    return samples, Rows(numeric, codes, samples.targets, weight, groups=groups), first
+    return samples, Rows(numeric, codes, samples.targets, weight, groups=groups, times=times), first
 
 
 def _deviation(

@@ -95,7 +95,9 @@ class AllRows:
         S = np.array(stored.gram(problem.X, result.parameters[:-1]), dtype=np.float64)
         S[np.diag_indices_from(S)] += attributes["noise_"] / mass
         factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
-        return attributes, PairsLeaveOut(Inverse(factor), target, rows, self.places)
+        return attributes, PairsLeaveOut(
+            Inverse(factor), target, rows, self.places, 0.0, attributes["noise_"] / mass
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,15 +196,15 @@ class OnGrid:
             left, right = self._sides[0][k], self._sides[1][k]
             w = scales.weights
             for rows in row_slices(n, max(1, _PAIRS // sums.points.n_points)):
-                rest, product, line = self._rests[k](_some(points, rows))
+                rest, product, line = self._rests[k](points.take(rows))
                 self._add_terms(w, rest, product, left, right, out[rows])
                 base = w[2] * np.array([np.sum(line * own, axis=1) for own in self._dual]).T
                 out[rows] += base[:, None, None]
             out += left.line[:, None] + right.line
-            if len(w) > N_TERMS and w[N_TERMS]:
-                same = points.same_group(sums.points)
-                of_group = [np.sum(np.where(same, own, 0.0), axis=1) for own in self._dual]
-                out += w[N_TERMS] * np.array(of_group).T[:, None, None]
+            for term in np.flatnonzero(scales.of_groups).tolist():
+                same = points.group_term(sums.points, term=term)
+                of_group = [np.sum(np.where(same, own * same, 0.0), axis=1) for own in self._dual]
+                out += w[N_TERMS + term] * np.array(of_group).T[:, None, None]
         if sums.level is not None:
             out += sums.level(points)[:, None, None]
         values = np.asarray(sums.restore(out.reshape(-1, n_outputs)))
@@ -234,12 +234,6 @@ class OnGrid:
             dtype = np.float32 if is_single else np.float64
             parts = [each.astype(dtype) for each in (rest, left.far, right.far)]
             add_laplacian(*parts, dual, out)
-
-
-def _some(points: Points, rows: slice) -> Points:
-    """Return some rows as the kernel sees them."""
-    X, U, H = (np.ascontiguousarray(each[:, rows]) for each in points[:3])
-    return Points(X, U, H, np.ascontiguousarray(points.C[:, rows]), points.G[:, rows])
 
 
 def sums_of(predictor: Predictor, fold: int | None = None) -> KernelSum:
