@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from kernelweave.qp_smo import _njit_smo, point, smo
-from kernelweave.qp_smo.problem import BoxProblem
+from kernelweave.kernels_core.grams import as_gram
+from kernelweave.kernels_core.grams.psd import reach_of
+from kernelweave.qp_smo import _njit_product, _njit_smo, point, smo
+from kernelweave.qp_smo.bounds import SuspectGramError, function_values
+from kernelweave.qp_smo.problem import BoxProblem, classification
 from kernelweave.qp_smo.smo import newton_steps
 from svm_problems import rbf, real_targets, two_classes, violation
 
@@ -111,6 +116,41 @@ def test_product_and_its_majorant(n, dtype):
     assert roundings <= rows + 2
     np.testing.assert_allclose(f, u @ K.astype(float), atol=1e-12 * n)
     np.testing.assert_allclose(a, np.abs(u) @ np.abs(K.astype(float)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 300])
+def test_products_of_both_sides_and_odd_entries(n):
+    rng = np.random.default_rng(n)
+    K = rng.normal(size=(n, n))
+    K.flags.writeable = False
+    reach = rng.uniform(0.5, 2.0, n)
+    u = np.where(rng.random(n) < 0.9, rng.normal(size=n), 0.0)
+    w = rng.normal(size=n)
+    out = np.zeros((6, n))
+    odd = _njit_product.products_of_both_sides(K, u, reach, w, out, np.zeros(n))
+    size = np.abs(K)
+    wanted = [K @ u, size @ np.abs(u), K.T @ u, size.T @ np.abs(u), K @ w, K.T @ w]
+    np.testing.assert_allclose(out, wanted, atol=1e-13 * n)
+    assert odd == np.count_nonzero(size > np.outer(reach, reach))
+
+
+@pytest.mark.parametrize("at", [(0, 7), (7, 0), (8, 9)])
+def test_the_product_for_bounds_sees_asymmetry_and_charges_it(at):
+    X, y = two_classes(n=140)
+    K = rbf(X, 0.5)
+    problem = classification(as_gram(K), y, np.full(140, 2.0))
+    u = np.zeros(140)
+    u[:6] = [0.5, -0.25, 1.0, -1.5, 2.0, -1.75]
+    problem = replace(problem, reach=reach_of(K))
+    K[at] += 1e-14
+    values = function_values(problem, u)
+    wide = K.astype(np.longdouble)
+    assert np.all(np.abs(values.f - 0.5 * (wide + wide.T) @ u) <= values.error)
+    assert np.all(values.error < 1e-12)
+    for odd in (K[at] + 1e-9, np.nan):
+        K[at] = odd
+        with pytest.raises(SuspectGramError):
+            function_values(problem, u)
 
 
 def test_sub_gram():

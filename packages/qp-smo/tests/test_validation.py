@@ -23,6 +23,16 @@ def test_a_bad_entry_is_named(value, place):
         solve_svc(broken(*place, value), Y, C=1.0)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("place", [(0, 1), (130, 130), (70, 3)])
+def test_a_bad_entry_among_many_is_named(value, place):
+    X, y = two_classes(n=131)
+    bad = rbf(X, 0.5)
+    bad[place] = value
+    with pytest.raises(ValueError, match=rf"position \({place[0]}, {place[1]}\)"):
+        solve_svc(bad, y, C=10.0)
+
+
 @pytest.mark.parametrize("n", [20, 100, 131])
 @pytest.mark.parametrize("corner", [(0, -1), (-1, 0), (1, 2)])
 def test_asymmetry_is_refused_wherever_it_is(n, corner):

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray
+from kernelweave.kernels_core.grams.psd import NEARLY_SYMMETRIC
 from kernelweave.kernels_core.rounding import UNIT
 
+from . import _njit_product
 from . import point as passes
 from .point import GridPoint, to_grid
 from .problem import BoxProblem
@@ -35,12 +37,47 @@ class FunctionValues:
     n_rows: int
 
 
+class SuspectGramError(Exception):
+    """K has an entry that no Gram matrix has, or is less symmetric than rounding leaves it."""
+
+
 def function_values(problem: BoxProblem, u: FloatArray) -> FunctionValues:
-    """Compute ``f = Ku`` and ``|error| ≤ γ |K||u| + ½ asymmetry ‖u‖₁`` from the rows with u ≠ 0."""
+    """Compute ``f = Ku`` and ``|error| ≤ γ |K||u| + ½ asymmetry ‖u‖₁`` from the rows with u ≠ 0.
+
+    With `reach` all of K is read instead, and `_both_sides` raises SuspectGramError where it should
+    be looked at.
+    """
+    if problem.reach is not None:
+        return _both_sides(problem, u, problem.reach)
     f, error, n_rows, n_roundings = passes.product(problem.K, u)
     error *= 1.01 * UNIT * (n_roundings + 11.0)
     error += 0.51 * problem.asymmetry * float(np.abs(u).sum())
     return FunctionValues(f, error, n_rows)
+
+
+def _both_sides(problem: BoxProblem, u: FloatArray, reach: FloatArray) -> FunctionValues:
+    """Compute ``f = Ku``, and its distance from ``½(K + Kᵀ)u``, in one pass that checks K.
+
+    Half the difference of Ku and Kᵀu is that distance, up to rounding: nothing is assumed of the
+    entries that it is the sum of. Asymmetry where u is 0, which changes nothing, shows between Kw
+    and Kᵀw for a fixed w of random numbers.
+    """
+    n, block = u.size, _njit_product.BLOCK
+    n_roundings = block - (-n // block) + 2
+    witness = np.random.default_rng(0).uniform(0.5, 1.5, n)
+    witness[1::2] *= -1.0
+    out, part = np.zeros((6, n)), np.zeros(n)
+    odd = _njit_product.products_of_both_sides(problem.K, u, reach, witness, out, part)
+    f, size, other, other_size, seen, other_seen = out
+    rounding = 1.01 * UNIT * (n_roundings + 11.0) * (size + other_size)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(f - other)
+        usual = rounding + NEARLY_SYMMETRIC * reach * float(reach @ np.abs(u))
+        usual_seen = (NEARLY_SYMMETRIC + 3.0 * n * UNIT) * reach * float(reach @ np.abs(witness))
+        alike = (apart <= usual) & (np.abs(seen - other_seen) <= usual_seen)
+    if odd > 0 or not alike.all():
+        raise SuspectGramError
+    return FunctionValues(f, 0.505 * (rounding + apart), n)
 
 
 def best_intercept(problem: BoxProblem, f: FloatArray) -> float:
@@ -183,8 +220,8 @@ def primal_bound(
     arguments be those of `for_indefinite`.
 
     For classes ``(1 + τ)u`` is tried too, τ being what the margins may be short of 1 by
-    ``violation`` and rounding: where C is large, a loss of τ at each sample on the margin costs
-    far more than ``τ uᵀKu``.
+    half the ``violation`` and rounding: where C is large, a loss of τ at each sample on the margin
+    costs far more than ``τ uᵀKu``.
     """
     intercept = best_intercept(problem, values.f)
     upper = 0.5 * dual.quadratic_up + _loss_upper(problem, values, intercept)
@@ -192,7 +229,7 @@ def primal_bound(
     chosen = 0.0
     if problem.exact_kappa:
         short = 2.0 * float(values.error.max(initial=0.0))
-        for stretch in {short, short + violation}:
+        for stretch in {short, short + 0.5 * violation}:
             value = _stretched(problem, values, dual, stretch) if 0.0 < stretch < 0.5 else np.inf
             if value < upper:
                 upper, chosen = value, stretch

@@ -91,7 +91,7 @@ def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progre
     if start is None:
         return _Progress(np.zeros(n), np.zeros(n))
     u = starting_point(start, p.lower, p.upper)
-    f, _, n_rows, _ = passes.product(p.K, u)
+    f, _, n_rows, _ = passes.product(p.K, u, bounded=False)
     at = _Progress(u, f, rows=float(n_rows))
     left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     if left > tol:

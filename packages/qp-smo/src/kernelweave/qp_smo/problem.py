@@ -29,6 +29,8 @@ class BoxProblem:
     - `p`, `lower`, `upper` of shape (n,)
     - `asymmetry`: a bound of ``max |Kᵢⱼ − Kⱼᵢ|``; the problem is that of the symmetric part of K
     - `negative` of shape (n,): K + diag(negative) is proved positive semidefinite; None: K is
+    - `reach` of shape (n,): K is yet to be checked, ``|Kᵢⱼ| ≤ reachᵢ reachⱼ`` among the rest, which
+      every product for a bound does; None: it has been, or need not be
     - `exact_kappa`: whether ``p`` is ±1 and ``ε`` is 0, so that κ has no rounding error on a grid
     """
 
@@ -40,6 +42,7 @@ class BoxProblem:
     asymmetry: float = 0.0
     exact_kappa: bool = False
     negative: FloatArray | None = None
+    reach: FloatArray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -62,6 +65,7 @@ class BoxProblem:
             lower=self.lower[samples],
             upper=self.upper[samples],
             negative=None if self.negative is None else self.negative[samples],
+            reach=None,
         )
 
 

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from . import _njit_smo
-from .bounds import function_values
+from . import point as passes
 from .problem import BoxProblem, Budget
 
 # Entries of K that the steps of a chunk read, between two looks at the time limit: some 10 ms.
 _CHUNK = 10_000_000
 _SMALLEST_COMPACTED = 200
 _COMPACT_BELOW = 0.7
+# Steps between two looks at which samples a violating pair may contain.
+_SHRINK_EVERY = 500
 _TINY = 1e-300
 # Steps before which no run is called endless; it is where the coefficients move as far in the
 # second half of the steps as in the first, by nine tenths, and the violation does not halve.
@@ -80,12 +82,17 @@ class Workspace:
             float((self.g + self.down).min()),
         )
 
-    def compacted(self, top: float, bottom: float) -> Workspace | None:
-        """Return a workspace without the samples that no violating pair contains, if it pays."""
+    def compacted(self, top: float, bottom: float, n_steps: int) -> Workspace | None:
+        """Return a workspace without the samples that no violating pair contains, if it pays.
+
+        A copied entry costs about what a sample costs in a step, and as many steps are expected as
+        there were.
+        """
         m = self.u.size
         keep = (self.g + self.up >= bottom) | (self.g + self.down <= top)
         n_keep = int(np.count_nonzero(keep))
-        if n_keep > _COMPACT_BELOW * m or n_keep < 2:
+        pays = n_keep * n_keep <= n_steps * (m - n_keep)
+        if not pays or n_keep > _COMPACT_BELOW * m or n_keep < 2:
             return None
         local = np.flatnonzero(keep)
         sub = np.empty((n_keep, n_keep), dtype=self.K.dtype)
@@ -137,7 +144,7 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
     )
     run = SmoRun(u, f, 0, 0.0, SolveStatus.CONVERGED)
     work = full
-    until_shrink = max(n, 500)
+    until_shrink = 0 if u.any() else _SHRINK_EVERY
     pace = _Pace(u.copy())
     while True:
         chunk = max(16, _CHUNK // (2 * work.u.size + 200))
@@ -146,12 +153,13 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
         run.n_iter += done
         run.rows += 2.0 * done * work.u.size / n
         until_shrink -= done
+        stalled = stalled or not np.isfinite(work.g).all()
         finished = stalled or top - bottom <= budget.tol
         endless = pace.is_endless(work, run.n_iter, budget.max_iter, top - bottom)
         over = run.n_iter >= budget.max_iter or budget.expired or endless
         if (finished or over) and work is not full:
             run.rows += _restore(problem, full, work)
-            work, until_shrink = full, max(n, 500)
+            work, until_shrink = full, _SHRINK_EVERY
         elif finished:
             run.status = SolveStatus.STALLED if stalled else SolveStatus.CONVERGED
             break
@@ -161,8 +169,9 @@ def smo(problem: BoxProblem, u: FloatArray, f: FloatArray, budget: Budget) -> Sm
             run.status = SolveStatus.ENDLESS if endless else run.status
             break
         if until_shrink <= 0:
-            until_shrink = max(work.u.size, 500)
-            smaller = work.compacted(top, bottom) if work.u.size > _SMALLEST_COMPACTED else None
+            until_shrink = _SHRINK_EVERY
+            many = work.u.size > _SMALLEST_COMPACTED
+            smaller = work.compacted(top, bottom, run.n_iter) if many else None
             if smaller is not None:
                 if work is not full:
                     full.u[work.index] = work.u
@@ -201,10 +210,10 @@ class _Pace:
 def _restore(problem: BoxProblem, full: Workspace, active: Workspace) -> int:
     """Write the active part back and compute the gradient of all samples afresh."""
     full.u[active.index] = active.u
-    values = function_values(problem, full.u)
-    np.subtract(problem.p, values.f, out=full.g)
+    f, _, n_rows, _ = passes.product(problem.K, full.u, bounded=False)
+    np.subtract(problem.p, f, out=full.g)
     full.up, full.down = offsets(full.u, full.lower, full.upper, full.epsilon)
-    return values.n_rows
+    return n_rows
 
 
 def newton_steps(

@@ -10,12 +10,17 @@ from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import NONNEGATIVE, check_limits, check_vector
 from kernelweave.kernels_core.clock import expired, time_limit
 from kernelweave.kernels_core.formula.learner import SolveStatus
-from kernelweave.kernels_core.grams import as_gram, check_gram
-from kernelweave.kernels_core.grams.psd import negative_part
+from kernelweave.kernels_core.grams import KernelArray, as_gram, check_gram
+from kernelweave.kernels_core.grams.psd import (
+    LARGEST_REACH,
+    NEARLY_SYMMETRIC,
+    negative_part,
+    reach_of,
+)
 from kernelweave.kernels_core.rounding import UNIT
 from numpy.typing import ArrayLike
 
-from .bounds import certify
+from .bounds import SuspectGramError, certify
 from .engine import Backend, Outcome, solve_box
 from .problem import (
     QUANTILE,
@@ -34,6 +39,10 @@ from .problem import (
 DEFAULT_MAX_ITER = 10_000_000
 # Samples up to which a factorisation costs nothing beside the solve, and is affordable at all.
 _SMALL, _MOST_PROVED = 128, 4000
+# Samples of each side that show at once a matrix that nobody meant to be symmetric.
+_FEW = 32
+# The finest tolerance for which the product that checks K is precise enough.
+_COARSE = 1e-6
 # What the rounding of K may add to an upper bound, relative to κ, before it is looked at, or a
 # hundredth of the tolerance where that is more.
 _NOTHING = 1e-7
@@ -65,6 +74,34 @@ def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> Dua
     )
 
 
+def _looks_symmetric(K: KernelArray) -> bool:
+    """Return whether a few rows and their columns are alike."""
+    step = -(-len(K) // _FEW)
+    few = K[::step, ::step]
+    return bool((np.abs(few - few.T) <= NEARLY_SYMMETRIC * np.abs(few).max()).all())
+
+
+def _to_check(problem: BoxProblem, tol: float) -> BoxProblem:
+    """Return the problem with the asymmetry of K, or with what its products need to check K.
+
+    A pass over a large K takes longer than many solves. The product that the bounds are from may
+    read all entries too and check K, see `bounds.function_values`: it has more roundings, which a
+    fine tolerance would notice.
+    """
+    K, reach = problem.K, reach_of(problem.K)
+    top = float(reach.max())
+    may_wait = len(K) > _SMALL and K.dtype == np.float64 and tol >= _COARSE
+    if may_wait and top < LARGEST_REACH and _looks_symmetric(K):
+        rounding = NEARLY_SYMMETRIC * top * top * (1.0 + 4.0 * UNIT)
+        return replace(problem, asymmetry=rounding, reach=reach)
+    return _checked(problem)
+
+
+def _checked(problem: BoxProblem) -> BoxProblem:
+    """Return the problem with the asymmetry of K, or raise where K is no Gram matrix."""
+    return replace(problem, asymmetry=check_gram(problem.K), reach=None)
+
+
 def _proved(problem: BoxProblem) -> BoxProblem:
     """Return the problem with what K lacks to a positive semidefinite matrix, by a factor of K.
 
@@ -73,6 +110,8 @@ def _proved(problem: BoxProblem) -> BoxProblem:
     n = problem.n_samples
     if n > _MOST_PROVED:
         return replace(problem, negative=None)
+    if problem.reach is not None:
+        problem = _checked(problem)
     more = 0.51 * n * problem.asymmetry
     return replace(problem, negative=negative_part(problem.K) + more)
 
@@ -109,7 +148,17 @@ def _solve_to_gap(
     A violation of tol comes first, and where it leaves more of a gap, smaller ones from there on.
     ``check``: whether the bounds are to hold for K as it is, and not as a semidefinite one.
     """
-    problem, is_proved = _known(problem, tol) if check else (problem, True)
+    problem, is_proved = _known(_to_check(problem, tol), tol) if check else (problem, True)
+
+    def solved(start: FloatArray | None, budget: Budget) -> Outcome:
+        nonlocal problem, is_proved
+        try:
+            # entries of K may not have been looked at yet
+            with np.errstate(invalid="ignore", over="ignore"):
+                return solve_box(problem, start, budget, backend)
+        except SuspectGramError:
+            problem, is_proved = _known(_checked(problem), tol)
+            return solve_box(problem, start, budget, backend)
 
     def certified(outcome: Outcome) -> DualSolution:
         nonlocal problem, is_proved
@@ -122,7 +171,7 @@ def _solve_to_gap(
                 solution = solution_from(problem, outcome, signed=signed)
         return solution
 
-    outcome = solve_box(problem, start, Budget(tol, max_iter), backend)
+    outcome = solved(start, Budget(tol, max_iter))
     solution = certified(outcome)
     finer = tol
     while solution.gap > tol and outcome.status is SolveStatus.CONVERGED and finer > _FINEST:
@@ -130,7 +179,7 @@ def _solve_to_gap(
         if left <= 0 or expired():
             break
         finer = max(_FINEST, finer * min(0.1, max(1e-3, 0.1 * tol / solution.gap)))
-        outcome = solve_box(problem, solution.dual_coef, Budget(finer, left), backend)
+        outcome = solved(solution.dual_coef, Budget(finer, left))
         again = certified(outcome)
         better = again if again.gap < solution.gap else solution
         solution = replace(
@@ -227,7 +276,7 @@ def solve_svc(
     bound = check_bounds(C, sample_weight, kernel.shape[0])
     labels = check_labels(y, bound)
     start = None if alpha0 is None else labels * check_vector("alpha0", alpha0, labels.size)
-    problem = classification(kernel, labels, bound, check_gram(kernel) if check else 0.0)
+    problem = classification(kernel, labels, bound)
     with time_limit(max_time):
         solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=False, check=check)
     warn_unless_converged(solution, tol=tol)
@@ -296,7 +345,7 @@ def solve_svr(
     targets = check_vector("y", y, bound.size)
     width = float(NONNEGATIVE.check("epsilon", epsilon))
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
-    problem = regression(kernel, targets, bound, width, check_gram(kernel) if check else 0.0)
+    problem = regression(kernel, targets, bound, width)
     with time_limit(max_time):
         solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=True, check=check)
     warn_unless_converged(solution, tol=tol)
@@ -364,8 +413,7 @@ def solve_quantile_svr(
     targets = check_vector("y", y, bound.size)
     tau = float(QUANTILE.check("quantile", quantile))
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
-    off = check_gram(kernel) if check else 0.0
-    problem = quantile_regression(kernel, targets, bound, tau, off)
+    problem = quantile_regression(kernel, targets, bound, tau)
     with time_limit(max_time):
         solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=True, check=check)
     warn_unless_converged(solution, tol=tol)

@@ -25,9 +25,9 @@ KernelArray = NDArray[np.float64] | NDArray[np.float32]
 # a matrix that nobody meant.
 _ASYMMETRY_LIMIT = 1e-6
 # Relative to √(Kᵢᵢ Kⱼⱼ): what another order of the same sums leaves between Kᵢⱼ and Kⱼᵢ.
-_NEARLY_SYMMETRIC = 2.0**-46
+NEARLY_SYMMETRIC = 2.0**-46
 # two of these have a finite product
-_LARGEST_REACH = 1e150
+LARGEST_REACH = 1e150
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,14 @@ def as_gram(K: ArrayLike) -> KernelArray:
     return view
 
 
+def reach_of(K: KernelArray) -> FloatArray:
+    """Return r of shape (n,): ``|Kᵢⱼ| ≤ rᵢrⱼ`` where K is positive semidefinite up to rounding."""
+    diagonal = np.diagonal(K).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        slack = rounding_tolerance(len(K), float(np.abs(diagonal).max()), K.dtype)
+        return np.sqrt(np.maximum(diagonal + slack, 0.0))
+
+
 def check_gram(K: KernelArray) -> float:
     """Return a bound of ``|Kᵢⱼ − Kⱼᵢ|`` after checking that K is finite and symmetric: n² loads.
 
@@ -207,15 +215,12 @@ def check_gram(K: KernelArray) -> float:
     """
     from ._njit_grams import soundness
 
-    diagonal = np.diagonal(K).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        slack = rounding_tolerance(len(K), float(np.abs(diagonal).max()), K.dtype)
-        reach = np.sqrt(np.maximum(diagonal + slack, 0.0))
+    reach = reach_of(K)
     top = float(reach.max())
-    if top < _LARGEST_REACH:
-        is_sound, is_symmetric = soundness(K, reach, _NEARLY_SYMMETRIC)
+    if top < LARGEST_REACH:
+        is_sound, is_symmetric = soundness(K, reach, NEARLY_SYMMETRIC)
         if is_sound:
-            return 0.0 if is_symmetric else _NEARLY_SYMMETRIC * top * top * (1.0 + 4.0 * UNIT)
+            return 0.0 if is_symmetric else NEARLY_SYMMETRIC * top * top * (1.0 + 4.0 * UNIT)
     size = largest(K)
     if not np.isfinite(size):
         row, column = np.argwhere(~np.isfinite(K))[0]
