@@ -32,7 +32,6 @@ from kernelweave.vv_rkhs import MatrixValuedKernelRegressor
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import LeaveOneGroupOut, TimeSeriesSplit
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +44,6 @@ def driven() -> np.ndarray:
 
 # of few candidates most are an end
 AT_AN_END = pytest.mark.filterwarnings("ignore:.*of lams, has the least held-out error")
-
-
-@AT_AN_END
-@parametrize_with_checks([GrangerGraph(cv=3, lams=[0.1, 1.0]), GrangerGraph(lam=0.1, cv=None)])
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_direction_and_certificates(driven: np.ndarray) -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from kernelweave.kernels_core.arrays import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from .graph import GrangerGraph
 
-# a row of the table of edges
-_Edge: TypeAlias = Mapping[Hashable, Any]
 # colours of arrows by the sign of the effect, and their names in the legend
 COLOURS = {"+": "#0072B2", "-": "#D55E00", "±": "#7A5195", "": "#4D4D4D"}
 MEANINGS = {"+": "+ raises", "-": "- lowers", "±": "± raises or lowers", "": "no effect"}
@@ -26,6 +22,8 @@ FAINT, RIM, WARM = "#C9C9C9", "#5A5A5A", "#E69F00"
 _NAMED_OUTSIDE = 15  # with more nodes, names are turned like spokes and lags are in the legend only
 _LABELLED = 30  # with more edges, lags are in the legend only; with more nodes, lines are thinner
 _FAINT_PER_NODE = 3  # most edges below the gap that are drawn, times the number of nodes
+_BEND = "arc3,rad=0.14"  # of arrows: i → j and j → i do not cover each other
+_LABEL_AT = 0.7  # of the way back from the target, where fewer edges cross than in the middle
 
 
 def above_the_gap(weights: npt.ArrayLike) -> int:
@@ -49,7 +47,8 @@ class CausalGraphDisplay:
     With p-values, only the edges that pass the test are drawn. Without, nothing is tested and the
     title says "unscreened": edges above the largest gap of the sorted weights are drawn in colour,
     the next ones in grey. The colour of an arrow shows the sign of the effect, its width the
-    weight, the number on it the lag, and the fill of a node how much it drives itself.
+    weight, the number on it the lag, and the fill of a node how much it drives itself. For other
+    layouts and styles, ``GrangerGraph.to_networkx`` gives the graph to networkx.
 
     Parameters
     ----------
@@ -73,6 +72,11 @@ class CausalGraphDisplay:
         The axes of the last drawing.
     figure_ : matplotlib Figure
         The figure of these axes.
+
+    Raises
+    ------
+    ValueError
+        If an edge names a node that is none of ``names``, or ``self_weights`` has another length.
 
     Examples
     --------
@@ -141,27 +145,25 @@ class CausalGraphDisplay:
             The display itself.
         """
         n = len(self.names)
-        new: Figure | None = None
         if ax is None:
             import matplotlib.pyplot as plt
 
             side = float(np.clip(3.6 + 0.09 * n, 4.2, 11.0))
-            new, ax = plt.subplots(figsize=(side, side + 0.5), layout="constrained")
+            _, ax = plt.subplots(figsize=(side, side + 0.5), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         ax.set_title(self._divide(), fontsize=9, pad=self._room())
-        self._place = _circle(n)
-        ax.set_aspect("equal")
-        ax.set_xlim(-1.06, 1.06)
-        ax.set_ylim(-1.06, 1.06)
-        ax.set_axis_off()
+        angles = np.pi / 2 - 2.0 * np.pi * np.arange(n) / max(n, 1)
+        self._place = {
+            name: (np.cos(angle), np.sin(angle))
+            for name, angle in zip(self.names, angles, strict=True)
+        }
         # radius of a node in points: less for many nodes, so that they fit on the circle
         self._radius = float(np.clip(90.0 / max(n, 1), 2.0, 9.0))
         self._draw_edges()
         self._draw_nodes()
         self._draw_legend()
-        if new is not None:
-            # The first layout measures title and legend before the aspect is made equal.
-            new.draw_without_rendering()
+        ax.set(aspect="equal", xlim=(-1.06, 1.06), ylim=(-1.06, 1.06))
+        ax.set_axis_off()
         return self
 
     def _divide(self) -> str:
@@ -187,148 +189,106 @@ class CausalGraphDisplay:
         return 14.0 + 0.62 * _name_size(n) * max(map(len, self.names))
 
     def _draw_edges(self) -> None:
-        heaviest = max(self.edges["weight"], default=1.0)
-        for row in self.below_.to_dict("records"):
-            self._arrow(row, FAINT, 0.6, 1)
-        labelled = len(self.edges_) <= _LABELLED and len(self.names) <= _NAMED_OUTSIDE
-        several = self.edges["lag"].nunique() > 1
-        for row in self.edges_.to_dict("records"):
-            width = self._width(row["weight"] / heaviest)
-            self._arrow(row, COLOURS[row["effect"]], width, 2)
-            if labelled and several:
-                self._label(row)
-        self._labels_shown = labelled and several
+        """Draw the arrows, and the lags on them where there are several and room for them."""
+        import networkx as nx
 
-    def _width(self, share: float) -> float:
-        """Return a line width in points; `share`: the weight divided by the largest one."""
+        share = self.edges_["weight"] / max(self.edges["weight"], default=1.0)
         crowd = 1.0 if len(self.names) <= _LABELLED else 0.5
-        return crowd * (0.7 + 2.8 * share)
+        widths = (crowd * (0.7 + 2.8 * share)).tolist()
+        self._arrows(self.below_, [FAINT] * len(self.below_), [0.6] * len(self.below_))
+        self._arrows(self.edges_, self.edges_["effect"].map(COLOURS).tolist(), widths)
+        few = len(self.edges_) <= _LABELLED and len(self.names) <= _NAMED_OUTSIDE
+        self._has_lags = few and self.edges["lag"].nunique() > 1
+        if self._has_lags:
+            ends = self.edges_.groupby(["source", "target"], sort=False)["lag"]
+            texts = ends.agg(lambda lags: ", ".join(map(str, lags))).to_dict()
+            nx.draw_networkx_edge_labels(
+                nx.DiGraph(list(texts)),
+                self._place,
+                texts,
+                label_pos=_LABEL_AT,
+                rotate=False,
+                connectionstyle=_BEND,
+                font_size=7,
+                ax=self.ax_,
+                node_size=(2.0 * self._radius) ** 2,
+                bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+            )
 
-    def _ends(self, row: _Edge) -> tuple[Vector, Vector]:
-        """Return the places of an edge's source and target, each of shape (2,)."""
-        start, end = (self._place[self.names.index(row[each])] for each in ("source", "target"))
-        return start, end
+    def _arrows(self, edges: pd.DataFrame, colours: list[str], widths: list[float]) -> None:
+        import networkx as nx
 
-    def _arrow(self, row: _Edge, colour: str, width: float, order: int) -> None:
-        from matplotlib.patches import FancyArrowPatch
-
-        start, end = self._ends(row)
-        arrow = FancyArrowPatch(
-            tuple(start),
-            tuple(end),
-            connectionstyle=f"arc3,rad={self._bend(start, end, row)}",
-            arrowstyle="-|>",
-            mutation_scale=6.0 + 2.0 * width if len(self.names) <= 40 else 4.0 + width,
-            shrinkA=self._radius,
-            shrinkB=self._radius,
-            color=colour,
-            linewidth=width,
-            alpha=0.9,
-            zorder=order,
-            clip_on=False,
-        )
-        self.ax_.add_patch(arrow)
-
-    def _bend(self, start: Vector, end: Vector, row: _Edge) -> float:
-        """Return the bend of an arrow, see `_BEND`; with many nodes always towards the centre."""
-        if len(self.names) <= _NAMED_OUTSIDE:
-            return _BEND
-        along, middle = end - start, 0.5 * (start + end)
-        inwards = -float(np.sign(along[1] * middle[0] - along[0] * middle[1])) or 1.0
-        # Both directions between two nodes bend the same way here: by different amounts.
-        return inwards * (_BEND if str(row["source"]) < str(row["target"]) else 2.0 * _BEND)
-
-    def _label(self, row: _Edge) -> None:
-        """Write the lag on an edge, nearer its source, where fewer edges cross."""
-        start, end = self._ends(row)
-        along = end - start
-        # control point of the quadratic Bézier curve that matplotlib draws
-        control = 0.5 * (start + end) + _BEND * np.array([along[1], -along[0]])
-        t = _LABEL_AT
-        x, y = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
-        self.ax_.text(
-            x,
-            y,
-            str(row["lag"]),
-            fontsize=7,
-            color=COLOURS[row["effect"]],
-            ha="center",
-            va="center",
-            zorder=4,
-            bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+        ends = list(zip(edges["source"], edges["target"], strict=True))
+        nx.draw_networkx_edges(
+            nx.DiGraph(ends),
+            self._place,
+            ends,
+            width=widths,
+            edge_color=colours,
+            arrowsize=10,
+            node_size=(2.0 * self._radius) ** 2,
+            connectionstyle=_BEND,
+            ax=self.ax_,
         )
 
     def _draw_nodes(self) -> None:
+        """Draw nodes, filled by how much they drive themselves, and their names outside."""
+        from matplotlib.colors import LinearSegmentedColormap
+
         n = len(self.names)
         shade = np.zeros(n) if self.self_weights is None else self.self_weights
-        self._most = float(shade.max(initial=0.0)) or 1.0
+        self._most = float(shade.max(initial=0.0))
+        places = np.array(list(self._place.values()), dtype=float).reshape(n, 2)
         self.ax_.scatter(
-            self._place[:, 0],
-            self._place[:, 1],
+            x=places[:, 0],
+            y=places[:, 1],
             s=(2.0 * self._radius) ** 2,
-            c=[_fill(each / self._most) for each in shade],
+            c=shade,
+            cmap=LinearSegmentedColormap.from_list("", ["white", WARM]),
+            vmin=0.0,
+            vmax=self._most or 1.0,
             edgecolors=RIM,
             linewidths=0.8 if n <= 40 else 0.4,
             zorder=3,
             clip_on=False,
         )
-        size = _name_size(n)
-        for name, (x, y) in zip(self.names, self._place, strict=True):
-            upright = n <= _NAMED_OUTSIDE
-            angle = float(np.degrees(np.arctan2(y, x)))
-            left = x < -1e-9
-            far = self._radius + 3.0
+        upright, far = n <= _NAMED_OUTSIDE, self._radius + 3.0
+        for name, (x, y) in self._place.items():
+            angle, left = float(np.degrees(np.arctan2(y, x))), x < -1e-9
+            across = ("right" if left else "left") if abs(x) > 0.1 or not upright else "center"
+            along = ("top" if y < 0.0 else "bottom") if abs(y) > 0.1 and upright else "center"
             self.ax_.annotate(
                 name,
                 (x, y),
                 (far * x, far * y),
                 textcoords="offset points",
-                ha=_toward(x, "right", "left") if upright else "right" if left else "left",
-                va=_toward(y, "top", "bottom") if upright else "center",
+                ha=across,
+                va=along,
                 rotation=0.0 if upright else angle - 180.0 * np.sign(angle) * left,
                 rotation_mode="anchor",
-                fontsize=size,
+                fontsize=_name_size(n),
             )
 
     def _draw_legend(self) -> None:
         from matplotlib.lines import Line2D
 
-        def line(colour: str, width: float, label: str) -> Line2D:
-            return Line2D([], [], color=colour, linewidth=width, label=label)
-
-        def dot(share: float, label: str) -> Line2D:
-            return Line2D(
-                [],
-                [],
-                marker="o",
-                linestyle="none",
-                markersize=7,
-                markeredgecolor=RIM,
-                markerfacecolor=_fill(share),
-                label=label,
-            )
-
         drawn = self.edges_
-        shown = [
-            line(COLOURS[sign], 1.8, MEANINGS[sign])
-            for sign in COLOURS
-            if (drawn["effect"] == sign).any()
-        ]
+        of_effects = [sign for sign in COLOURS if (drawn["effect"] == sign).any()]
+        lines = [(COLOURS[sign], MEANINGS[sign]) for sign in of_effects]
         if len(drawn):
-            heaviest = max(self.edges["weight"])
-            shown.append(line(RIM, self._width(1.0), f"weight {heaviest:.2g}"))
-            shown.append(line(RIM, self._width(0.5), f"weight {heaviest / 2:.2g}"))
             lags = sorted(set(drawn["lag"]))
-            text = "number: lag" if self._labels_shown else f"lags {', '.join(map(str, lags))}"
-            shown.append(line("none", 0.0, text if len(lags) > 1 else f"lag {lags[0]}"))
+            several = "number: lag" if self._has_lags else f"lags {', '.join(map(str, lags))}"
+            lines.append(("none", f"widest: weight {max(self.edges['weight']):.2g}"))
+            lines.append(("none", several if len(lags) > 1 else f"lag {lags[0]}"))
         if len(self.below_):
-            shown.append(line(FAINT, 1.0, "below the gap"))
+            lines.append((FAINT, "below the gap"))
+        shown = [Line2D([], [], color=colour, linewidth=1.8, label=text) for colour, text in lines]
         if self.self_weights is not None:
-            if self.self_weights.any():
-                shown.append(dot(1.0, f"drives itself, {self._most:.2g}"))
-                shown.append(dot(0.0, "does not"))
-            else:
-                shown.append(dot(0.0, "does not drive itself"))
+            fill, text = WARM, f"drives itself, {self._most:.2g}"
+            if not self._most:
+                fill, text = "white", "does not drive itself"
+            look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": RIM}
+            shown.append(Line2D([], [], markerfacecolor=fill, label=text, **look))
         if shown:
             self.ax_.legend(
                 handles=shown,
@@ -341,34 +301,6 @@ class CausalGraphDisplay:
             )
 
 
-# Bend of an arrow: its control point lies this far from the middle of the straight line, as a share
-# of that line's length. Enough that the arrows i → j and j → i do not cover each other.
-_BEND = 0.14
-# Where a lag is written, as a share of the way from source to target: not in the middle, where more
-# edges cross.
-_LABEL_AT = 0.3
-
-
-def _circle(n: int) -> npt.NDArray[np.float64]:
-    """Return n places on the unit circle, clockwise from the top, shape (n, 2)."""
-    angle = np.pi / 2 - 2.0 * np.pi * np.arange(n) / max(n, 1)
-    return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
 def _name_size(n: int) -> float:
     """Return the font size of the names of n nodes."""
     return 8.5 if n <= _NAMED_OUTSIDE else float(np.clip(200.0 / n, 4.5, 7.5))
-
-
-def _toward(offset: float, below: str, above: str) -> str:
-    """Return an alignment by the sign of a coordinate of a node; "center" where it is near 0."""
-    return "center" if abs(offset) < 0.1 else above if offset > 0 else below
-
-
-def _fill(share: float) -> tuple[float, float, float]:
-    """Return the fill of a node: white for a share of 0, orange for 1, mixed in between."""
-    from matplotlib.colors import to_rgb
-
-    white, warm = np.ones(3), np.array(to_rgb(WARM))
-    red, green, blue = (white + float(np.clip(share, 0.0, 1.0)) * (warm - white)).tolist()
-    return red, green, blue

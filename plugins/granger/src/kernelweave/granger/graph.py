@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from kernelweave.kernels_core import config_context
 from kernelweave.kernels_core.arrays import Index, Matrix, Rows, Vector
@@ -20,7 +22,7 @@ from .histories import Histories, describe
 from .roles import Roles, make_roles, takes_all
 from .selection import warn_of_ends
 from .series import lag_list, lagged_samples, replicate_codes
-from .target import TargetSettings, find_effects, warn_of_rest
+from .target import TargetFit, TargetSettings, find_effects, warn_of_rest
 from .testing import NO_TEST, Test, find_p_values, warn_of_test
 
 # default candidates for λ
@@ -28,6 +30,23 @@ LAMS = tuple(np.logspace(1, -2, 7).tolist())
 # Numbers of lags that "cv" tries, fewer for short series. Each costs a fit in every fold, so steps
 # widen: a sixth lag beside five others adds little.
 LENGTHS = (1, 2, 3, 5, 8)
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """What a fit is given: `scaled` of shape (n_times, n_columns), and what it was made from.
+
+    `mean`, `scale` of shape (n_columns,); `constant`: columns that are left out; `replicate` of
+    shape (n_times,).
+    """
+
+    scaled: Matrix
+    names: list[str]
+    mean: Vector
+    scale: Vector
+    constant: Index
+    roles: Roles
+    replicate: Index
 
 
 class GrangerGraph(FittedGraph):
@@ -78,6 +97,32 @@ class GrangerGraph(FittedGraph):
 
     def _learn(self, X: Rows) -> FitResult:
         """Return what a fit finds."""
+        series = self._standardise(X)
+        task, n_jobs = self._task, self.n_jobs
+        with config_context(memory_limit=self.memory_limit), blas_threads(len(series.scaled)):
+            lags = self._choose_lags(series)
+            histories = self._histories(series, lags)
+            lam, selection = choose_lam(histories, task, self._candidates, n_jobs)
+            fits = fit_targets(histories, task, lam, n_jobs)
+            targets = [series.roles.nodes.names[i] for i in series.roles.driven]
+            warn_of_rest(dict(zip(targets, (each.result for each in fits), strict=True)), self.tol)
+            errors = left_out_errors(histories, fits, lam)
+            if selection is not None:
+                warn_of_ends(selection)
+            tested = self._test(series, histories, lam)
+            found = self._describe(series, histories, fits, errors)
+        rmse = None
+        if selection is not None:
+            at_chosen = selection.at_chosen(selection.errors, histories.columns)
+            rmse = np.sqrt(at_chosen) * series.scale
+        return FitResult(
+            found
+            | tested
+            | {"targets_": targets, "lam_": lam, "selection_": selection, "rmse_": rmse}
+        )
+
+    def _standardise(self, X: Rows) -> _Series:
+        """Return what a fit is given, in standard units, and warn of what is odd in it."""
         check_cells(X, allow_missing=self.missing == "skip")
         table, labels = stack_replicates(X, self.replicates)
         replicate = replicate_codes(labels, len(table))
@@ -87,72 +132,60 @@ class GrangerGraph(FittedGraph):
         names = [str(each) for each in getattr(self, "feature_names_in_", range(rows.shape[1]))]
         mean, scale, constant = _units(rows, names)
         roles = make_roles(
-            *(names, self.groups, self.exogenous, self.never_targets, self.forbidden), constant
+            names, self.groups, self.exogenous, self.never_targets, self.forbidden, constant
         )
         if len(constant):
             warn_of_constants([names[j] for j in constant], mean[constant])
-        with config_context(memory_limit=self.memory_limit), blas_threads(len(rows)):
-            scaled = (rows - mean) / scale
-            # a gap in a series that is left out costs no row
-            scaled[:, constant] = 0.0
-            lags = self._choose_lags(scaled, roles, replicate)
-            histories = self._histories(scaled, lags, roles, replicate)
-            task, n_jobs = self._task, self.n_jobs
-            lam, selection = choose_lam(histories, task, self._candidates, n_jobs)
-            fits = fit_targets(histories, task, lam, n_jobs)
-            results = [each.result for each in fits]
-            targets = [roles.nodes.names[i] for i in roles.driven]
-            warn_of_rest(dict(zip(targets, results, strict=True)), self.tol)
-            errors = left_out_errors(histories, fits, lam)
-            effects = find_effects(
-                scaled,
-                (mean, scale),
-                *(lags, roles.nodes, histories.dictionary, histories.owner),
-                dict(zip(roles.driven.tolist(), fits, strict=True)),
-            )
-            if selection is not None:
-                warn_of_ends(selection)
-            doubted, tested = False, NO_TEST
-            if self.significance is not None:
-                test = Test(self.n_draws, self.adjust, self.level)
-                doubted = warn_of_test(scaled, names, replicate, histories, test)
-                tested = find_p_values(histories, lam, task, test, self.random_state, n_jobs)
-        weights = np.zeros((len(roles.nodes), len(histories.owner)))
-        weights[roles.driven] = [each.weights for each in fits]
-        slots, columns = histories.weights_of_lags(weights), histories.columns
-        rmse = None
-        if selection is not None:
-            rmse = np.sqrt(selection.at_chosen(selection.errors, columns)) * scale
-        models = list(zip(columns, fits, strict=True))
-        attributes = {
-            "graph_": slots.sum(axis=2),
+        scaled = (rows - mean) / scale
+        # a gap in a series that is left out costs no row
+        scaled[:, constant] = 0.0
+        return _Series(scaled, names, mean, scale, constant, roles, replicate)
+
+    def _test(self, series: _Series, histories: Histories, lam: Vector) -> dict[str, object]:
+        """Return p-values, where they are asked for, as attributes."""
+        doubted, tested = False, NO_TEST
+        if self.significance is not None:
+            test = Test(self.n_draws, self.adjust, self.level)
+            doubted = warn_of_test(series.scaled, series.names, series.replicate, histories, test)
+            tested = find_p_values(histories, lam, self._task, test, self.random_state, self.n_jobs)
+        return {
             "p_values_": tested.edges,
             "adjusted_p_values_": tested.adjusted,
             "p_values_doubted_": doubted,
-            "effects_": effects,
             "n_draws_": tested.n_draws,
-            "lag_graph_": slots if self.per_lag else None,
             "lag_p_values_": tested.slots if self.per_lag else None,
+            "_slot_p_values": (tested.slots, tested.adjusted_slots),
+        }
+
+    def _describe(
+        self, series: _Series, histories: Histories, fits: list[TargetFit], errors: Matrix
+    ) -> dict[str, object]:
+        """Return the graph, its effects and what forecasts need, as attributes."""
+        nodes, driven, lags = series.roles.nodes, series.roles.driven, histories.lags
+        owner, dictionary = histories.owner, histories.dictionary
+        weights = np.zeros((len(nodes), len(owner)))
+        weights[driven] = [each.weights for each in fits]
+        slots = histories.weights_of_lags(weights)
+        units, by_node = (series.mean, series.scale), dict(zip(driven.tolist(), fits, strict=True))
+        models = list(zip(histories.columns, fits, strict=True))
+        return {
+            "graph_": slots.sum(axis=2),
+            "lag_graph_": slots if self.per_lag else None,
+            "effects_": find_effects(series.scaled, units, lags, nodes, dictionary, owner, by_node),
             "lags_": lags,
-            "targets_": targets,
             "output_kernels_": [each.output_kernel for each in fits],
             "weights_": weights,
-            "owner_": histories.owner,
-            "pairs_": [(roles.nodes.names[a], roles.nodes.names[b]) for a, b in histories.pairs],
-            "kernel_names_": histories.dictionary.names,
-            "rmse_": rmse,
-            "lam_": lam,
-            "selection_": selection,
-            "group_names_": roles.nodes.names,
-            "constant_": [names[j] for j in constant],
-            "results_": results,
+            "owner_": owner,
+            "pairs_": [(nodes.names[a], nodes.names[b]) for a, b in histories.pairs],
+            "kernel_names_": dictionary.names,
+            "group_names_": nodes.names,
+            "constant_": [series.names[j] for j in series.constant],
+            "results_": [each.result for each in fits],
             "_slots": slots,
-            "_slot_p_values": (tested.slots, tested.adjusted_slots),
             "_forecaster": Forecaster(
-                names, mean, scale, lags, histories.dictionary, models, errors, constant
+                series.names, *units, lags, dictionary, models, errors, series.constant
             ),
         }
-        return FitResult(attributes)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -202,27 +235,24 @@ class GrangerGraph(FittedGraph):
             )
         return bool(self.pairs)
 
-    def _histories(
-        self, scaled: Matrix, lags: tuple[int, ...], roles: Roles, replicate: Index, first: int = 0
-    ) -> Histories:
+    def _histories(self, series: _Series, lags: tuple[int, ...], first: int = 0) -> Histories:
         """Return the samples, none before row ``first`` of a replicate, and their kernels."""
+        skip = self.missing == "skip"
         samples = lagged_samples(
-            scaled, lags, replicate, allow_missing=self.missing == "skip", first=first
+            series.scaled, lags, series.replicate, allow_missing=skip, first=first
         )
-        pairs = self._sees_pairs(roles)
+        pairs, roles = self._sees_pairs(series.roles), series.roles
         return describe(samples, lags, roles, self.kernels, per_lag=self.per_lag, sees_pairs=pairs)
 
-    def _choose_lags(self, scaled: Matrix, roles: Roles, replicate: Index) -> tuple[int, ...]:
+    def _choose_lags(self, series: _Series) -> tuple[int, ...]:
         """Return the lags, by held-out errors of the same rows where they are to be chosen."""
         if not self._tries:
             return lag_list(self.lags)
-        longest = int(np.bincount(replicate).max())
+        longest = int(np.bincount(series.replicate).max())
         lengths = [each for each in LENGTHS if each == 1 or 5 * each <= longest]
         losses = []
         for length in lengths:
-            histories = self._histories(
-                scaled, lag_list(length), roles, replicate, first=lengths[-1]
-            )
+            histories = self._histories(series, lag_list(length), first=lengths[-1])
             _, selection = choose_lam(histories, self._task, self._candidates, self.n_jobs)
             assert selection is not None
             each = selection.at_chosen(selection.losses, histories.columns)
