@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
 from kernelweave.workbench.certifying import certifier
-from kernelweave.workbench.summaries import closing_sentences, proved_sentence
+from kernelweave.workbench.sentences import closing_sentences, proved_sentence
+from kernelweave.workbench.summaries import FileScore, HeldOutScore, Summary
 
 
 @pytest.fixture(scope="module")
@@ -48,32 +50,33 @@ def test_people_read_a_sentence(run: Callable, model: Path) -> None:
     ],
 )
 def test_a_sentence_claims_no_more_than_the_bounds(lower: float, upper: float, said: str) -> None:
-    gap = (upper - lower) / upper
-    found = {
-        "lower_bound": lower,
-        "upper_bound": upper,
-        "gap": gap,
-        "is_rule": False,
-        "algorithm": "any",
-        "held_out": None,
-    }
-    assert said in closing_sentences(found)
+    bounds = {"lower_bound": lower, "upper_bound": upper, "gap": (upper - lower) / upper}
+    unknown = {"algorithm": "any", "held_out": None, "test": None}
+    assert said in closing_sentences(found(Summary, **bounds, **unknown))
+
+
+def found(kind: type, **known: object) -> Any:
+    """Return a summary, or a part of one, of which nothing else is known."""
+    return kind(**dict.fromkeys((each.name for each in fields(kind)), "") | known)
 
 
 def known(task: str, score: float, ahead: float, **more: Any) -> str:
     """Return the closing sentences of an evidence model with a score ± 0.01 on rows held out."""
-    found = {
-        "algorithm": "evidence", "task": task, "comparison": {"ours": "", "rows": []},
-        "status": "stationary",
-        "measure": {"regression": "R²", "classification": "accuracy"}[task],
-        "held_out": {
-            "score": score, "error": 0.01, "ahead": ahead, "ahead_error": 0.01, "n_parts": 200,
-            "low": max(score - 0.02, 0.0 if task == "classification" else -1.0),
-            "high": min(score + 0.02, 1.0),
-            "baseline": score - ahead, "rare_ranking": "",
-        },
-    }  # fmt: skip
-    return closing_sentences(found | more)
+    held_out = found(
+        HeldOutScore,
+        score=score,
+        error=0.01,
+        ahead=ahead,
+        ahead_error=0.01,
+        n_parts=200,
+        low=max(score - 0.02, 0.0 if task == "classification" else -1.0),
+        high=min(score + 0.02, 1.0),
+        baseline=score - ahead,
+    )
+    fit = {"algorithm": "evidence", "task": task, "status": "stationary", "held_out": held_out}
+    fit |= {"measure": "R²" if task == "regression" else "accuracy", "metric": None, "test": None}
+    compared = {"comparison": {"ours": "", "rows": []}}
+    return closing_sentences(found(Summary, **fit | compared | more))
 
 
 @pytest.mark.parametrize(
@@ -85,9 +88,9 @@ def known(task: str, score: float, ahead: float, **more: Any) -> str:
 )
 def test_what_an_estimate_does_not_prove_ends_no_output(status: str, said: str) -> None:
     """It stands among the details of the fit."""
-    facts = {"algorithm": "evidence", "status": status}
-    assert proved_sentence(facts).startswith("This is an estimate, not a proof")
-    assert proved_sentence(facts).endswith(said)
+    sentence = proved_sentence(found(Summary, algorithm="evidence", status=status))
+    assert sentence.startswith("This is an estimate, not a proof")
+    assert sentence.endswith(said)
     assert known("regression", 0.9, 0.9, status=status).endswith("0.880 to 0.920).")
 
 
@@ -110,8 +113,9 @@ def test_what_to_expect_of_new_rows(task: str, score: float, ahead: float, said:
 
 def test_what_the_verdict_said_is_followed_by_no_blank() -> None:
     rare = {"score": 0.9, "baseline": 0.9, "rare_ranking": "It ranks.", "ahead": 0.0}
+    rare |= {"ahead_error": 0.1, "n_parts": 9}
     row = {"name": "baseline", "score": 0.9, "behind": 0.0, "behind_error": 0.1, "n_parts": 9}
-    more = {"held_out": rare | {"ahead_error": 0.1, "n_parts": 9}, "comparison": {"rows": [row]}}
+    more = {"held_out": found(HeldOutScore, **rare), "comparison": {"rows": [row]}}
     assert known("classification", 0.9, 0.0, **more) == ""
 
 
@@ -125,17 +129,18 @@ def test_what_the_verdict_said_is_followed_by_no_blank() -> None:
     ],
 )  # fmt: skip
 def test_a_test_file_counts_more_than_rows_held_out(score: float, said: str) -> None:
-    tested = {"score": score, "error": 0.01, "n_parts": 40, "rows": 40, "data": "new.csv"}
-    tested |= {"low": score - 0.02, "high": score + 0.02, "shares_rows": False}
-    found = known("regression", 0.9, 0.9, test=tested)
-    assert found.startswith("On 40 rows of new.csv: ")
-    assert said in found
-    assert "similar new rows" not in found
-    few = tested | {"n_parts": 2, "rows": 2, "low": -np.inf}
+    about = {"score": score, "error": 0.01, "n_parts": 40, "rows": 40, "data": "new.csv"}
+    about |= {"low": score - 0.02, "high": score + 0.02, "shares_rows": False}
+    tested = found(FileScore, **about)
+    sentences = known("regression", 0.9, 0.9, test=tested)
+    assert sentences.startswith("On 40 rows of new.csv: ")
+    assert said in sentences
+    assert "similar new rows" not in sentences
+    few = replace(tested, n_parts=2, rows=2, low=-np.inf)
     known_by_two = known("regression", 0.9, 0.9, test=few)
     assert "(too few rows or groups for an interval)." in known_by_two
-    tested["shares_rows"] = True
-    assert known("regression", 0.9, 0.9, test=tested) == known("regression", 0.9, 0.9)
+    shared = replace(tested, shares_rows=True)
+    assert known("regression", 0.9, 0.9, test=shared) == known("regression", 0.9, 0.9)
 
 
 def test_the_sentence_and_the_verdict_judge_by_the_same_difference() -> None:

@@ -9,10 +9,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -240,7 +241,7 @@ def test_a_narrow_screen_cuts_no_score(
         "behind": -0.0333, "behind_error": 0.0123, "seconds": 1234.5, "cut": False, "ours": False,
         "also": {"log loss": 0.31, "AUC": 0.912345, "balanced": 0.5},
     }  # fmt: skip
-    found = {
+    found: dict[str, Any] = {
         "measure": "accuracy", "rows": "150 rows in 2 folds", "verdict": "", "model": "evidence",
         "task": "classification", "target": "y", "data": "t.csv", "models": [row, dict(row)],
         "held_out": {"score": 0.9, "error": 0.02, "rows": "150 rows", "rare": False},
@@ -248,7 +249,11 @@ def test_a_narrow_screen_cuts_no_score(
         "half_known": "",
     }  # fmt: skip
     compare._show(found)
-    fit._show_scores(console.out(), found)
+    fitted: Any = SimpleNamespace(
+        **{name: value for name, value in found.items() if name not in ("seconds", "held_out")},
+        held_out=SimpleNamespace(**found["held_out"]),
+    )
+    fit._show_scores(console.out(), fitted, 1234.5)
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= width
     assert "…" not in said
@@ -497,6 +502,35 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
     assert max(row["score"] for row in dropped["models"]) < 0.3
 
 
+def test_of_several_groups_the_first_are_held_out(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The evidence kernel is told of all, and other models of those that are held out."""
+    told: list[object] = []
+    fit = EvidenceKernelRegressor.fit
+
+    @wraps(fit)
+    def spied(model: Any, X: pd.DataFrame, y: Any, **more: Any) -> Any:
+        told.append(more["groups"])
+        return fit(model.set_params(precisions=(5.0,), max_iter=2), X, y, **more)
+
+    monkeypatch.setattr(EvidenceKernelRegressor, "fit", spied)
+    path = tmp_path / "t.csv"
+    who = np.arange(32) // 4
+    frame = pd.DataFrame({"who": [f"w{each}" for each in who], "where": [*"abcd"] * 8})
+    frame.assign(y=np.sin(np.arange(32.0))).to_csv(path, index=False)
+    options = ["compare", path, "--target", "y", "--cv", "2", "--json", "--models"]
+    done = run(*options, "evidence,rbf", "--groups", "who, where")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["rows"] == "32 rows, cross-validated in 2 folds: rows of a new 'who'"
+    assert {row["name"] for row in found["models"]} == {"evidence", "rbf"}
+    assert told == [["who", "where"]] * 2
+    refused = run(*options, "rbf", "--groups", "who,were")
+    assert refused.status == 2
+    assert "has no feature 'were'; did you mean 'where'" in refused.err
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -512,8 +546,6 @@ def test_every_model_is_without_the_groups_held_out(run: Callable, tmp_path: Pat
         (["--categorical", "B"], "--categorical: "),
         (["--categorical", "y"], "'y' is the target: use --task to say what it is"),
         (["--cv", "group"], "--cv group needs --groups COLUMN"),
-        (["--groups", "b", "--order", "a"], "--groups and --order exclude each other"),
-        (["--groups", "b", "--cv", "time"], "--groups and --cv time exclude each other"),
         (["--order", "A"], "has no column 'A'; did you mean 'a'?"),
         (["--order", "b"], "--order must hold numbers or dates, got 'v' in line 2"),
     ],

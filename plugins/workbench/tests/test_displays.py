@@ -9,16 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from kernelweave.kernels_core import History
-from kernelweave.spectahedron import (
-    TessellatedKernelClassifier,
-)
-from kernelweave.workbench import (
-    ConvergenceDisplay,
-    GramDisplay,
-    KernelWeightsDisplay,
-    SpectrumDisplay,
-)
-from kernelweave.workbench.displays import cosine_gram
+from kernelweave.spectahedron import TessellatedKernelClassifier
+from kernelweave.workbench import ConvergenceDisplay, KernelWeightsDisplay
 from kernelweave.workbench.displays.axes import SERIES
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -118,12 +110,9 @@ def test_what_is_not_fitted_or_has_several_solves_is_refused(points: Any) -> Non
         ConvergenceDisplay.from_estimator(many)
 
 
-def test_new_figures_fit_a_column_and_can_be_read(fitted: Any, points: Any) -> None:
-    X, y = points
+def test_new_figures_fit_a_column_and_can_be_read(fitted: Any) -> None:
     made = [
         ConvergenceDisplay.from_estimator(fitted),
-        SpectrumDisplay.from_estimator(fitted),
-        GramDisplay.from_estimator(fitted, X, y),
         KernelWeightsDisplay([0.5, 0.5]).plot(),
     ]
     for display in made:
@@ -185,49 +174,8 @@ def test_weights_that_are_not_there_are_refused(fitted: Any) -> None:
         KernelWeightsDisplay.from_estimator(fitted)
     with pytest.raises(ValueError, match="names must be 2"):
         KernelWeightsDisplay([1.0, 0.0], ["one"])
-
-
-def test_the_spectrum_is_that_of_the_matrix(fitted: Any) -> None:
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
-    display = SpectrumDisplay(Q @ np.diag([6.0, 3.0, 1.0, 0.0]) @ Q.T).plot()
-    np.testing.assert_allclose([bar.get_height() for bar in display.bars_], [0.6, 0.3, 0.1])
-    assert display.ax_.get_xlabel() == "eigenvalue of P (rank 3 of 4)"
-    learned = SpectrumDisplay.from_estimator(fitted)
-    values = np.linalg.eigvalsh(fitted.P_)[::-1]
-    np.testing.assert_allclose(learned.shares, values / values.sum(), atol=1e-9)
-
-
-def test_gram_is_ordered_by_class() -> None:
-    K = np.outer([1.0, -1.0, 1.0], [1.0, -1.0, 1.0])
-    ax = Figure().subplots()
-    display = GramDisplay(K, ["b", "a", "b"]).plot(ax=ax)
-    image = display.image_.get_array()
-    np.testing.assert_allclose(image, [[1, -1, -1], [-1, 1, 1], [-1, 1, 1]])
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\n(1)", "b\n(2)"]
-
-
-def test_gram_of_an_estimator_is_its_kernel(points: Any) -> None:
-    X, y = points
-    pipeline = make_pipeline(StandardScaler(), TessellatedKernelClassifier(tol=0.1)).fit(X, y)
-    display = GramDisplay.from_estimator(pipeline, X, y)
-    order = np.argsort(y, kind="stable")
-    K = pipeline[-1].kernel_(pipeline[0].transform(X))
-    np.testing.assert_allclose(display.similarity, cosine_gram(K)[np.ix_(order, order)])
-    numbers = GramDisplay(K, X[:, 0]).plot()
-    assert numbers.ax_.get_xlabel() == "target"
-    assert float(numbers.ax_.get_xticklabels()[0].get_text()) == pytest.approx(
-        X[:, 0].min(), rel=5e-3
-    )
-    with pytest.raises(ValueError, match="y must hold 60 values"):
-        GramDisplay(K, y[:5])
-
-
-def test_centred_cosines_against_the_definition() -> None:
-    F = np.random.default_rng(0).standard_normal((6, 4))
-    centred = F - F.mean(axis=0)
-    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
-    np.testing.assert_allclose(cosine_gram(F @ F.T + 7.0), unit @ unit.T, atol=1e-12)
-    assert (cosine_gram(np.ones((3, 3))) == 0).all()
+    with pytest.raises(ValueError, match="one row of numbers"):
+        KernelWeightsDisplay(np.ones((2, 2)))
 
 
 def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
@@ -235,26 +183,6 @@ def test_series_differ_in_shape_and_each_is_seen_on_white() -> None:
     assert len(looks) == len(SERIES)
     grey = sorted(float(np.dot(to_rgb(each["color"]), [0.299, 0.587, 0.114])) for each in SERIES)
     assert grey[-1] < 0.8  # each is seen on white
-
-
-TABLE = np.arange(12.0).reshape(6, 2)
-WRONG: dict[str, tuple[Any, str]] = {
-    "no square Gram": (lambda: GramDisplay(np.ones((2, 3))), "K must be a square matrix"),
-    "no square P": (lambda: SpectrumDisplay(np.ones(3)), "P must be a square matrix"),
-    "a table of weights": (lambda: KernelWeightsDisplay(np.ones((2, 2))), "one row of numbers"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_drawn_is_refused(name: str) -> None:
-    draw, said = WRONG[name]
-    with pytest.raises(ValueError, match=said):
-        draw()
-
-
-def test_a_gram_matrix_without_targets_names_samples() -> None:
-    display = GramDisplay(np.eye(3)).plot()
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("sample", "sample")
 
 
 def test_negative_weights_have_a_line_at_zero() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.workbench import load_model
-from kernelweave.workbench.summaries import column_remarks, not_shown, other_rows
+from kernelweave.workbench.sentences import column_remarks, not_shown, other_rows
+from kernelweave.workbench.summaries import HeldOutScore, Summary
 from sklearn.metrics import r2_score
 
 
@@ -95,15 +98,20 @@ def test_later_rows_are_held_out_where_asked_for(run: Callable, tmp_path: Path) 
         assert dummy["score"] == pytest.approx(r2_score(y[75:], means))
 
 
-def kinds(**worse: bool) -> dict[str, object]:
-    """Return the facts of a fit whose kinds of new rows are so, beside rows like these."""
+def found(kind: type, **known: object) -> Any:
+    """Return a summary, or a part of one, of which nothing else is known."""
+    return kind(**dict.fromkeys((each.name for each in fields(kind)), None) | known)
+
+
+def kinds(**worse: bool) -> Summary:
+    """Return the summary of a fit whose kinds of new rows are so, beside rows like these."""
     names = {"rows like these": 60, "new shop": 12, "later by day": 6}
     rows = [
         {"name": name, "score": 0.5, "error": 0.1, "n_rows": 60, "n_groups": n}
         | ({"worse": worse.get(name.partition(" ")[0], False)} if worse else {})
         for name, n in names.items()
     ]
-    return {"held_out": None, "new_rows": rows, "n_samples": 60}
+    return found(Summary, new_rows=rows, n_samples=60)
 
 
 def test_blocks_of_time_are_not_called_groups() -> None:
@@ -116,12 +124,12 @@ def test_blocks_of_time_are_not_called_groups() -> None:
 
 
 def test_a_score_of_fewer_rows_names_what_left_the_count() -> None:
-    facts = kinds(new=True) | {"n_samples": 62, "held_out": {"n_rows": 62}}
-    assert [on for _, on in other_rows(facts).values()] == [
+    equal = replace(kinds(new=True), n_samples=62, held_out=found(HeldOutScore, n_rows=62))
+    assert [on for _, on in other_rows(equal).values()] == [
         "on 60 of 62 rows (equal rows count once)",
         "on 60 of 62 rows of 12 groups",
     ]
-    later = kinds(later=True) | {"n_samples": 120, "held_out": {"n_rows": 60}}
+    later = replace(kinds(later=True), n_samples=120, held_out=found(HeldOutScore, n_rows=60))
     assert next(iter(other_rows(later).values()))[1] == "on 60 of 120 rows"
 
 
@@ -150,7 +158,7 @@ def test_numbers_that_look_like_groups_do_not_lead_the_output(
     assert not any(row["worse"] for row in load_model(model).header.new_rows)
     assert run("report", model, "--out", tmp_path / "page.html").status == 0
     page = (tmp_path / "page.html").read_text()
-    tiles = page.partition('<div class="facts">')[2].partition("<p")[0]
+    tiles = page.partition('<div class="facts">')[2].partition("<h2")[0]
     assert "training rows" in tiles
     assert "at most" not in tiles
     assert "new " not in tiles
@@ -161,11 +169,11 @@ def test_columns_with_the_same_remark_are_one_line() -> None:
     columns = [{"name": f"q{i}", **remark} for i in range(12)]
     columns.insert(3, {"name": "id", "seen": "text", "sentence": "A row ID.", "done": "ignored"})
     columns.append({"name": "plain", "seen": "number", "sentence": "", "done": "used"})
-    assert column_remarks({"columns": columns}) == {
+    assert column_remarks(found(Summary, columns=columns)) == {
         "id": "text: A row ID.",
         "q0 and 11 more": "category: Two values.",
     }
     unlike = [{**remark, "name": f"c{i}", "sentence": f"{i} values."} for i in range(15)]
-    lines = column_remarks({"columns": unlike})
+    lines = column_remarks(found(Summary, columns=unlike))
     assert list(lines)[-1] == "..."
     assert lines["..."] == "and 3 more, see the report"

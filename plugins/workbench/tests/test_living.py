@@ -17,7 +17,7 @@ from kernelweave.workbench import Model, load_model
 from kernelweave.workbench.commands.forget import read_conditions, read_places
 from kernelweave.workbench.errors import CommandError
 from kernelweave.workbench.living.known import KnownTargets
-from kernelweave.workbench.summaries import relearn_sentence
+from kernelweave.workbench.sentences import relearn_sentence
 
 Run = Callable[..., object]
 

@@ -10,7 +10,7 @@ import pytest
 from kernelweave.evidence import fit
 from kernelweave.kernels_core import Progress
 from kernelweave.workbench import progress
-from kernelweave.workbench.progress import Course, count_bar, fit_bar, fraction, time_left
+from kernelweave.workbench.progress import Course, count_bar, fit_bar, fraction
 from rich.console import Console
 
 
@@ -89,8 +89,6 @@ def test_parts_and_evaluations_only_move_forward() -> None:
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
     assert len(set(seen)) > 100
-    # nobody knows what follows the last part
-    assert time_left(course.remaining) == ""
 
 
 def test_several_fits_and_several_solves_of_one_move_forward() -> None:
@@ -117,26 +115,21 @@ def test_the_first_fit_says_that_it_compiles(
     assert ("compiles code for this computer, once" in told) == screen.is_terminal
 
 
-class FakeClock:
-    """A clock that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
+def factor_off(course: Course, seconds: float, total: float) -> float:
+    """Return by what factor the time left is wrong, if it is by the speed since the start."""
+    left, expected = total - seconds, seconds * (1.0 - course.done) / course.done
+    return max(expected / left, left / expected)
 
 
-def worst_estimate(course: Course, clock: FakeClock, steps: list[tuple[float, Progress]]) -> float:
+def worst_estimate(steps: list[tuple[float, Progress]]) -> float:
     """Return by what factor the time left is wrong at worst, from a quarter of the time on."""
-    total, worst = sum(each for each, _ in steps), 1.0
+    course, spent, total, worst = Course(), 0.0, sum(each for each, _ in steps), 1.0
     for seconds, said in steps:
-        clock.seconds += seconds
+        spent += seconds
         course.see(said)
-        left = total - clock.seconds
         # near the end a moment is a factor too
-        if 0.25 * total <= clock.seconds <= 0.75 * total:
-            worst = max(worst, course.remaining / left, left / course.remaining)
+        if 0.25 * total <= spent <= 0.75 * total:
+            worst = max(worst, factor_off(course, spent, total))
     return worst
 
 
@@ -189,24 +182,20 @@ def evidence_fit(
 def test_the_time_left_is_known_after_a_quarter(
     evaluations: list[int], seconds: list[float], n_noise: int
 ) -> None:
-    clock = FakeClock()
     steps = evidence_fit(evaluations, seconds, n_noise)
     # the noise takes a seventh of some fits and a third of others, which nobody knows before
-    assert worst_estimate(Course(seconds=clock), clock, steps) <= (2.2 if n_noise else 1.5)
+    assert worst_estimate(steps) <= (2.2 if n_noise else 1.5)
 
 
 def test_folds_of_a_solve_with_bounds_take_less_than_the_whole() -> None:
     """Gaps that shrink by a factor a step; a fit without a third of the rows is 4/9 of one."""
-    clock = FakeClock()
-    course = Course([1.0, *[(2 / 3) ** 2] * 3], clock)
-    total, worst = 9.0 + 3 * 4.0, 1.0
+    course, spent, total, worst = Course([1.0, *[(2 / 3) ** 2] * 3]), 0.0, 9.0 + 3 * 4.0, 1.0
     for seconds in (1.0, *[4 / 9] * 3):
         for i in range(10):
             course.see(Progress("any", i, 0.0, 1.0, 10.0 ** (-i / 3), 1e-3, 0.0))
-            left = total - clock.seconds
-            if 0.25 * total <= clock.seconds <= 0.9 * total:
-                worst = max(worst, course.remaining / left, left / course.remaining)
-            clock.seconds += seconds if i < 9 else 0.0
+            if 0.25 * total <= spent <= 0.9 * total:
+                worst = max(worst, factor_off(course, spent, total))
+            spent += seconds if i < 9 else 0.0
         course.end_fit()
-    assert clock.seconds == pytest.approx(total)
+    assert spent == pytest.approx(total)
     assert worst <= 1.5

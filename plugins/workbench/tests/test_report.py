@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -86,7 +88,7 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
                  "Confusion matrix",
                  "Precision and recall", "Calibration of probabilities", "Columns",
                  "Importance", "Effect of &lt;a&gt;", "This is an estimate, not a proof",
-                 "Test scores on the 40 rows", "in 3 folds", "The learned kernel",
+                 "Test scores on the 40 rows", "in 3 folds",
                  "No kind of new rows is expected to be predicted"):  # fmt: skip
         assert word in text, word
     assert "&lt;a&gt;" in text
@@ -96,7 +98,7 @@ def test_a_page_needs_nothing_beside_it(models: Path, page: tuple[Path, str]) ->
     assert rows
     for row in rows:
         assert Score(-row["behind"], row["behind_error"]).formatted(3, sign="+") in text
-    assert text.count("<img") == text.count('alt="') >= 11
+    assert text.count("<img") == text.count('alt="') >= 10
 
 
 def test_decision_values_draw_the_curves_of_a_model_without_probabilities(
@@ -124,7 +126,7 @@ def test_a_proof_stands_on_the_page(run: Callable, models: Path, tmp_path: Path)
     page = tmp_path / "page.html"
     run("report", models / "tkl.kw", models / "t.csv", "--out", page)
     text = page.read_text()
-    for word in ("proved relative gap", "Convergence", "Spectrum of P", "in 3 folds", "settings"):
+    for word in ("proved relative gap", "Convergence", "in 3 folds", "settings"):
         assert word.casefold() in text.casefold(), word
 
 
@@ -267,16 +269,15 @@ def test_letters_that_the_font_lacks_are_text_of_the_page() -> None:
 
 
 def test_the_headline_names_the_rows_that_its_score_is_of() -> None:
-    about = {
-        "measure": "R²", "columns": [], "gap": np.inf, "kernel_rows": 0,
-        "held_out": {"score": 0.36, "error": 0.08, "n_rows": 360},
-        "n_features": 3, "n_samples": 360, "is_rule": False, "premise": "",
-        "new_rows": [
-            {"name": "new patient", "score": 0.36, "error": 0.08, "n_rows": 360, "n_groups": 60}
-        ],
-    }  # fmt: skip
+    new = [{"name": "new patient", "score": 0.36, "error": 0.08, "n_rows": 360, "n_groups": 60}]
+    about: Any = SimpleNamespace(
+        measure="R²", columns=[], gap=np.inf, kernel_rows=0,
+        held_out=SimpleNamespace(score=0.36, error=0.08, n_rows=360),
+        n_features=3, n_samples=360, is_rule=False, premise="", new_rows=new,
+    )  # fmt: skip
     assert _facts(about, None, True)[0] == ("R², new patient", "0.360 ± 0.080")
-    assert _facts(about | {"new_rows": []}, None, True)[0][0] == "R², cross-validated"
+    about.new_rows = []
+    assert _facts(about, None, True)[0][0] == "R², cross-validated"
 
 
 @pytest.mark.parametrize(

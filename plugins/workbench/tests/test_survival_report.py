@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_a_page_of_times_judges_their_distributions(folder: Path) -> None:
         "two posterior standard deviations",
     ):
         assert words in page, words
-    json.dumps(summary(model)["new_rows"], allow_nan=False)
+    json.dumps(summary(model).new_rows, allow_nan=False)
 
 
 def test_limits_have_a_brier_score_and_ranges_none(folder: Path) -> None:
@@ -103,7 +104,7 @@ def test_other_models_have_no_such_chapter(folder: Path) -> None:
 def test_the_verdict_follows_the_p_value(folder: Path, p: float, verdict: str) -> None:
     model = load_model(folder / "times.kw")
     about = summary(model)
-    about["new_rows"] = [{**about["new_rows"][0], "calibration_p": p}]
+    about = replace(about, new_rows=[{**about.new_rows[0], "calibration_p": p}])
     (chapter,) = survival_chapters(model, about, None)
     sentences = chapter["sentences"]
     assert isinstance(sentences, list)

@@ -1,7 +1,5 @@
 from .displays import ConvergenceDisplay as ConvergenceDisplay
-from .displays import GramDisplay as GramDisplay
 from .displays import KernelWeightsDisplay as KernelWeightsDisplay
-from .displays import SpectrumDisplay as SpectrumDisplay
 from .models import Header as Header
 from .models import Model as Model
 from .models import load_model as load_model

@@ -88,7 +88,7 @@ def certify_model(
             f"the weights of {model_title(name)} follow from a rule and are not optimised: there "
             "is no optimum to compare them with"
         )
-    if model.header.algorithm == "evidence" or hasattr(model.machine, "log_evidence_"):
+    if model.header.is_estimate or hasattr(model.machine, "log_evidence_"):
         raise CommandError(
             f"nothing can be proved of the {model_title(name)}: no bound is known for the evidence "
             "of other kernels. Its cross-validated score says what to expect of new rows"

@@ -13,7 +13,8 @@ from kernelweave.tables.errors import did_you_mean
 
 from .errors import CommandError, locate_cell_errors
 from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
-from .model_catalog import make_model, model_title, models_for_task
+from .groupings import groups_held_out
+from .model_catalog import make_model, model_kind, model_title, models_for_task
 from .scoring.comparison import (
     CrossValidatedModel,
     Row,
@@ -45,7 +46,8 @@ def compare_table(
     """Cross-validate models on the same folds, best first.
 
     - `names`: names of models; by default all installed ones for the task
-    - `cv`, `groups`, `order`: how rows are held out, see `read_division`
+    - `cv`, `groups`, `order`: how rows are held out, see `read_division`; of several groups the
+      first are held out, and the evidence kernel has effects of all
     - `metric`, `drop`, `weights`: as of `fit_table`
     - `max_time`: time limit of a fit in seconds; a model of another library that takes longer over
       all folds is skipped
@@ -61,9 +63,13 @@ def compare_table(
             "evidence kernel learns from such targets: use kernelweave fit"
         )
     columns = feature_columns(table, target.column, drop, weights)
-    division = read_division(table, columns, cv, groups, order)
+    held, beside = groups_held_out(table, columns, "evidence", groups, None, None)
+    division = read_division(table, columns, cv, held, order)
     n_folds = cv if isinstance(cv, int) else FOLDS
-    models = _chosen(names, target, max_time, n_folds, weights is not None, division)
+    named = {key: value for key, value in division.items() if isinstance(value, str)}
+    if beside:
+        named["groups"] = beside["groups"]
+    models = _chosen(names, target, max_time, n_folds, weights is not None, named)
     X, y = table.inputs(columns), target.values
     weight = None if weights is None else read_weights(table, weights)
     counts = np.ones(len(y)) if weight is None else weight
@@ -105,13 +111,15 @@ def _chosen(
     max_time: float | None,
     n_folds: int,
     weighted: bool,
-    division: Mapping[str, object],
+    named: Mapping[str, object],
 ) -> list[ComparedModel]:
-    """Return the models of these names, ours and others'."""
-    named = {key: value for key, value in division.items() if isinstance(value, str)}
+    """Return the models of these names, ours and others'.
+
+    `named`: columns of groups and order, for models that read tables.
+    """
 
     def make(name: str, task: str, seed: int) -> WeightedModel:
-        levels = target.levels if name == "evidence" else None
+        levels = target.levels if model_kind(name).orders_classes else None
         given = {"max_time": max_time, "levels": levels}
         settings = {key: value for key, value in given.items() if value is not None}
         unfitted = partial(make_model, name, task, settings, seed=seed)

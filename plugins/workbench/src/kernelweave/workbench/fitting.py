@@ -21,8 +21,9 @@ from kernelweave.tables.errors import did_you_mean
 
 from .console import message_text
 from .errors import CommandError, locate_cell_errors
+from .groupings import groups_held_out
 from .machines import kernel_machine
-from .model_catalog import fit_model, make_model, model_of_algorithm, model_title
+from .model_catalog import fit_model, make_model, model_kind, model_of_algorithm, model_title
 from .models import Model
 from .models.header import Comparison
 from .progress import fit_bar
@@ -61,6 +62,8 @@ class Choices:
     - `views`: the file that names groups of columns
     - `metric`: name of a scikit-learn scorer; by default R², accuracy or concordance
     - `groups`, `order`: columns by which rows are held out: whole groups, or later ones
+    - `slopes`, `new`: columns whose effect differs by group, and which of several groups is held
+      out, see `groups_held_out`
     """
 
     model: str | None = None
@@ -71,6 +74,8 @@ class Choices:
     metric: str | None = None
     groups: str | None = None
     order: str | None = None
+    slopes: str | None = None
+    new: str | None = None
 
     @property
     def n_folds(self) -> int | None:
@@ -98,14 +103,15 @@ class Choices:
         """
         settings = self.given
         name = self.model or model_of_algorithm(settings.get("algorithm"), task)
-        if name == "evidence" and levels is not None:
+        kind = model_kind(name)
+        if kind.orders_classes and levels is not None:
             settings.setdefault("levels", levels)
-        if name == "evidence" and self.n_folds is not None:
+        if kind.holds_out_itself and self.n_folds is not None:
             settings["n_folds"] = self.n_folds
-        always = name == "evidence" and task == "classification"
+        always = kind.has_probabilities and task == "classification"
         if always and settings.pop("probability", True) is not True:
             raise CommandError(
-                "--set probability must be true, or left out: the evidence kernel always has "
+                f"--set probability must be true, or left out: the {kind.title} always has "
                 "probabilities"
             )
         made = make_model(name, task, settings, seed=self.seed)
@@ -163,7 +169,10 @@ def fit_table(
     weight = None if weights is None else read_weights(table, weights)
     check_metric(choices.metric, y, target.task)
     name, make = choices.maker(target.task, target.levels)
-    division = read_division(table, columns, choices.cv, choices.groups, choices.order)
+    groups, beside = groups_held_out(
+        table, columns, name, choices.groups, choices.slopes, choices.new
+    )
+    division = read_division(table, columns, choices.cv, groups, choices.order)
     n_folds, counts = choices.n_folds or FOLDS, np.ones(len(X)) if weight is None else weight
     with locate_cell_errors(table):
         folds = folds_by(X, y, target.task, n_folds, choices.seed, weight=counts, **division)
@@ -172,16 +181,18 @@ def fit_table(
         on_note(sentence)
     watch = clock.Stopwatch()
     # share of the progress bar: the time of a fit grows with the square of its rows
-    works = [] if name == "evidence" else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
+    holds_out_itself = model_kind(name).holds_out_itself
+    works = [] if holds_out_itself else [(1.0 - 1.0 / n_folds) ** 2] * n_folds
     bar = fit_bar(f"fitting {len(X)} rows", [1.0, *works])
     with locate_cell_errors(table), _summarised_warnings(name) as held_out_warnings, bar as end_fit:
-        seen = fit_division(name, division, folds)
-        estimator = fit_model(make(), X, target.learned, weight, **seen)
+        estimator = fit_model(
+            make(), X, target.learned, weight, **fit_division(name, division, folds) | beside
+        )
         end_fit()
         stopped = _was_stopped(estimator)
         scoring = scoring_weights(weight, choices.given.get("class_weight"), y)
         held_out = None
-        if name == "evidence":
+        if holds_out_itself:
             folds = replace(folds, fold=kernel_machine(estimator).held_out_fold_)
             held_out = held_out_by(estimator, y, target.task, scoring, folds.parts, target.ends)
         elif not stopped:
@@ -193,7 +204,7 @@ def fit_table(
         held_out=held_out, notes=notes, on_note=on_note,
     )  # fmt: skip
     asked = {
-        "kinds": dict(table.kinds), "weights": weights, "groups": choices.groups,
+        "kinds": dict(table.kinds), "weights": weights, "groups": groups,
         "order": choices.order, "cv": None if isinstance(choices.cv, int) else choices.cv,
     }  # fmt: skip
     if target.event is not None:
@@ -214,12 +225,14 @@ def fit_table(
     except KeyboardInterrupt:
         stopped = True
     header = replace(
-        model.header, comparison=comparison, importance=importance,
+        model.header,
+        comparison=comparison,
+        importance=importance,
         new_rows=expected_on_new_rows(estimator)
-        if name == "evidence"
+        if holds_out_itself
         else _of_folds(held_out, folds, choices.metric),
         warning=next(iter(held_out_warnings), ""),
-    )  # fmt: skip
+    )
     return FitOutcome(replace(model, header=header), rows, seconds, stopped)
 
 
@@ -233,20 +246,21 @@ def _summarised_warnings(name: str) -> Iterator[list[str]]:
     from kernelweave.tables import ColumnWarning
 
     held_out_warnings: list[str] = []
+    kind = model_kind(name)
     with warnings.catch_warnings():
         before = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if isinstance(message, HeldOutWarning):
                 # other models see columns of numbers in the place of those that a remedy names
-                held_out_warnings.append(text_of_warning(message, remedy=name == "evidence"))
+                held_out_warnings.append(text_of_warning(message, remedy=kind.reads_tables))
             else:
                 before(message, category, *rest, **more)
 
         warnings.showwarning = show
         warnings.simplefilter("always", HeldOutWarning)
         warnings.simplefilter("ignore", ColumnWarning)
-        if name == "evidence":
+        if kind.holds_out_itself:
             warnings.simplefilter("ignore", UnderfitWarning)
         yield held_out_warnings
 
@@ -392,10 +406,15 @@ def _fit_other_models(
     stopped = False
     try:
         for each in cross_validate_models(
-            other_models(seconds=choices.given.get("max_time")), X, y, held_out.task,
-            weight=scoring, folds=folds, seed=choices.seed,
+            other_models(seconds=choices.given.get("max_time")),
+            X,
+            y,
+            held_out.task,
+            weight=scoring,
+            folds=folds,
+            seed=choices.seed,
             on_failure=lambda *pair: refused.append(pair),
-        ):  # fmt: skip
+        ):
             try:
                 rows.append(Row.of(each, held_out, metric))
             except ValueError as error:
@@ -418,7 +437,8 @@ def read_division(
 
     - `columns`: the features; a feature is returned by name, any other column by its values
     - `cv`: a number of folds, ``"group"``, ``"time"`` (of ``order``, or of the lines of the file)
-    - `groups`, `order`: columns of the table
+    - `groups`, `order`: columns of the table; with both, later rows are held out as they come, of
+      known groups and of new ones
 
     Raises CommandError if there is no such column, or two of them contradict each other.
     """
@@ -426,11 +446,13 @@ def read_division(
         raise CommandError(f"--cv must be at least 2, group or time, got {cv}")
     if isinstance(cv, int) and cv > len(table.frame):
         raise CommandError(f"--cv must be at most the number of rows, {len(table.frame)}, got {cv}")
-    if groups is not None and (order is not None or cv == "time"):
-        other = "--cv time" if order is None else "--order"
-        raise CommandError(f"--groups and {other} exclude each other: give one of them")
     if cv == "group" and groups is None:
         raise CommandError("--cv group needs --groups COLUMN, the column that names the groups")
+    if cv == "group" and order is not None:
+        raise CommandError(
+            "--cv group holds out whole groups, and --order later rows of all: leave out --cv, and "
+            "the table of scores has both, or leave out --order"
+        )
     division: dict[str, Any] = {"order": np.arange(len(table.frame))} if cv == "time" else {}
     for option, column in (("groups", groups), ("order", order)):
         if column is None:
@@ -456,7 +478,7 @@ def check_choices(target: Target, choices: Choices, table: Table) -> None:
         return
     what = f"{table.source}: {target.reason}"
     name = choices.model or model_of_algorithm(choices.settings.get("algorithm"), target.task)
-    if name != "evidence":
+    if not model_kind(name).learns_half_known:
         option = "--algorithm" if choices.model is None else "--model"
         given = choices.settings["algorithm"] if choices.model is None else name
         raise CommandError(
@@ -472,7 +494,11 @@ def check_choices(target: Target, choices: Choices, table: Table) -> None:
 
 def fit_division(name: str, division: dict[str, Any], folds: Folds) -> dict[str, Any]:
     """Return groups and order as the fit of a model takes them: evidence kernels take columns."""
-    return division if name == "evidence" else {"groups": folds.groups, "order": folds.order}
+    return (
+        division
+        if model_kind(name).reads_tables
+        else {"groups": folds.groups, "order": folds.order}
+    )
 
 
 def read_weights(table: Table, column: str) -> FloatArray:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelweave.kernels_core.arrays import Rows
-
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
@@ -53,12 +51,3 @@ def fitted_machine(estimator: BaseEstimator, attribute: str) -> BaseEstimator:
             f"multiclass='shared', or draw one of the list"
         )
     return machine
-
-
-def transformed(estimator: BaseEstimator, X: Rows) -> Rows:
-    """Return samples as the kernel machine sees them, after the steps before it."""
-    for _, step in getattr(unwrap_target_scaler(unwrap_search(estimator)), "steps", [])[:-1]:
-        if step not in (None, "passthrough"):
-            X = step.transform(X)
-    encode = getattr(kernel_machine(unwrap_search(estimator)), "encode", None)
-    return X if encode is None else encode(X)

@@ -35,33 +35,58 @@ _MATRIX_FAMILIES = {"tessellated", "polynomial"}
 _BY_SET = {"sparse-simplex": "sparse", "lq-ball": "ridge", "orthant": "ridge"}
 
 
-class _Family(NamedTuple):
-    """Title, module and classes of a model, and whether its columns are standardised."""
+class ModelKind(NamedTuple):
+    """A model: its title, the module and the start of the names of its classes, and what it can.
+
+    - `scaled`: whether its columns are standardised
+    - `reads_tables`: whether it takes tables as they are, and names of columns for groups and order
+    - `holds_out_itself`: whether it holds rows out while it fits, and tells of scores on new rows
+    - `has_probabilities`: whether it has those of classes without being asked
+    - `orders_classes`: whether it takes ``levels``, classes that have an order
+    - `learns_half_known`: whether it learns from limits, ranges and times up to an event
+    - `lives`: whether a fitted one can take and lose rows
+    """
 
     title: str
     module: str
     stem: str
     tasks: tuple[str, ...] = ("classification", "regression")
     scaled: bool = True
+    reads_tables: bool = False
+    holds_out_itself: bool = False
+    has_probabilities: bool = False
+    orders_classes: bool = False
+    learns_half_known: bool = False
+    lives: bool = False
 
 
 _CLASSES = ("classification",)
 _FAMILIES = {
-    "evidence": _Family("evidence kernel", "kernelweave.evidence", "EvidenceKernel"),
-    "evidence-mkl": _Family("evidence MKL", "kernelweave.evidence", "EvidenceMKL"),
+    "evidence": ModelKind(
+        "evidence kernel",
+        "kernelweave.evidence",
+        "EvidenceKernel",
+        reads_tables=True,
+        holds_out_itself=True,
+        has_probabilities=True,
+        orders_classes=True,
+        learns_half_known=True,
+        lives=True,
+    ),
+    "evidence-mkl": ModelKind("evidence MKL", "kernelweave.evidence", "EvidenceMKL"),
     # it maps each column to a box itself
-    "tkl": _Family(
+    "tkl": ModelKind(
         "tessellated kernel", "kernelweave.spectahedron", "TessellatedKernel", scaled=False
     ),
-    "sparse": _Family("sparse MKL", "kernelweave.mkl_sparse", "SparseMKL"),
-    "ridge": _Family("ridge MKL", "kernelweave.ridge_mkl", "RidgeMKL"),
-    "gmkl": _Family("generalized MKL", "kernelweave.ridge_mkl", "GeneralizedMKL", _CLASSES),
-    "average": _Family("AverageMKL", "kernelweave.baselines", "AverageMKL", _CLASSES),
-    "cka": _Family("CKA", "kernelweave.baselines", "CKA", _CLASSES),
-    "easy": _Family("EasyMKL", "kernelweave.baselines", "EasyMKL", _CLASSES),
-    "pwmk": _Family("PWMK", "kernelweave.baselines", "PWMK", _CLASSES),
-    "simple": _Family("SimpleMKL", "kernelweave.baselines", "SimpleMKL"),
-    GENERIC: _Family("kernel learning", "kernelweave.kernels_core", "KernelLearning"),
+    "sparse": ModelKind("sparse MKL", "kernelweave.mkl_sparse", "SparseMKL"),
+    "ridge": ModelKind("ridge MKL", "kernelweave.ridge_mkl", "RidgeMKL"),
+    "gmkl": ModelKind("generalized MKL", "kernelweave.ridge_mkl", "GeneralizedMKL", _CLASSES),
+    "average": ModelKind("AverageMKL", "kernelweave.baselines", "AverageMKL", _CLASSES),
+    "cka": ModelKind("CKA", "kernelweave.baselines", "CKA", _CLASSES),
+    "easy": ModelKind("EasyMKL", "kernelweave.baselines", "EasyMKL", _CLASSES),
+    "pwmk": ModelKind("PWMK", "kernelweave.baselines", "PWMK", _CLASSES),
+    "simple": ModelKind("SimpleMKL", "kernelweave.baselines", "SimpleMKL"),
+    GENERIC: ModelKind("kernel learning", "kernelweave.kernels_core", "KernelLearning"),
 }
 
 
@@ -70,6 +95,14 @@ _OF_THE_COMMAND = {
     "random_state": "use --seed",
     "on_interrupt": "Ctrl-C always keeps the best model so far",
 }
+
+
+def model_kind(name: str) -> ModelKind:
+    """Return what is known of a model; of one without a name, as in old files, that it can nothing.
+
+    Raises KeyError for any other name that is not listed.
+    """
+    return _FAMILIES[name] if name else ModelKind("", "", "")
 
 
 def model_title(name: str) -> str:
@@ -135,7 +168,7 @@ def make_model(name: str, task: str, settings: dict[str, Any], *, seed: int) -> 
             raise CommandError(_unknown_setting(name, task, each))
     _check_settings(name, task, settings)
     machine = kind(**{key: value for key, value in fixed.items() if key in parameters}, **settings)
-    if name == "evidence":
+    if _FAMILIES[name].reads_tables:
         return machine
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import Pipeline

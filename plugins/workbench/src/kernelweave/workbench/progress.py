@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kernelweave.kernels_core import Progress, clock, watch
+from kernelweave.kernels_core import Progress, watch
 
 from .console import err, print_message
 from .diagnosis import is_compiled
@@ -42,17 +42,17 @@ _LAST_PART = 1.35
 _LAST_EVALUATIONS = 0.4
 # share of a part from which it is no longer certain that it ends as the parts before it did
 _SURE = 0.8
+# seconds that the speed is measured over: all of a fit
+_WHOLE = 1e6
 
 
 class Course:
     """How much of a fit is done, from what solves say of themselves.
 
     A solve with bounds tells its gap, and gaps shrink by factors. The evidence tells which parts
-    are done; within a part, evaluations are compared with those that the parts before it took. The
-    time that is left is the time so far over the share that is done.
+    are done; within a part, evaluations are compared with those that the parts before it took.
 
-    `works`: how much work each of several fits is, in any unit; `seconds`: returns the time since
-    the start.
+    `works`: how much work each of several fits is, in any unit.
 
     Examples
     --------
@@ -64,14 +64,10 @@ class Course:
     (0.5, 'iteration 5, gap 1.0e-01')
     """
 
-    def __init__(
-        self, works: Sequence[float] = (1.0,), seconds: Callable[[], float] | None = None
-    ) -> None:
+    def __init__(self, works: Sequence[float] = (1.0,)) -> None:
         total = sum(works)
         self._shares = [each / total for each in works]
         self._ended = 0
-        started = clock.Stopwatch()
-        self._seconds = seconds or (lambda: started.seconds)
         self.state = "starting"
         self._begin()
 
@@ -88,15 +84,6 @@ class Course:
         """The share of all the work that is done."""
         now = self._shares[self._ended] if self._ended < len(self._shares) else 0.0
         return min(1.0, sum(self._shares[: self._ended]) + self._own * now)
-
-    @property
-    def remaining(self) -> float:
-        """What is left of the time, if the rest goes as fast as so far.
-
-        Infinite where nobody knows: at the start, and after the last part.
-        """
-        under_way = 0.0 < self.done < 1.0
-        return self._seconds() * (1.0 - self.done) / self.done if under_way else math.inf
 
     def end_fit(self) -> None:
         """Count one more fit as ended and begin the next."""
@@ -145,19 +132,6 @@ def _within(ratio: float) -> float:
     return 1.0 - (1.0 - _SURE) * math.exp(-(ratio - _SURE) / (1.0 - _SURE))
 
 
-def time_left(seconds: float) -> str:
-    """Return a time as minutes and seconds; nothing where it is not known.
-
-    Examples
-    --------
-    >>> time_left(75.2), time_left(float("inf"))
-    ('1:15 left', '')
-    """
-    if not math.isfinite(seconds):
-        return ""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
-
-
 @contextmanager
 def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[], None]]:
     """Show a bar with the time left for the fits in the block, on a terminal only.
@@ -167,19 +141,18 @@ def fit_bar(title: str, works: Sequence[float] = (1.0,)) -> Iterator[Callable[[]
     if not err().is_terminal:
         yield lambda: None
         return
-    from rich.progress import SpinnerColumn
+    from rich.progress import SpinnerColumn, TimeRemainingColumn
 
     if not is_compiled():
         print_message("note", "the first fit compiles code for this computer, once (a few seconds)")
     course = Course(works)
-    shown = ("{task.description}", None, "{task.fields[left]}", "{task.fields[state]}")
+    shown = ("{task.description}", None, TimeRemainingColumn(), "{task.fields[state]}")
     with _bar(SpinnerColumn(), *shown) as bar:
-        task = bar.add_task(title, total=1.0, state=course.state, left="")
+        task = bar.add_task(title, total=1.0, state=course.state)
 
         def update(progress: Progress) -> None:
             course.see(progress)
-            left = time_left(course.remaining)
-            bar.update(task, completed=course.done, state=course.state, left=left)
+            bar.update(task, completed=course.done, state=course.state)
 
         with watch(update):
             yield course.end_fit
@@ -204,4 +177,5 @@ def _bar(*columns: ProgressColumn | str | None) -> Bar:
     from rich.progress import Progress as Bar
 
     shown = [BarColumn(bar_width=24) if each is None else each for each in columns]
-    return Bar(*shown, console=err(), transient=True)
+    # the time left is by the speed since the start, as `Course` makes it even
+    return Bar(*shown, console=err(), transient=True, speed_estimate_period=_WHOLE)

@@ -16,7 +16,7 @@ _SUMMARIES = {
     "report": "Write an HTML report on a saved model: scores, plots, columns, proof.",
     "list": "List algorithms, kernels, data sets and everything else that is registered.",
     "plugins": "Show which plugins are loaded, and why others are not.",
-    "doctor": "Show versions, threads, memory, caches, licences and problems.",
+    "doctor": "Show versions, threads, memory, caches and problems.",
     "completion": "Print a completion script for a shell.",
 }
 

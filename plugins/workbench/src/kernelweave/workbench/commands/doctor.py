@@ -13,7 +13,7 @@ _GIB = 2.0**30
 
 
 def doctor_command(*, json: bool = False) -> None:
-    """Show versions, threads, memory, caches, licences and problems.
+    """Show versions, threads, memory, caches and problems.
 
     Parameters
     ----------
@@ -45,7 +45,6 @@ def examine() -> dict[str, object]:
         # of the machine, and the limit that a solve respects
         "memory": {"machine": memory.machine_bytes(), "limit": memory.limit_bytes()},
         "compiled code": cache,
-        "mosek": diagnosis.mosek_licence(),
         "plugins": {row.name: row.status for row in plugins()},
         "problems": problems,
     }
@@ -63,7 +62,6 @@ def _print(state: dict[str, Any]) -> None:
         f"{state['memory']['limit'] / _GIB:.1f} GiB",
         "compiled code": f"{cache['folder']} ({cache['why']}, "
         f"{'writable' if cache['writable'] else 'NOT writable'})",
-        "MOSEK": state["mosek"],
     }
     screen = console.out()
     console.print_section(screen, "Versions", state["versions"].items())

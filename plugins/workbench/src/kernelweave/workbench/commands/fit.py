@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from ..fitting import Choices
     from ..models import Model
+    from ..models.header import Comparison
+    from ..summaries import FileScore, Summary
 
 
 ModelName = Literal[
@@ -55,6 +57,8 @@ def fit_command(
     cv: int | Literal["group", "time"] | None = None,
     metric: options.Metric = None,
     groups: options.Groups = None,
+    slopes: options.Slopes = None,
+    new: options.New = None,
     order: options.Order = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
@@ -180,14 +184,29 @@ def fit_command(
     # learners load slowly, and what cannot be fitted is refused before
     from ..fitting import Choices
 
-    choices = Choices(model, settings, cv, seed, views, metric, groups, order)
+    choices = Choices(model, settings, cv, seed, views, metric, groups, order, slopes, new)
     with config_context(memory_limit=memory_limit):
-        facts = _fit(
-            table, other, column, ended, task, choices, drop or [], weights, compare, out,
-            predictions, force,
-        )  # fmt: skip
-    emit_json(facts) if json else _show(facts)
-    if facts["interrupted"]:
+        found, more = _fit(
+            table,
+            other,
+            column,
+            ended,
+            task,
+            choices,
+            drop or [],
+            weights,
+            compare,
+            out,
+            predictions,
+            force,
+        )
+    if json:
+        from ..sentences import as_json
+
+        emit_json({**as_json(found), **more})
+    else:
+        _show(found, more)
+    if more["interrupted"]:
         kept = f"the best model so far is in {out}" if out else "nothing was saved (--out FILE)"
         raise KeyboardInterrupt(kept)
 
@@ -241,14 +260,14 @@ def _fit(
     path: Path | None,
     predictions: Path | None,
     force: bool,
-) -> dict[str, Any]:
-    """Fit, save where asked, and return the summary."""
+) -> tuple[Summary, dict[str, Any]]:
+    """Fit, save where asked, and return the summary and what the command adds to it."""
     from kernelweave.tables import read_target, split_by_target
     from kernelweave.tables.data_checks import shared_rows
 
     from ..fitting import feature_columns, fit_table
     from ..models import save_model
-    from ..summaries import closing_sentences, summary
+    from ..summaries import summary
 
     console.name_target(column)
     table, unknown = split_by_target(table, column)
@@ -280,16 +299,13 @@ def _fit(
         save_model(outcome.model, path, force=True)
     if predictions is not None:
         _write_predictions(outcome.model, unknown, predictions)
-    facts = summary(outcome.model)
+    found = summary(outcome.model)
+    tested = None if other is None else _tested(outcome.model, other, notes, bool(shared))
     seconds = {row.name: row.seconds for row in outcome.rows}
-    for row in facts["comparison"]["rows"]:
-        row["seconds"] = seconds[row["name"]]
-    facts["test"] = None if other is None else _tested(outcome.model, other, notes)
-    if facts["test"] is not None:
-        facts["test"]["shares_rows"] = bool(shared)
-    return {
-        **facts,
-        "certificate": closing_sentences(facts),
+    rows = [{**row, "seconds": seconds[row["name"]]} for row in found.comparison["rows"]]
+    comparison: Comparison = {"ours": found.comparison["ours"], "rows": rows}
+    return replace(found, test=tested, comparison=comparison), {
+        "test": None if tested is None else _test_json(tested),
         "task_reason": target.reason,
         "notes": [*notes, *outcome.model.header.notes],
         "seconds": outcome.seconds,
@@ -351,16 +367,17 @@ def _write_predictions(model: Model, unknown: Table | None, path: Path) -> None:
         stream.write(to_csv(columns).encode())
 
 
-def _strongest(importance: Sequence[dict[str, Any]]) -> str:
+def _strongest(importance: Sequence[Mapping[str, Any]]) -> str:
     """Return the columns whose worth is above two errors, and above what is printed as 0.000."""
     strong = [row for row in importance if row["value"] > max(2.0 * row["error"], _LEAST_SHOWN)]
     return ", ".join(f"{row['name']} ({row['value']:.3f})" for row in strong[:5])
 
 
-def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] | None:
+def _tested(model: Model, table: Table, notes: list[str], shares_rows: bool) -> FileScore | None:
     """Return the scores on other rows; where there are none, add a note: the fit has succeeded."""
     from ..report.evaluation import evaluate
     from ..scoring.metrics import Metric, also_scored
+    from ..summaries import FileScore
 
     try:
         evaluation = evaluate(model, table, None)
@@ -369,115 +386,126 @@ def _tested(model: Model, table: Table, notes: list[str]) -> dict[str, object] |
         scored = metric.score(rows)
         half_known = rows.ends is not None
         low, high = metric.interval(scored, rows.task, rows.n_parts, half_known=half_known)
-        scores: dict[str, object] = {"score": scored.value, "error": scored.error}
-        scores |= {"n_parts": rows.n_parts, "low": low, "high": high, "also": also_scored(rows)}
+        also = also_scored(rows)
     except (CommandError, ValueError, MemoryError) as refused:
         reason = console.message_text(refused).removeprefix(f"{table.source}: ")
         notes.append(f"--test {table.source} is not scored: {reason}")
         console.print_message("note", notes[-1])
         return None
-    found: dict[str, object] = {"data": table.source, "rows": len(evaluation.y), **scores}
-    if evaluation.coverage:
-        found["coverage"] = [asdict(each) for each in evaluation.coverage]
-    if evaluation.by_class is not None:
-        found["by_class"] = asdict(evaluation.by_class)
-    return found
+    return FileScore(
+        data=table.source,
+        rows=len(evaluation.y),
+        score=scored.value,
+        error=scored.error,
+        n_parts=rows.n_parts,
+        low=low,
+        high=high,
+        also=also,
+        coverage=evaluation.coverage,
+        by_class=evaluation.by_class,
+        shares_rows=shares_rows,
+    )
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _test_json(tested: FileScore) -> dict[str, Any]:
+    """Return a test ready for JSON, without coverage where there is none."""
+    return {name: each for name, each in asdict(tested).items() if each not in ((), None)}
+
+
+def _show(found: Summary, more: Mapping[str, Any]) -> None:
     from ..model_catalog import model_title
-    from ..summaries import bounds_rows, column_remarks, not_shown, other_rows
+    from ..sentences import (
+        bounds_rows,
+        closing_sentences,
+        column_remarks,
+        not_shown,
+        other_rows,
+    )
 
     screen = console.out()
-    width = facts["n_features"]
+    width = found.n_features
     rows = {
-        "data": f"{facts['data']}: {facts['n_samples']} rows, {width} column"
+        "data": f"{found.data}: {found.n_samples} rows, {width} column"
         + ("s" if width != 1 else ""),
-        "model": f"{model_title(facts['model'])}, {facts['algorithm']}"
-        if facts["algorithm"] != "evidence"
-        else model_title("evidence"),
-        "seconds": f"{facts['seconds']:.1f}",
-        "saved to": facts["file"] or "nothing (use --out FILE)",
+        "model": f"{model_title(found.model)}, {found.algorithm}"
+        if not found.is_estimate
+        else model_title(found.model),
+        "seconds": f"{more['seconds']:.1f}",
+        "saved to": more["file"] or "nothing (use --out FILE)",
     }
-    if facts["kernels"]:
-        few = [f"{weight:.3f} {name}" for name, weight in list(facts["kernels"].items())[:8]]
-        more = len(facts["kernels"]) - len(few)
-        rows["kernels"] = ", ".join(few) + (f" and {more} more" if more else "")
-    if facts["chosen"]:
-        chosen = facts["chosen"].items()
+    if found.kernels:
+        few = [f"{weight:.3f} {name}" for name, weight in list(found.kernels.items())[:8]]
+        left = len(found.kernels) - len(few)
+        rows["kernels"] = ", ".join(few) + (f" and {left} more" if left else "")
+    if found.chosen:
+        chosen = found.chosen.items()
         rows["chosen by CV"] = ", ".join(f"{name} {value:g}" for name, value in chosen)
-    if facts["views"]:
-        rows["views"] = _views(facts["views"])
-    if strong := _strongest(facts["importance"]):
+    if found.views:
+        rows["views"] = _views(found.views)
+    if strong := _strongest(found.importance):
         rows["top columns"] = (
-            f"{strong}: drop in {facts['importance_measure']} when a column is shuffled"
+            f"{strong}: drop in {found.importance_measure} when a column is shuffled"
         )
     console.print_section(
-        screen, f"{facts['task']} of {facts['target']} ({facts['task_reason']})", rows.items()
+        screen, f"{found.task} of {found.target} ({more['task_reason']})", rows.items()
     )
-    _show_scores(screen, facts)
-    if lines := other_rows(facts):
-        title = f"Expected {facts['measure']} by kind of new rows"
+    _show_scores(screen, found, more["seconds"])
+    if lines := other_rows(found):
+        title = f"Expected {found.measure} by kind of new rows"
         texts = {name: ", ".join(parts) for name, parts in lines.items()}
         console.print_section(screen, title, texts.items())
-    if sentence := not_shown(facts):
+    if sentence := not_shown(found):
         screen.print(f"{sentence}\n", markup=False)
-    if remarks := column_remarks(facts):
+    if remarks := column_remarks(found):
         console.print_section(screen, "Columns", remarks.items())
-    if facts["algorithm"] != "evidence":
-        rows = bounds_rows(facts)
+    if not found.is_estimate:
+        rows = bounds_rows(found)
         rows["status"] = console.message_text(rows["status"])
         console.print_section(screen, "Certificate", rows.items())
-    screen.print(facts["certificate"])
+    screen.print(closing_sentences(found))
 
 
-def _views(views: list[dict[str, Any]], most: int = 8) -> str:
+def _views(views: Sequence[Mapping[str, Any]], most: int = 8) -> str:
     used = [row for row in views if row["weight"] > 0]
     named = ", ".join(f"{row['weight']:.3f} {row['name']}" for row in used[:most])
     more = f" and {len(used) - most} more" if len(used) > most else ""
     return f"{named}{more}: {len(used)} of {len(views)}"
 
 
-def _show_scores(screen: Console, facts: dict[str, Any]) -> None:
+def _show_scores(screen: Console, found: Summary, seconds: float) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     from ..model_catalog import model_title
     from ..score_table import print_scores, shown
-    from ..scoring.class_sets import SetsByClass
-    from ..scoring.scores import CONCORDANCE, Coverage, Score
+    from ..scoring.scores import CONCORDANCE, Score
 
-    scored = facts["held_out"]
+    scored = found.held_out
     if scored is None:
         screen.print("No validation score: the fit stopped before the first fold was done.\n")
         return
-    rows = [
-        {**scored, "title": model_title(facts["model"]), "seconds": facts["seconds"], "ours": True}
-    ]
-    for row in facts["comparison"]["rows"]:
+    title = model_title(found.model)
+    rows = [{**vars(scored), "title": title, "seconds": seconds, "ours": True}]
+    for row in found.comparison["rows"]:
         away = Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")
         rows.append({**row, "away": away})
-    screen.print(Text(f"{facts['measure']} on {scored['rows']}", style="bold"))
-    print_scores(
-        screen, rows, measure=facts["measure"], rare=scored["rare"], unit=facts["unit"]
-    )  # fmt: skip
-    if facts["half_known"]:
+    screen.print(Text(f"{found.measure} on {scored.rows}", style="bold"))
+    print_scores(screen, rows, measure=found.measure, rare=scored.rare, unit=found.unit)
+    if found.half_known:
         screen.print(Padding(Text(f"{CONCORDANCE[0].upper()}{CONCORDANCE[1:]}."), (0, 2)))
-    if facts["verdict"]:
-        screen.print(Padding(Text(facts["verdict"]), (0, 2)))
+    if found.verdict:
+        screen.print(Padding(Text(found.verdict), (0, 2)))
     screen.print("")
-    if facts["test"]:
-        tested = facts["test"]
-        value = Score(tested["score"], tested["error"]).formatted(3)
-        also = "".join(f", {name} {shown(name, value)}" for name, value in tested["also"].items())
+    if (tested := found.test) is not None:
+        value = Score(tested.score, tested.error).formatted(3)
+        also = "".join(f", {name} {shown(name, value)}" for name, value in tested.also.items())
         # a long folder would leave the column beside it no room
-        line = {Path(tested["data"]).name: f"{value}{also}, on {tested['rows']} rows"}
-        if "coverage" in tested:
-            held = next(Coverage(**each) for each in tested["coverage"] if each["level"] == 0.9)
-            sets = "intervals" if facts["task"] == "regression" else "sets of classes"
+        line = {Path(tested.data).name: f"{value}{also}, on {tested.rows} rows"}
+        for held in (each for each in tested.coverage if each.level == 0.9):
+            sets = "intervals" if found.task == "regression" else "sets of classes"
             line["coverage"] = f"{held.share:.1%} of the targets are in their 90 % {sets}"
             line |= {"lowest": held.lowest} if held.lowest else {}
-        if "by_class" in tested:
-            worst = SetsByClass.from_json(tested["by_class"]).lowest()
+        if tested.by_class is not None:
+            worst = tested.by_class.lowest()
             line["lowest class"] = f"{worst.label}: {worst.held} of {worst.n_rows} rows"
-        console.print_section(screen, f"Test {facts['measure']}", line.items())
+        console.print_section(screen, f"Test {found.measure}", line.items())

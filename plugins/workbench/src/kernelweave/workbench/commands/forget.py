@@ -9,7 +9,7 @@ from kernelweave.kernels_core import clock, config_context
 
 from .. import console
 from ..errors import CommandError
-from .living import facts_of, goal_of, save_changed, show, stamp_of
+from .living import goal_of, save_changed, stamp_of, tell
 from .options import Encoding, Force, Json, MemoryLimit, NoHeader, Sheet
 
 
@@ -82,13 +82,10 @@ def forget_command(
     more: dict[str, object] = {"n_before": n_before, "n_forgotten": len(gone), "file": str(goal)}
     kept = getattr(after.machine.certificate_, "forgotten", None)
     more["kept_by_kernel"] = "" if kept is None else str(kept)
-    facts = facts_of(after, before, {**more, "seconds": watch.seconds})
-    if json:
-        console.emit_json(facts)
-        return
-    lines = {"rows": f"{facts['n_samples']}: {n_before} without {len(gone)} that are forgotten"}
-    lines["the kernel"] = facts["kept_by_kernel"]
-    show(facts, {name: text for name, text in lines.items() if text})
+    more["seconds"] = watch.seconds
+    text = f"{after.header.n_samples}: {n_before} without {len(gone)} that are forgotten"
+    lines = {"rows": text} | ({} if kept is None else {"the kernel": str(kept)})
+    tell(after, before, more, lines, json=json)
 
 
 def read_conditions(given: Sequence[str]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from ..files import check_output
 
 if TYPE_CHECKING:
     from ..models import Model
+    from ..summaries import HeldOutScore
 
 # of a file, while a command works
 _Stamp = tuple[int, int, int]
@@ -57,42 +58,47 @@ def save_changed(model: Model, goal: Path, source: Path, before: _Stamp | None) 
     save_model(model, goal, force=True)
 
 
-def facts_of(model: Model, before: Model | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is printed of a changed model, ready for JSON; `before`: with its old header."""
-    from ..summaries import relearn_sentence, summary
+def tell(
+    model: Model,
+    before: Model | None,
+    more: Mapping[str, Any],
+    rows: Mapping[str, str],
+    *,
+    json: bool,
+) -> None:
+    """Print what a command did and what is now expected of new rows.
 
-    facts = summary(model)
-    was = None if before is None else _score(summary(before)["held_out"])
-    return {**facts, "score_before": was, "relearn": relearn_sentence(model), **more}
+    `before`: the model with its old header; `more`: what the command adds to the summary in JSON;
+    `rows`: its own lines on a screen.
+    """
+    from ..sentences import as_json, closing_sentences, not_shown, other_rows, relearn_sentence
+    from ..summaries import summary
 
-
-def _score(held_out: Mapping[str, Any] | None) -> dict[str, float] | None:
-    return None if held_out is None else {name: held_out[name] for name in ("score", "error")}
-
-
-def show(facts: Mapping[str, Any], rows: Mapping[str, str]) -> None:
-    """Print what a command did and what is now expected of new rows; `rows`: its own lines."""
-    from ..scoring.scores import Score
-    from ..summaries import not_shown, other_rows
-
+    found, relearn = summary(model), relearn_sentence(model)
+    scored, was = found.held_out, None if before is None else summary(before).held_out
+    if json:
+        score = None if was is None else {"score": was.score, "error": was.error}
+        told = {"score_before": score, "relearn": relearn, **more}
+        console.emit_json({**as_json(found), **told})
+        return
     screen, lines = console.out(), dict(rows)
-    scored, was = facts["held_out"], facts["score_before"]
     if scored is not None:
-        now = Score(scored["score"], scored["error"]).formatted(3)
-        text = f"{now} on {scored['rows']}"
-        if was is not None:
-            text += f" (before: {Score(was['score'], was['error']).formatted(3)})"
-        lines[facts["measure"]] = text
-    lines["kernel"] = f"of {facts['kernel_rows']} rows of {facts['data']}"
-    lines["seconds"] = f"{facts['seconds']:.2f}"
-    lines["saved to"] = facts["file"] or "nothing (use --out FILE)"
-    console.print_section(screen, f"{facts['task']} of {facts['target']}", lines.items())
-    if parts := other_rows(facts):
-        title = f"Expected {facts['measure']} by kind of new rows"
+        lines[found.measure] = f"{_text(scored)} on {scored.rows}"
+        lines[found.measure] += "" if was is None else f" (before: {_text(was)})"
+    lines["kernel"] = f"of {found.kernel_rows} rows of {found.data}"
+    lines["seconds"] = f"{more['seconds']:.2f}"
+    lines["saved to"] = more["file"] or "nothing (use --out FILE)"
+    console.print_section(screen, f"{found.task} of {found.target}", lines.items())
+    if parts := other_rows(found):
+        title = f"Expected {found.measure} by kind of new rows"
         texts = {name: ", ".join(each) for name, each in parts.items()}
         console.print_section(screen, title, texts.items())
-    if sentence := not_shown(facts):
+    for sentence in filter(None, (not_shown(found), relearn)):
         screen.print(f"{sentence}\n", markup=False)
-    if facts["relearn"]:
-        screen.print(f"{facts['relearn']}\n", markup=False)
-    screen.print(facts["certificate"])
+    screen.print(closing_sentences(found))
+
+
+def _text(scored: HeldOutScore) -> str:
+    from ..scoring.scores import Score
+
+    return Score(scored.score, scored.error).formatted(3)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from kernelweave.kernels_core import clock, config_context
 
-from .. import console
 from ..errors import CommandError
 from ..files import check_output
-from .living import facts_of, show
+from .living import tell
 from .options import Force, Json, MemoryLimit
 
 if TYPE_CHECKING:
@@ -62,12 +61,9 @@ def merge_command(
     with config_context(memory_limit=memory_limit):
         model = merged(parts, home)
     save_model(model, out, force=True)
-    facts = facts_of(model, None, {"file": str(out), "parts": [str(each) for each in files]})
-    facts |= {"seconds": watch.seconds}
-    if json:
-        console.emit_json(facts)
-        return
-    show(facts, {"rows": f"{facts['n_samples']} of {len(files)} files"})
+    more = {"file": str(out), "parts": list(map(str, files)), "seconds": watch.seconds}
+    rows = {"rows": f"{model.header.n_samples} of {len(files)} files"}
+    tell(model, None, more, rows, json=json)
 
 
 def _read(path: Path) -> Model | SharedSums:

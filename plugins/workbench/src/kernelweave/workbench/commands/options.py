@@ -47,9 +47,23 @@ Groups = Annotated[
     str | None,
     Parameter(
         help="Column of groups, such as patients. Whole groups are held out, so the score is for "
-        "rows of new groups. To exclude the column from the features, add --drop. Give 'rows "
-        "alike' instead of a column to group near-duplicate rows."
+        "rows of new groups; with --order later rows are, and the table of scores and intervals "
+        "tell known groups and new ones apart. To exclude the column from the features, add "
+        "--drop. Give 'rows alike' instead of a column to group near-duplicate rows. Several "
+        "columns with commas between them, as in pupil,school, each get effects of their own: the "
+        "first is held out."
     ),
+]
+Slopes = Annotated[
+    str | None,
+    Parameter(
+        help="Column of numbers whose effect differs by the first of --groups; several with commas "
+        "between them. It is left out where rows of known groups are not predicted better with it."
+    ),
+]
+New = Annotated[
+    str | None,
+    Parameter(help="Which of several --groups is held out, in place of the first."),
 ]
 Order = Annotated[
     str | None,

@@ -57,7 +57,9 @@ def predict_command(
         File to write. Default: standard output.
     interval : float
         Regression: add the columns `low` and `high`, the ends of prediction intervals that contain
-        this share of the targets, such as 0.9.
+        this share of the targets, such as 0.9. Of a model that was fitted with --groups and
+        --order also the column `kind`: whether a row is of a known group or a new one, now or
+        later, as its interval is of that kind.
     quantiles : str
         Regression: add a column `quantile_Q` for each of these levels, such as .1,.5,.9.
     sets : float
@@ -110,6 +112,8 @@ def predict_command(
         labels = loaded.header.classes or ()
         predicted |= {f"proba_{label}": share for label, share in zip(labels, each, strict=True)}
     columns = {name: values.tolist() for name, values in predicted.items()}
+    if interval is not None and (kinds := loaded.kinds_of_rows(table)) is not None:
+        columns["kind"] = kinds.tolist()
     if sets is not None:
         chosen = loaded.predict_set(table, sets, by_class=by_class)
         if not by_class:

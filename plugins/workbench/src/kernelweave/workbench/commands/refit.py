@@ -12,7 +12,7 @@ from kernelweave.kernels_core import clock, config_context
 from .. import console
 from ..errors import CommandError
 from ..files import check_output
-from .living import facts_of, show
+from .living import tell
 
 if TYPE_CHECKING:
     from kernelweave.tables import Table
@@ -71,8 +71,8 @@ def fit_with_kernel(
     from kernelweave.tables import read_table
 
     table = read_table(data, header=header, **written)
-    from ..living import require_living
-    from ..models import load_model
+    from ..living import refitted, require_living
+    from ..models import load_model, save_model
 
     model = load_model(kernel)
     require_living(model, kernel, "fit --kernel")
@@ -85,26 +85,16 @@ def fit_with_kernel(
         if share is not None and out is not None:
             _share(model, table, out, json=json)
             return
-        facts = _refit(model, table, out)
-    facts |= {"seconds": watch.seconds}
-    if json:
-        console.emit_json(facts)
-        return
-    show(facts, {"rows": f"{facts['n_samples']} of {table.source}"})
+        after = refitted(model, table, _note)
+        if out is not None:
+            save_model(after, out, force=True)
+    more = {"file": None if out is None else str(out), "seconds": watch.seconds}
+    rows = {"rows": f"{after.header.n_samples} of {table.source}"}
+    tell(after, None, more, rows, json=json)
 
 
 def _note(sentence: str) -> None:
     console.print_message("note", sentence)
-
-
-def _refit(model: Model, table: Table, out: Path | None) -> dict[str, Any]:
-    from ..living import refitted
-    from ..models import save_model
-
-    after = refitted(model, table, _note)
-    if out is not None:
-        save_model(after, out, force=True)
-    return facts_of(after, None, {"file": None if out is None else str(out)})
 
 
 def _share(model: Model, table: Table, out: Path, *, json: bool) -> None:

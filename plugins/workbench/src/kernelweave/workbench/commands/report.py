@@ -32,8 +32,8 @@ def report_command(
     model : Path
         A file that `kernelweave fit --out` wrote.
     data : str
-        Table with known targets, as for `kernelweave fit`: adds its scores and plots, the coverage
-        of intervals or sets of classes, and the learned kernel as a heat map.
+        Table with known targets, as for `kernelweave fit`: adds its scores and plots, and the
+        coverage of intervals or sets of classes.
     target : str
         Column of the targets. Default: the one the model was fitted to.
     out : Path
@@ -48,6 +48,7 @@ def report_command(
     from ..models import load_model
     from ..report import report_page
     from ..report.evaluation import evaluate
+    from ..sentences import as_json
     from ..summaries import summary
 
     loaded = load_model(model)
@@ -63,6 +64,6 @@ def report_command(
         stream.write(page.encode())
     if json:
         scores = {} if evaluation is None else evaluation.scores()
-        console.emit_json({"page": str(path), **summary(loaded), "scores": scores})
+        console.emit_json({"page": str(path), **as_json(summary(loaded)), "scores": scores})
     else:
         console.out().print(f"{path}", soft_wrap=True)

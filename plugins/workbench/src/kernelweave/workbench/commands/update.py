@@ -7,7 +7,7 @@ from pathlib import Path
 from kernelweave.kernels_core import clock, config_context
 
 from .. import console
-from .living import facts_of, goal_of, save_changed, show, stamp_of
+from .living import goal_of, save_changed, stamp_of, tell
 from .options import Encoding, Force, Json, MemoryLimit, NoHeader, Sheet
 
 
@@ -56,9 +56,7 @@ def update_command(
         after, n_new = updated(before, table, lambda said: console.print_message("note", said))
     save_changed(after, goal, model, stamp)
     n_before = before.header.n_samples
-    more = {"n_before": n_before, "n_new": n_new, "file": str(goal)}
-    facts = facts_of(after, before, {**more, "seconds": watch.seconds})
-    if json:
-        console.emit_json(facts)
-        return
-    show(facts, {"rows": f"{facts['n_samples']}: {n_before} and {n_new} new ones of {data}"})
+    more: dict[str, object] = {"n_before": n_before, "n_new": n_new, "file": str(goal)}
+    more["seconds"] = watch.seconds
+    rows = f"{after.header.n_samples}: {n_before} and {n_new} new ones of {data}"
+    tell(after, before, more, {"rows": rows}, json=json)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import History, Result
-from kernelweave.kernels_core.arrays import FloatArray, Labels, RealArray, Rows
+from kernelweave.kernels_core.arrays import FloatArray, RealArray
 from kernelweave.kernels_core.checks import one_of
 
-from ..machines import fitted_machine, transformed
-from .axes import COLUMN, FAINT, GAP, HEAT, LOWER, UPPER, on_axes, open_frame
+from ..machines import fitted_machine
+from .axes import FAINT, GAP, LOWER, UPPER, on_axes, open_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,6 @@ _NOUNS = {"iterations": "iteration", "seconds": "seconds"}
 _MOST_BARS = 20
 # inches of a letter, and the share of the width that names beside the bars may take
 _LETTER, _SHARE = 0.065, 0.4
-# below this share of the trace an eigenvalue is rounding
-_NOTHING = 1e-9
 
 
 class ConvergenceDisplay:
@@ -263,203 +261,3 @@ def learned_weights(estimator: BaseEstimator) -> tuple[RealArray, list[str] | No
     if names is None or len(names) != len(weights):
         return np.asarray(weights), None
     return np.asarray(weights), [str(name) for name in names]
-
-
-class SpectrumDisplay:
-    """The eigenvalues of P as shares of its trace, the largest first.
-
-    Parameters
-    ----------
-    P : array-like of shape (n_P, n_P)
-        Symmetric positive semidefinite.
-
-    Attributes
-    ----------
-    shares : ndarray of shape (n_P,)
-        Descending; they sum to one.
-    rank : int
-        Number of eigenvalues above rounding errors.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn last.
-    bars_ : matplotlib BarContainer
-        At most twenty.
-
-    Raises
-    ------
-    ValueError
-        If P is not a square matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.workbench import SpectrumDisplay
-    >>> SpectrumDisplay(np.diag([0.9, 0.1, 0.0])).plot().ax_.get_xlabel()
-    'eigenvalue of P (rank 2 of 3)'
-    """
-
-    def __init__(self, P: npt.ArrayLike) -> None:
-        values = np.maximum(np.linalg.eigvalsh(_square("P", P))[::-1], 0.0)
-        total = values.sum()
-        self.shares = values / total if total > 0 else values
-        self.rank = int(np.count_nonzero(self.shares > _NOTHING))
-
-    @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> SpectrumDisplay:
-        """Draw the spectrum of the matrix ``P_`` that an estimator learned, on ``ax``."""
-        return cls(fitted_machine(estimator, "P_").P_).plot(ax=ax)
-
-    def plot(self, *, ax: Axes | None = None) -> SpectrumDisplay:
-        """Draw a bar an eigenvalue, on ``ax`` or a new figure."""
-        shown = self.shares[: max(self.rank, 3)][:_MOST_BARS]
-        with on_axes(ax) as self.ax_:
-            ax, self.figure_ = self.ax_, self.ax_.figure
-            places = np.arange(1, len(shown) + 1)
-            self.bars_ = ax.bar(places, shown, color=LOWER, width=0.7)
-            ax.set_xlabel(f"eigenvalue of P (rank {self.rank} of {len(self.shares)})")
-            ax.set_ylabel("share of the trace")
-            ax.set_ylim(0.0, 1.0)
-            ax.set_xticks(places)
-            open_frame(ax, "y")
-        return self
-
-
-class GramDisplay:
-    """A Gram matrix as a heat map of centred cosines, its samples ordered by class or target.
-
-    Parameters
-    ----------
-    K : array-like of shape (n_samples, n_samples)
-        Symmetric positive semidefinite.
-    y : array-like of shape (n_samples,) or None, default=None
-        Labels or targets; without it samples keep their order.
-    classes : bool or None, default=None
-        Whether ``y`` holds labels: blocks are then named. Otherwise the axes carry targets.
-        Decided by the type of ``y`` without it.
-
-    Attributes
-    ----------
-    similarity : ndarray of shape (n_samples, n_samples)
-        What is drawn, see `cosine_gram`, in the order drawn.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn last.
-    image_, bar_ : matplotlib AxesImage and Colorbar
-        The heat map and its colour bar.
-
-    Raises
-    ------
-    ValueError
-        If K is not square or ``y`` has another length.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.kernels_core import RBF
-    >>> from kernelweave.workbench import GramDisplay
-    >>> X = np.array([[0.0], [3.0], [0.1]])
-    >>> GramDisplay(RBF(gamma=1.0)(X), ["a", "b", "a"]).similarity.round(1)
-    array([[ 1.,  1., -1.],
-           [ 1.,  1., -1.],
-           [-1., -1.,  1.]])
-    """
-
-    def __init__(
-        self, K: npt.ArrayLike, y: npt.ArrayLike | None = None, *, classes: bool | None = None
-    ) -> None:
-        gram = _square("K", K)
-        values = np.arange(len(gram)) if y is None else np.asarray(y)
-        if values.shape != (len(gram),):
-            raise ValueError(f"y must hold {len(gram)} values, got shape {values.shape}")
-        order = np.argsort(values, kind="stable")
-        self.similarity = cosine_gram(gram)[np.ix_(order, order)]
-        self.y = None if y is None else values[order]
-        self.classes = values.dtype.kind not in "f" if classes is None else classes
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: Rows,
-        y: npt.ArrayLike | None = None,
-        *,
-        classes: bool | None = None,
-        ax: Axes | None = None,
-    ) -> GramDisplay:
-        """Draw the learned kernel between samples.
-
-        - `estimator`: fitted, with one ``kernel_``
-        - `X` of shape (n_samples, n_features): some hundred samples at most
-        - `y` of shape (n_samples,): their labels or targets
-        - `classes`: whether ``y`` holds labels; that of the estimator's kind without it
-        - `ax`: where; a new figure without it
-        """
-        kernel = fitted_machine(estimator, "kernel_").kernel_
-        if classes is None:
-            classes = hasattr(estimator, "classes_")
-        return cls(kernel(transformed(estimator, X)), y, classes=classes).plot(ax=ax)
-
-    def plot(self, *, ax: Axes | None = None) -> GramDisplay:
-        """Draw the heat map, with a colour bar beside it, on ``ax`` or a new figure."""
-        with on_axes(ax, height=0.85 * COLUMN) as self.ax_:
-            ax, self.figure_ = self.ax_, self.ax_.figure
-            self.image_ = ax.imshow(self.similarity, cmap=HEAT, vmin=-1.0, vmax=1.0, aspect="equal")
-            ticks = [-1, -0.5, 0, 0.5, 1]
-            self.bar_ = self.figure_.colorbar(
-                self.image_, ax=ax, fraction=0.046, pad=0.03, ticks=ticks
-            )
-            self.bar_.outline.set_visible(False)
-            self.bar_.set_label("similarity (centred cosine)")
-            if self.y is not None and self.classes:
-                _mark_classes(ax, self.y)
-                return self
-            if self.y is not None:
-                # the targets of five samples
-                places = np.linspace(0, len(self.y) - 1, 5).astype(int)
-                names = [f"{value:.3g}" for value in self.y[places]]
-                ax.set(xticks=places, yticks=places, xticklabels=names, yticklabels=names)
-            what = "sample" if self.y is None else "target"
-            ax.set(xlabel=what, ylabel=what)
-        return self
-
-
-def _mark_classes(ax: Axes, y: Labels) -> None:
-    """Name each block of equal labels and draw a line between blocks."""
-    labels, starts, counts = np.unique(y, return_index=True, return_counts=True)
-    for start in starts[1:]:
-        ax.axhline(start - 0.5, color="white", linewidth=1)
-        ax.axvline(start - 0.5, color="white", linewidth=1)
-    middles = starts + (counts - 1) / 2
-    names = [f"{label}\n({count})" for label, count in zip(labels, counts, strict=True)]
-    ax.set_xticks(middles, names)
-    ax.set_yticks(middles, names, rotation=90, va="center")
-    ax.tick_params(length=0)
-
-
-def cosine_gram(K: RealArray) -> npt.NDArray[np.float64]:
-    """Return K after centring in feature space, as cosines: Hᵢⱼ / √(Hᵢᵢ Hⱼⱼ), H = J K J.
-
-    J = I − 11ᵀ/n. Kernels with a large mean look like one flat colour otherwise. Zero where a
-    centred sample vanishes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.workbench.displays import cosine_gram
-    >>> cosine_gram(np.array([[5.0, 1.0], [1.0, 5.0]]))
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
-    from sklearn.preprocessing import KernelCenterer
-
-    centred = KernelCenterer().fit_transform(np.asarray(K, dtype=np.float64))
-    norms = np.sqrt(np.maximum(np.diagonal(centred), 0.0))
-    scale = np.outer(norms, norms)
-    cosines = np.divide(centred, scale, out=np.zeros_like(centred), where=scale > 0)
-    result: npt.NDArray[np.float64] = np.clip(cosines, -1.0, 1.0)
-    return result
-
-
-def _square(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    matrix = np.asarray(given, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}")
-    return matrix

@@ -15,7 +15,7 @@ from kernelweave.tables.errors import did_you_mean
 
 from ..errors import CommandError
 from ..fitting import read_weights
-from ..model_catalog import model_title
+from ..model_catalog import model_kind, model_title
 from ..models import Model
 from ..unlabelled import without_target
 from .known import KnownTargets
@@ -59,7 +59,7 @@ def require_evidence(model: Model, path: Path, command: str) -> None:
     `path`: of its file; `command`: what was asked, such as ``"update"``.
     """
     name = model.header.model
-    if name != "evidence":
+    if not model_kind(name).lives:
         title = model_title(name) if name else model.header.estimator
         raise CommandError(
             f"{path}: {command} is for the evidence kernel, and this model is {title}: fit it "
@@ -126,14 +126,14 @@ def _division(model: Model, table: Table, n_before: int) -> dict[str, Any]:
     groups, order = asked.get("groups"), asked.get("order")
     if groups == ALIKE and groups not in table.columns:
         return {"groups": groups}
+    division: dict[str, Any] = {}
+    if asked.get("cv") == "time":
+        # the lines of the file are the order, and new rows come after all others
+        division["order"] = np.arange(n_before, n_before + len(table.frame))
     for name, column in (("groups", groups), ("order", order)):
         if column is None:
             continue
         _require(table, column, f"--{name}")
-        if column in columns:
-            return {name: column}
-        return {name: table.inputs([column])[column].to_numpy()}
-    if asked.get("cv") == "time":
-        # the lines of the file are the order, and new rows come after all others
-        return {"order": np.arange(n_before, n_before + len(table.frame))}
-    return {}
+        known = column in columns
+        division[name] = column if known else table.inputs([column])[column].to_numpy()
+    return division

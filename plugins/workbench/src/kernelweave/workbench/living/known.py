@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..machines import kernel_machine
 from ..models import Model
-from ..scoring.held_out import class_factors
+from ..scoring.held_out import scoring_weights
 
 # of a weight that was multiplied by that of its class: what the product rounds off
 _DIGITS = 14
@@ -59,7 +59,7 @@ class KnownTargets:
         truth = truth.astype(np.result_type(truth.dtype, held_out.truth.dtype))
         truth[held_out.rows] = held_out.truth
         class_weight = getattr(kernel_machine(model.estimator), "class_weight", None)
-        factors = class_factors(class_weight, held_out.truth)
+        factors = scoring_weights(None, class_weight, held_out.truth)
         # 0.3 times a factor and divided by it is 0.3 but for the last digit
         weight[held_out.rows] = (
             [float(f"{each:.{_DIGITS}g}") for each in held_out.weight / factors]

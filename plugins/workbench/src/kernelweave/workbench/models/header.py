@@ -12,6 +12,8 @@ from ..errors import CommandError
 from ..scoring.comparison import Row
 from ..scoring.held_out import HeldOut
 
+# the algorithm of kernels that the evidence chose
+EVIDENCE = "evidence"
 # Of the model file; larger where an older program could not read it.
 FORMAT = 5
 # of what older programs read as well: all models but those of targets known by half
@@ -161,6 +163,11 @@ class Header:
     half_known: str = ""
     units: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=versions)
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the kernel was chosen by the evidence, of which nothing is proved."""
+        return self.algorithm == EVIDENCE
 
     def to_json(self) -> str:
         """Return the header as a JSON object."""

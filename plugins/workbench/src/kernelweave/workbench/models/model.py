@@ -177,6 +177,14 @@ class Model:
         low, high = self._ask("predict_interval", table, confidence)
         return low, high
 
+    def kinds_of_rows(self, table: object) -> Labels | None:
+        """Return which kind of new rows each is, of a model that was told groups and an order.
+
+        ``None`` of any other.
+        """
+        names = getattr(self.machine, "_row_kinds", ())
+        return np.asarray(self._ask("kinds_of_rows", table)) if len({*names}) == 4 else None
+
     def predict_quantiles(
         self, table: object, quantiles: Sequence[float]
     ) -> npt.NDArray[np.float64]:

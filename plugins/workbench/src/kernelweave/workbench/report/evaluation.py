@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 from kernelweave.tables import Table, choose_target, split_by_target
 from numpy.typing import NDArray
@@ -23,8 +22,6 @@ from ..scoring.metrics import also_scored
 from ..scoring.scores import Coverage
 
 _WORST = 3  # rows that are shown
-# Samples of a heat map: more are finer than its pixels.
-_MOST_DRAWN = 300
 # Levels of the intervals and of the sets of classes whose coverage is reported: sets hold the most
 # probable class, and so at least as many labels as are right.
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -62,13 +59,6 @@ class HeldOutEvaluation:
         """Return the usual scores by name."""
         usual = {self.held_out.measure: self.held_out.score.value}
         return usual | also_scored(self.held_out)
-
-    def drawn(self) -> npt.NDArray[np.intp]:
-        """Return the samples of a heat map: all, or an even choice along the order of y."""
-        order = np.argsort(self.y, kind="stable")
-        if len(order) <= _MOST_DRAWN:
-            return order
-        return order[np.linspace(0, len(order) - 1, _MOST_DRAWN).astype(np.intp)]
 
 
 def of_held_out(held_out: HeldOut, *, has_sets: bool) -> HeldOutEvaluation:

@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Labels
 
-from ..displays import (
-    ConvergenceDisplay,
-    GramDisplay,
-    KernelWeightsDisplay,
-    SpectrumDisplay,
-    learned_weights,
-)
+from ..displays import ConvergenceDisplay, KernelWeightsDisplay, learned_weights
 from ..displays.axes import FAINT, LOWER, SERIES, open_frame, write_thousands
 from ..fitting import importance_of
-from ..machines import transformed
 from ..models import Model
 from ..pages import Picture, picture
-from ..summaries import shown_kinds
+from ..sentences import shown_kinds
+from ..summaries import Summary
 from .evaluation import HeldOutEvaluation
 from .half_known import half_known_pictures
 
@@ -164,13 +158,13 @@ def column_pictures(model: Model, measure: str) -> list[Picture]:
     known = importance_of(model.estimator) if header.kernel_rows else header.importance
     rows = [row for row in known if row["name"] not in left_out]
     made = [_importance(rows, measure)] if rows else []
-    return made + (_effects(model) if header.algorithm == "evidence" else [])
+    return made + (_effects(model) if header.is_estimate else [])
 
 
-def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
+def new_rows_picture(about: Summary) -> list[Picture]:
     """Return the score to expect of each kind of new rows; nothing where one is known."""
     rows = shown_kinds(about)[::-1]
-    if len(rows) < 2 or about["held_out"] is None:
+    if len(rows) < 2 or about.held_out is None:
         return []
 
     def draw(figure: Figure) -> None:
@@ -182,11 +176,11 @@ def new_rows_picture(about: Mapping[str, Any]) -> list[Picture]:
             ax.errorbar(each["score"], place, xerr=bars, fmt="o", color=colour, capsize=3)
         ax.set_yticks(range(len(rows)), [_short(row["name"], 26) for row in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)
-        ax.set_xlabel(f"{about['measure']}, with 95 % intervals")
+        ax.set_xlabel(f"{about.measure}, with 95 % intervals")
         open_frame(ax, "x")
 
     text = (
-        f"Expected {about['measure']} on new rows of each kind: rows like those of the "
+        f"Expected {about.measure} on new rows of each kind: rows like those of the "
         f"cross-validation (blue), rows of new groups, and later rows. The kernel was learned from "
         f"all groups and times, so the scores of the other kinds are upper estimates."
     )
@@ -252,7 +246,7 @@ def _short(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
+def weight_pictures(model: Model, kernels: Mapping[str, float]) -> list[Picture]:
     """Return how much each kernel of a list counts; nothing where there was no list."""
     weights = learned_weights(model.machine) if kernels else None
     if weights is None:
@@ -266,38 +260,16 @@ def weight_pictures(model: Model, kernels: dict[str, float]) -> list[Picture]:
     return [picture("Kernel weights", text, draw, height=height)]
 
 
-def kernel_pictures(model: Model, tested: HeldOutEvaluation | None) -> list[Picture]:
-    """Return the course of the bounds, what the kernel is made of, and the kernel itself."""
-    made, machine = [], model.machine
-    if len(machine.result_.history) >= 2:
-        claim = "The optimum is proved to be within the grey band"
-        if premise := machine.result_.premise:
-            claim = premise[0].upper() + premise[1:]
-        text = (
-            f"{claim}. After {machine.result_.n_iter} iterations the relative gap is "
-            f"{machine.result_.gap:.1e}."
-        )
-        made.append(picture("Convergence", text, partial(_draw_course, machine), height=4.2))
-    P = getattr(machine, "P_", None)
-    if P is not None and np.ndim(P) == 2:
-        text = (
-            "The learned kernel is a sum of simple kernels, one for each positive eigenvalue of P; "
-            "the shares are their contributions."
-        )
-        spectrum = SpectrumDisplay(P)
-        made.append(picture("Spectrum of P", text, lambda at: spectrum.plot(ax=at.subplots())))
-    kernel = getattr(machine, "kernel_", None)
-    if tested is not None and tested.X is not None and callable(kernel):
-        chosen, classes = tested.drawn(), tested.classes is not None
-        K = kernel(transformed(model.estimator, tested.X.iloc[chosen]))
-        heat = GramDisplay(K, tested.y[chosen], classes=classes)
-        text = (
-            f"Similarity of {len(chosen)} of {tested.rows} by the learned kernel, sorted by "
-            f"{'class' if classes else 'target'}."
-        )
-        draw = lambda at: heat.plot(ax=at.subplots())  # noqa: E731
-        made.append(picture("The learned kernel", text, draw, height=4.1))
-    return made
+def kernel_pictures(model: Model) -> list[Picture]:
+    """Return the course of the bounds; nothing of a fit without iterations."""
+    result = model.machine.result_
+    if len(result.history) < 2:
+        return []
+    claim = "The optimum is proved to be within the grey band"
+    if premise := result.premise:
+        claim = premise[0].upper() + premise[1:]
+    text = f"{claim}. After {result.n_iter} iterations the relative gap is {result.gap:.1e}."
+    return [picture("Convergence", text, partial(_draw_course, model.machine), height=4.2)]
 
 
 def _draw_course(machine: object, figure: Figure) -> None:

@@ -13,6 +13,7 @@ from kernelweave.kernels_core.arrays import FloatArray
 from ..displays.axes import write_thousands
 from ..models import Model
 from ..pages import Picture, picture
+from ..summaries import Summary
 from .evaluation import HeldOutEvaluation
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _FEWEST_ROWS = 20
 _NAMES = ("short", "middle", "long"), ("low", "middle", "high")
 
 
-def survival_facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+def survival_facts(about: Summary) -> list[tuple[str, str]]:
     """Return the measures of predicted distributions as (label, value); none of other models."""
     row = _measures(about)
     facts = []
@@ -39,7 +40,7 @@ def survival_facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def survival_chapters(
-    model: Model, about: Mapping[str, Any], tested: HeldOutEvaluation | None
+    model: Model, about: Summary, tested: HeldOutEvaluation | None
 ) -> list[dict[str, object]]:
     """Return sentences and pictures on predicted distributions; none of other models.
 
@@ -54,8 +55,8 @@ def survival_chapters(
     if not isinstance(task, CensoredRegression):
         return []
     predictor, times, chapters = machine._predictor, task.times, []
-    unit = f" ({about['unit']})" if about["unit"] else ""
-    response = f"{about['target']}{unit}"
+    unit = f" ({about.unit})" if about.unit else ""
+    response = f"{about.target}{unit}"
     if (judged := held_out_targets(predictor)) is not None:
         sentences, pictures = _sentences(_measures(about), times=times), []
         if (n := _n_telling(judged.ends)) < _FEWEST_ROWS:
@@ -97,9 +98,9 @@ def _chapter(title: str, sentences: list[str], pictures: list[Picture]) -> dict[
     return {"title": title, "sentences": sentences, "pictures": pictures}
 
 
-def _measures(about: Mapping[str, Any]) -> Mapping[str, Any]:
+def _measures(about: Summary) -> Mapping[str, Any]:
     """Return what the fit expects of rows like these, empty where it has no measure."""
-    return next(iter(about["new_rows"]), {})
+    return next(iter(about.new_rows), {})
 
 
 def _p_text(p: float) -> str:

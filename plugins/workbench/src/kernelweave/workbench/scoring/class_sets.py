@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from kernelweave.evidence.intervals import conformal
@@ -114,12 +113,6 @@ class SetsByClass:
         from scipy.stats import binom
 
         return float(binom.cdf(row.held, row.n_rows, self.level))
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> SetsByClass:
-        """Return what `dataclasses.asdict` made a dictionary of."""
-        classes = tuple(ClassCoverage(**each) for each in record["classes"])
-        return cls(**{**record, "classes": classes})
 
 
 def rows_needed(level: float) -> int:

@@ -228,7 +228,7 @@ def folds_by(
 ) -> Folds:  # fmt: skip
     """Return folds of whole groups, of consecutive blocks of the later half, or at random.
 
-    `groups`, `order`: the name of a column of ``X``, or a value per row; at most one of them;
+    `groups`, `order`: the name of a column of ``X``, or a value per row; with both, later rows;
     `weight` of shape (n_rows,): no fold holds out a row of weight 0. Raises ValueError if there is
     one group only, or no row is later than others.
     """
@@ -289,21 +289,12 @@ def held_out_by(
     )  # fmt: skip
 
 
-def class_factors(class_weight: object, y: Labels) -> FloatArray:
-    """Return the class weight of each row, ones without class weights, shape (n_rows,)."""
-    if class_weight is None:
-        return np.ones(len(y))
-    from sklearn.utils import compute_class_weight
-
-    labels, codes = np.unique(y, return_inverse=True)
-    factors: FloatArray = compute_class_weight(class_weight, classes=labels, y=y)
-    return factors[codes]
-
-
 def scoring_weights(weight: FloatArray | None, class_weight: object, y: Labels) -> FloatArray:
     """Return the weight of each row in a score: its sample weight times its class weight."""
-    counts = np.ones(len(y)) if weight is None else weight
-    return counts if class_weight is None else counts * class_factors(class_weight, y)
+    from sklearn.utils import compute_sample_weight
+
+    factors: FloatArray = compute_sample_weight(class_weight, y)
+    return factors if weight is None else factors * weight
 
 
 def cross_predict(
