@@ -20,13 +20,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if "not faults" in wanted and collection_path == ROOT / "tests/faults" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark scikit-learn's checks, wherever a package runs them on its estimators."""
-    for item in items:
-        if {"estimator", "check"} <= set(getattr(getattr(item, "callspec", None), "params", ())):
-            item.add_marker(pytest.mark.faults)
-
-
 @pytest.fixture(autouse=True, scope="session")
 def ctrl_c() -> None:
     """Let SIGINT interrupt: a process that a shell starts in the background ignores it."""

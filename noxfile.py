@@ -20,6 +20,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / ".ci"))
 
+import changed as changes  # noqa: E402
 import draw  # noqa: E402
 import installs  # noqa: E402
 import workspace  # noqa: E402
@@ -227,6 +228,21 @@ def tests(session: nox.Session, member: str) -> None:
     session.env["COVERAGE_FILE"] = str(PARTS / member)
     own = os.path.relpath(chosen.folder, ROOT)
     session.run("pytest", "-n", "2", own, "-m", "not slow", *session.posargs)
+
+
+@nox.session
+def changed(session: nox.Session) -> None:
+    """Light tests of what differs from main, and of what imports that: while you work.
+
+    Another commit may be named: ``nox -R -s changed -- HEAD~1``. Those that every estimator or
+    algorithm is put through are left to ``checks``.
+    """
+    needed = changes.needed_tests(changes.changed_files(base=(session.posargs or [""])[0]))
+    if not needed:
+        session.skip("no test reads what changed")
+    install_all(session, "test")
+    one_thread_each(session)
+    session.run("pytest", "-n", "2", "-m", "not slow and not faults", *needed)
 
 
 @nox.session

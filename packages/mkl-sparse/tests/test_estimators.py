@@ -5,12 +5,11 @@ import pytest
 from kernelweave.kernels_core import KernelDictionary, KernelWeaveWarning, NotPSDError
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.kernels import RBF, Linear, ScaledFeatures, as_sklearn_gp_kernel
-from kernelweave.kernels_core.testing import check_estimator, check_kernel
-from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor
+from kernelweave.kernels_core.testing import check_kernel
+from kernelweave.mkl_sparse import SparseMKLClassifier
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # where kernelweave-relaxations is absent the default is Algorithm 1, whose gap may stay open
 pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
@@ -22,33 +21,6 @@ def data(n=40, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 3))
     return X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, "in", "out")
-
-
-@pytest.mark.slow  # scikit-learn's checks again, which run one by one below
-@pytest.mark.faults
-@pytest.mark.filterwarnings("ignore:Skipping check")
-@pytest.mark.parametrize("kind", [SparseMKLClassifier, SparseMKLRegressor])
-def test_scikit_learn_and_our_checks(kind):
-    check_estimator(kind())
-
-
-# nine columns explain little of targets that are noise
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@parametrize_with_checks(
-    [
-        SparseMKLClassifier(),
-        SparseMKLClassifier(KERNELS, k0=1, multiclass="ovr"),
-        SparseMKLClassifier(
-            KERNELS, algorithm=ALGORITHM_1, init="random", n_init=2, multiclass="ovo"
-        ),
-        SparseMKLRegressor(algorithm=ALGORITHM_1),
-        SparseMKLRegressor(),
-        SparseMKLClassifier(KERNELS, approximation="nystroem", n_components=9, random_state=0),
-        SparseMKLRegressor(approximation="nystroem", n_components=9, random_state=0),
-    ]
-)
-def test_every_check_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("kernels", [None, KERNELS, KernelDictionary(KERNELS)])

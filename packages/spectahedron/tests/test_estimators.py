@@ -26,16 +26,6 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, SVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
-
-# the checks' problems are so easy that the relative gap is not proved, which is said
-@pytest.mark.filterwarnings("ignore:.*is not proved:sklearn.exceptions.ConvergenceWarning")
-# some of the checks learn from noise
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@parametrize_with_checks([TessellatedKernelClassifier(), TessellatedKernelRegressor()])
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -29,19 +29,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
-
-# some of the checks learn from noise
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@parametrize_with_checks(
-    [
-        TessellatedKernelClassifierCV(C=(1.0,), cv=2, cv_max_iter=1),
-        TessellatedKernelRegressorCV(C=(1.0,), cv=2, cv_max_iter=1),
-    ]
-)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def solves(model: Any) -> int:

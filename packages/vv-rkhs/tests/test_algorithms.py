@@ -9,13 +9,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from kernelweave.kernels_core import KernelLearningClassifier, KernelLearningRegressor, solve
-from kernelweave.kernels_core.testing import check_algorithm, check_estimator
+from kernelweave.kernels_core.testing import check_algorithm
 from kernelweave.kernels_core.testing.problems import make_regression
 from kernelweave.vv_rkhs import (
     ElasticNet,
     FrobeniusOutputKernels,
-    MatrixValuedKernelClassifier,
-    MatrixValuedKernelRegressor,
     SeparableKernels,
     SpectralGradient,
     SquaredLpNorm,
@@ -32,16 +30,6 @@ ALGORITHMS = ["vv-spg", "vv-block-descent", "vv-dinuzzo"]
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_conformance(name: str) -> None:
     check_algorithm(name)
-
-
-@pytest.mark.slow  # scikit-learn's checks again, which test_sklearn.py runs one by one
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@pytest.mark.parametrize(
-    "estimator", [MatrixValuedKernelRegressor(), MatrixValuedKernelClassifier()], ids=repr
-)
-def test_estimator_conformance(estimator: Any) -> None:
-    check_estimator(estimator)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

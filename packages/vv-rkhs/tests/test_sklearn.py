@@ -36,21 +36,11 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # at rest on a problem that is not convex the gap stays open, and every fit says so
 pytestmark = pytest.mark.filterwarnings("ignore:.*no step of the search")
 KERNELS = [Linear(), RBF(gamma=0.1), RBF(gamma=1.0)]
 JOINT: dict[str, Any] = {"lam": 1e-3, "learn_output": True}
-
-
-# some of the checks learn from noise
-@pytest.mark.filterwarnings("ignore::kernelweave.kernels_core.exceptions.UnderfitWarning")
-@parametrize_with_checks(
-    [MatrixValuedKernelRegressor(tol=1e-3), MatrixValuedKernelClassifier(tol=1e-2)]
-)
-def test_estimator_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

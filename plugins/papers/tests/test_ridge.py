@@ -24,14 +24,15 @@ CURVES = len(DEGREES) * len(WIDTHS)
 N_CELLS |= {"krr-figure-5": 2 * CURVES, "krr-figure-10": 2 * CURVES}
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("quick", [True, False])
-def test_plans(name: str, quick: bool, shared: Path) -> None:
-    plan = tables()[name].plan(Request(quick=quick, folder=shared / "data"))
-    assert len(plan.cells) == N_CELLS.get(name, CURVES)
-    assert all(cell.is_reduced == quick for cell in plan.cells)
-    shown = plan.present({})
-    assert all(isinstance(item, Sheet | Drawing) for item in shown)
+def test_plans(quick: bool, shared: Path) -> None:
+    request = Request(quick=quick, folder=shared / "data")
+    plans = {name: tables()[name].plan(request) for name in NAMES}
+    sizes = {name: len(plan.cells) for name, plan in plans.items()}
+    assert sizes == {name: N_CELLS.get(name, CURVES) for name in NAMES}
+    for name, plan in plans.items():
+        assert all(cell.is_reduced == quick for cell in plan.cells), name
+        assert all(isinstance(item, Sheet | Drawing) for item in plan.present({})), name
 
 
 def test_missing_data_are_named(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from kernelweave.kernels_core import (
 )
 from kernelweave.kernels_core.grams import PrecomputedGrams
 from kernelweave.kernels_core.testing import (
-    check_estimator,
     make_classification,
     make_regression,
 )
@@ -198,15 +197,6 @@ def test_generic_estimators_reach_the_algorithms() -> None:
     model = KernelLearningClassifier("svm-gmkl", C=10.0).fit(X, y)
     assert model.result_.gap <= 1e-3
     assert np.linalg.norm(model.result_.parameters) == pytest.approx(1.0)
-
-
-@pytest.mark.slow  # scikit-learn's checks again, which run one by one in
-# test_estimator_checks.py
-@pytest.mark.faults
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("estimator", [RidgeMKLRegressor(), RidgeMKLClassifier()])
-def test_conformance_kit(estimator: Any) -> None:
-    check_estimator(estimator)
 
 
 def test_lam_is_chosen_by_folds() -> None:

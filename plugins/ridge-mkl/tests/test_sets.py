@@ -16,9 +16,8 @@ from scipy.optimize import minimize_scalar
 
 @pytest.mark.parametrize("q", [1.0, 1.2, 1.5, 2.0, 3.0, 4.0, np.inf])
 @pytest.mark.parametrize("radius", [0.5, 3.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_projection(conic_optimum: Any, q: float, radius: float, seed: int) -> None:
-    z = 2.0 * np.random.default_rng(seed).standard_normal(6)
+def test_projection(conic_optimum: Any, q: float, radius: float) -> None:
+    z = 2.0 * np.random.default_rng(0).standard_normal(6)
     t = cp.Variable(6, nonneg=True)
     nearest = cp.Problem(cp.Minimize(cp.sum_squares(t - z)), [cp.norm(t, q) <= radius])
     best, digits = conic_optimum(nearest, 1e-9)
