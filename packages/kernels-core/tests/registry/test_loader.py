@@ -97,3 +97,12 @@ def test_blocking_takes_distribution_names_too(report) -> None:  # type: ignore[
     answer = report(KERNELWEAVE_BLOCK_PLUGINS="aa-good, gg-blocked")
     assert answer["rows"]["aa-good"][0] == "blocked"
     assert answer["rows"]["bb-duplicate"][0] == "loaded"
+
+
+def test_an_installation_without_its_metadata_spoils_nothing(report, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    broken = tmp_path / "hh_broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "entry_points.txt").write_text("[kernelweave]\nhh = module_that_is_not_there\n")
+    rows = report(KERNELWEAVE_BLOCK_PLUGINS="gg-blocked")["rows"]
+    assert rows["unknown"][0] == "broken"
+    assert rows["aa-good"][0] == "loaded"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
@@ -37,9 +38,11 @@ def _installed() -> dict[str, importlib.metadata.Distribution]:
     """Return what is installed, by name: of several versions the first, which Python imports."""
     found: dict[str, importlib.metadata.Distribution] = {}
     for each in importlib.metadata.distributions():
-        # an installation that broke off has no name
-        if name := each.metadata["Name"]:
-            found.setdefault(_normalised(name), each)
+        # An installation that broke off has no name. The backport `importlib_metadata`, which
+        # takes the place of Python's own once anything imports it, says so by an error.
+        with contextlib.suppress(FileNotFoundError):
+            if name := each.metadata["Name"]:
+                found.setdefault(_normalised(name), each)
     return found
 
 

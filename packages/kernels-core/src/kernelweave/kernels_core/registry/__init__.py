@@ -51,12 +51,20 @@ def _entry_points() -> list[tuple[str, str, importlib.metadata.EntryPoint]]:
     for dist in importlib.metadata.distributions():
         points = [point for point in dist.entry_points if point.group == GROUP]
         if points:
-            name = dist.metadata["Name"] or "unknown"
+            name, version = _name_and_version(dist)
             for point in points:
-                rows.setdefault((name, point.name), (name, dist.version, point))
+                rows.setdefault((name, point.name), (name, version, point))
     return sorted(
         rows.values(), key=lambda row: (not row[0].startswith("kernelweave-"), row[0], row[2].name)
     )
+
+
+def _name_and_version(dist: importlib.metadata.Distribution) -> tuple[str, str]:
+    """Return both, or "unknown" for an installation that lost its metadata."""
+    try:
+        return dist.metadata["Name"] or "unknown", dist.version or "unknown"
+    except (FileNotFoundError, KeyError):
+        return "unknown", "unknown"
 
 
 def _load_one(
