@@ -29,6 +29,10 @@ def test_the_demo_pays(run: Callable, here: Path) -> None:
     assert scores["evidence kernel"] > max(scores["tuned RBF SVM"], scores["HistGradientBoosting"])
     assert abs(found["held_out_score"] - scores["evidence kernel"]) < 0.05
     assert 0.86 < found["coverage"]["share"] < 0.98
+    tessellated, sparse = found["proved"].values()
+    assert 0.93 < tessellated["score"] < scores["evidence kernel"]
+    assert sparse["score"] > scores["tuned RBF SVM"] - 0.1
+    assert all(0.0 <= each["gap"] <= 1e-3 for each in (tessellated, sparse))
     assert (here / "kernelweave-demo.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -47,6 +51,8 @@ def test_the_demo_on_flowers(run: Callable, here: Path) -> None:
         "HistGradientBoosting",
         "cross-validated",
         "top columns",
+        "proved gap",
+        "CPU s",
     ):
         assert said in done.out
     assert max(map(len, done.out.splitlines())) <= 80
