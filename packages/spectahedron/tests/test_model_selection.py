@@ -151,12 +151,38 @@ def test_the_automatic_grid_goes_on_while_the_best_lies_at_its_end(monkeypatch: 
     X, y = make_regression(60)
     grids = {**TessellatedKernelRegressorCV.grids, "C": (1e-4, 1e-3)}
     monkeypatch.setattr(TessellatedKernelRegressorCV, "grids", grids)
-    search = TessellatedKernelRegressorCV(cv=3).fit(X, y)
+    search = TessellatedKernelRegressorCV(delta=0.5, epsilon=0.1, cv=3).fit(X, y)
     tried = [setting["C"] for setting in search.cv_results_["params"]]
     assert_allclose(tried, 10.0 ** np.arange(-4.0, len(tried) - 4.0))
     assert search.cv_results_["split2_gap"].shape == (len(tried),)
     assert search.best_params_["C"] == tried[-2]
     assert search.at_end_ == {}
+
+
+@pytest.mark.parametrize("units", ["scale", "absolute"])
+def test_a_search_ends_where_no_step_is_clearly_better(units: str) -> None:
+    """Tube, box and C move one step at a time; in any units of C and ε."""
+    X, y = make_regression(60)
+    y = 10.0 * y
+    search = TessellatedKernelRegressorCV(units=units, cv=3).fit(X, y)
+    results = search.cv_results_
+    spread = np.std(y) if units == "absolute" else 1.0
+    settings = [(s["delta"], round(s["epsilon"] / spread, 6), s["C"]) for s in results["params"]]
+    scores = np.array([results[f"split{k}_test_score"] for k in range(3)]).T
+    assert [each[:2] for each in settings[:5]] == [(0.5, 0.1)] * 5
+    at = int(scores[:5].mean(axis=1).argmax())
+    for i in range(5, len(settings)):
+        gain, only_C = scores[i] - scores[at], settings[i][:2] == settings[at][:2]
+        least = 0.0 if only_C else gain.std(ddof=1) / np.sqrt(3)
+        at = i if scores[i].mean() > scores[at].mean() + least else at
+    delta, epsilon, C = settings[at]
+    near = {each[1:] for each in settings if each[0] == delta}
+    near = {(tube, f"{penalty / C:.3g}") for tube, penalty in near}
+    assert near >= {(epsilon, "10"), (epsilon, "0.1")}
+    assert near >= {(tube, "1") for tube in (epsilon / 2, epsilon * 2) if 0.0125 <= tube <= 0.8}
+    assert {each[0] for each in settings} >= {0.1, 0.5}
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert len(settings) <= 20
 
 
 def test_a_best_value_at_the_end_of_a_wide_grid_warns() -> None:

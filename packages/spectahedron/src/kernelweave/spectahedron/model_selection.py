@@ -21,6 +21,7 @@ from kernelweave.kernels_core.estimators.folds import (
     score_settings,
 )
 from kernelweave.kernels_core.estimators.kernel import Data
+from kernelweave.kernels_core.estimators.samples import standard_deviation
 from kernelweave.kernels_core.estimators.search import (
     CrossValidatedEstimator,
     one_or_several,
@@ -46,14 +47,16 @@ from .estimators import (
 )
 from .settings import Start, dual_coef_at_new_penalty
 
-# Values of C that "cv" tries, in the units of 1 / mean k(x, x). They are a factor of ten apart,
-# since the error changes slowly with C and each value costs a fit in each fold. If the best is the
-# smallest or the largest, the search goes on by the same factor.
+# Values of C that "cv" tries first, in the units of 1 / mean k(x, x). They are a factor of ten
+# apart, since the error changes slowly with C and each value costs a fit in each fold.
 _STEPS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 # Limits of that search, in the same units: a smaller C learns nothing, and data that need a larger
 # one are separable.
 _LEAST, _MOST = 1e-4, 1e10
-_SEVERAL = 'A number, or several to choose among; ``"cv"`` is'
+# Where "cv" begins on the other axes. The tube stays between these limits in the standard deviation
+# of y: a thinner one has nearly every sample as a support vector, and a wider one nearly none.
+_BEGIN = {"delta": 0.5, "epsilon": 0.1}
+_THIN, _WIDE = 0.0125, 0.8
 
 
 def grid_ends(settings: list[Setting], chosen: Setting) -> dict[str, str]:
@@ -69,6 +72,32 @@ def grid_ends(settings: list[Setting], chosen: Setting) -> dict[str, str]:
         if min(grid) < max(grid) and value in (min(grid), max(grid)):
             ends[name] = "smallest" if value == min(grid) else "largest"
     return ends
+
+
+def _incumbent(tried: list[Setting], scores: FloatArray, n_first: int) -> int:
+    """Return the place of the setting where a search goes on.
+
+    The best of the first settings, until a later one is better: in C alone by any gain, in the
+    others by more than the standard error of the gain over folds, since in a flat valley a search
+    would go far for nothing.
+
+    - `scores` of shape (n_settings, n_folds); `n_first`: settings that were tried first
+    """
+    means = scores.mean(axis=1)
+    best = int(np.argmax(means[:n_first]))
+    for i in range(n_first, len(scores)):
+        gain = scores[i] - scores[best]
+        least = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
+        if _key({**tried[i], "C": 1.0}) == _key({**tried[best], "C": 1.0}):
+            least = 0.0
+        if means[i] > means[best] + least:
+            best = i
+    return best
+
+
+def _key(setting: Setting) -> tuple[tuple[str, str], ...]:
+    """Return what tells settings apart, whatever way their values were computed."""
+    return tuple((name, f"{value:.6g}") for name, value in sorted(setting.items()))
 
 
 @dataclass
@@ -153,16 +182,17 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
 
     C: Any = parameter(
         "Penalties to try, in ``units``: a list, or 0.1 to 1000 times 1 / mean k(x, x) at P = I, "
-        "and further by tens while the best lies at an end.",
+        "and further by tens while the best has a neighbour that was not tried.",
         kind='float, list of float or "cv"',
         default="cv",
         rule=one_or_several(POSITIVE),
         kw_only=False,
     )
     delta: Any = parameter(
-        f"The box of integration is [−δ, 1 + δ] in each scaled feature. {_SEVERAL} 0.1 and 0.5.",
+        "The box of integration is [−δ, 1 + δ] in each scaled feature. A number, or several to "
+        'choose among; ``"cv"`` begins at 0.5 and tries 0.1 and 0.02 with the best C.',
         kind='float, list of float or "cv"',
-        default=0.5,
+        default="cv",
         rule=one_or_several(NONNEGATIVE),
     )
     cv_tol: float = parameter(
@@ -186,15 +216,18 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
     )
     n_solves_: int = fitted("int", "Learner solves of the whole search and the last fit.")
 
-    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"delta": (0.1, 0.5), "C": _STEPS}
+    grids: ClassVar[Mapping[str, tuple[float, ...]]] = {"delta": (0.02, 0.1, 0.5), "C": _STEPS}
 
     def settings(self, data: Data) -> list[Setting]:
-        """Return the settings with similar ones next to each other: C varies fastest."""
-        axes = {name: values_of(self, name) for name in self.grids if name != "C"}
+        """Return the first settings with similar ones next to each other: C varies fastest."""
         data, settings = data.part(np.flatnonzero(data.weight > 0)), []
+        axes = {name: values_of(self, name) for name in self.grids if name != "C"}
+        for name in set(axes).intersection(self._searched()):
+            unit = self._tube_unit(data) if name == "epsilon" else 1.0
+            axes[name] = [_BEGIN[name] * unit]
         for values in product(*axes.values()):
             setting = dict(zip(axes, values, strict=True))
-            unit = self._unit(setting, data) if isinstance(self.C, str) else 1.0
+            unit = self._c_unit(setting, data)
             settings += [{**setting, "C": unit * C} for C in values_of(self, "C")]
         return settings
 
@@ -202,6 +235,53 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
     def complexity(setting: Setting) -> tuple[float, float]:
         """Return a key that orders settings by C, then by decreasing ε: the simplest is first."""
         return setting["C"], -setting.get("epsilon", 0.0)
+
+    def _searched(self) -> list[str]:
+        """Return the parameters that are ``"cv"``: the tube, the box, C."""
+        names = ("epsilon", "delta", "C")
+        return [each for each in names if isinstance(getattr(self, each, None), str)]
+
+    def _next(self, best: Setting, tried: list[Setting], data: Data) -> list[Setting]:
+        """Return the next setting to try beside the best one, or none where it is best of all.
+
+        First C beyond all values tried, then the tube, the box, and C between.
+        """
+        searched, known = self._searched(), {_key(each) for each in tried}
+        units = [setting["C"] / self._c_unit(setting, data) for setting in tried]
+        at = best["C"] / self._c_unit(best, data)
+        if "C" in searched and not 1.5 * min(units) < at < max(units) / 1.5:
+            searched = ["C", *searched[:-1]]
+        for name in searched:
+            for value in self._steps(name, best, data):
+                step = {**best, name: value}
+                # another box keeps C in the units of 1 / mean k(x, x)
+                step["C"] *= self._c_unit(step, data) / self._c_unit(best, data)
+                if _key(step) not in known:
+                    return [step]
+        return []
+
+    def _steps(self, name: str, setting: Setting, data: Data) -> list[float]:
+        """Return the values next to one of a parameter that is searched, the finer fit first."""
+        value = setting[name]
+        if name == "delta":
+            at = self.grids[name].index(value)
+            return [*self.grids[name][max(0, at - 1) : at], *self.grids[name][at + 1 : at + 2]]
+        if name == "epsilon":
+            unit, factor, least, most = self._tube_unit(data), 0.5, _THIN, _WIDE
+        else:
+            unit, factor, least, most = self._c_unit(setting, data), 10.0, _LEAST, _MOST
+        steps = [value * factor, value / factor]
+        return [step for step in steps if 0.75 * least * unit < step < 1.5 * most * unit]
+
+    def _c_unit(self, setting: Setting, data: Data) -> float:
+        """Return the unit of C where it is searched, else 1."""
+        return self._unit(setting, data) if isinstance(self.C, str) else 1.0
+
+    def _tube_unit(self, data: Data) -> float:
+        """Return the standard deviation of y in the units of ε."""
+        if self.units == "scale":
+            return 1.0
+        return standard_deviation(data.targets[0], data.weight)
 
     def _unit(self, setting: Setting, data: Data) -> float:
         """Return the value of 1 in the automatic grid of C in the units of the estimator."""
@@ -216,15 +296,10 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
         self, settings: list[Setting], data: Data, folds: list[Fold], score: FoldScore
     ) -> Scores:
         """Return the scores of short fits, each started at a similar one."""
+        n_first = len(settings)
 
-        def further(tried: list[Setting], means: FloatArray) -> list[Setting]:
-            best = tried[int(np.argmax(means))]
-            end = grid_ends(tried, best).get("C")
-            if not isinstance(self.C, str) or end is None:
-                return []
-            C = best["C"] * (10.0 if end == "largest" else 0.1)
-            unit = self._unit({k: v for k, v in best.items() if k != "C"}, data)
-            return [{**best, "C": C}] if _LEAST * unit < 1.5 * C < 2.0 * _MOST * unit else []
+        def further(tried: list[Setting], scores: FloatArray) -> list[Setting]:
+            return self._next(tried[_incumbent(tried, scores, n_first)], tried, data)
 
         self._warm = _WarmStarts(len(data.weight))
         fit = self._fold_fits(data, folds, self._warm)
@@ -264,12 +339,23 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
             C = float(in_absolute_units(self, data.X, data.targets, data.weight)["C"])
             self._start = average.start(average.rows, C)
 
+    @staticmethod
+    def _at_end(tried: list[Setting], best: Setting, searched: list[str]) -> dict[str, str]:
+        """Return the ends of listed values, and those of C where its search came to its limits."""
+        listed = [name for name in best if name == "C" or name not in searched]
+        # another box has other values of C where they are searched in absolute units
+        names = best if "C" in searched else listed
+        settings = [{name: each[name] for name in names} for each in tried]
+        ends = grid_ends(settings, {name: best[name] for name in names})
+        return {name: end for name, end in ends.items() if name in listed}
+
     def _learn(self, data: Data) -> FitResult:
+        searched = self._searched()
         fit = super()._learn(data)
         self.__dict__.pop("_start", None)
         attributes, warm = fit.attributes, self.__dict__.pop("_warm", _WarmStarts(0))
         results, best = attributes["cv_results_"], attributes["best_params_"]
-        at_end = {} if results is None else grid_ends(results["params"], best)
+        at_end = {} if results is None else self._at_end(results["params"], best, searched)
         for name, end in at_end.items():
             if len({setting[name] for setting in results["params"]}) > 2:
                 warn(
@@ -316,14 +402,15 @@ class TessellatedKernelRegressorCV(_Search, TessellatedKernelRegressor):
 
     epsilon: Any = parameter(
         "Half-width of the tube without loss, in the standard deviation of y or in the units of y: "
-        f"see ``units``. {_SEVERAL} 0.05, 0.1 and 0.2.",
+        'see ``units``. A number, or several to choose among; ``"cv"`` begins at a tenth of the '
+        "standard deviation and goes on by factors of two.",
         kind='float, list of float or "cv"',
-        default=0.1,
+        default="cv",
         rule=one_or_several(NONNEGATIVE),
     )
 
     grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
-        "delta": (0.1, 0.5),
+        "delta": (0.02, 0.1, 0.5),
         "epsilon": (0.05, 0.1, 0.2),
         "C": _STEPS,
     }

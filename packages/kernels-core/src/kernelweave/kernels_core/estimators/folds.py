@@ -175,7 +175,8 @@ def score_settings(
     - `score`: of a model, rows as it takes them, and their places
     - `order`: places of the settings in the order of the fits
     - `by_fold`: whether a fold goes through all settings before the next one, or the other way
-    - `further`: from all settings and their means to more of them, none at the end
+    - `further`: from all settings and their scores, shape (n_settings, n_folds), to more settings,
+      none at the end
     """
     tried, done = list(settings), dict[tuple[int, int], tuple[float, float]]()
     pending = list(range(len(tried)) if order is None else order)
@@ -192,7 +193,7 @@ def score_settings(
                 done[i, j] = score(model, rows, folds[j][1]), gap
             pending = []
             if further is not None and not expired():
-                tried += further(tried, _table(done, len(tried), len(folds))[0].mean(axis=1))
+                tried += further(tried, _table(done, len(tried), len(folds))[0])
                 pending = [i for i in range(len(tried)) if (i, 0) not in done]
     except KeyboardInterrupt as stop:
         stopped = stop
