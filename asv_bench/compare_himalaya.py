@@ -6,7 +6,7 @@ columns a Gaussian each, Gaussians of all of them in four widths, and a linear k
 steps along their hyper-gradient; its folds are five. Rows are drawn three times; up to 500 others
 are predicted.
 
-    python asv_bench/compare_himalaya.py FOLDER              the tables of docs/benchmarks.md
+    python asv_bench/compare_himalaya.py FOLDER              the tables of docs/benchmarks
     python asv_bench/compare_himalaya.py FOLDER --choose     those that settings were chosen on
     python asv_bench/compare_himalaya.py FOLDER --outputs    digits with hundreds of outputs
 

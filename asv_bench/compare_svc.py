@@ -5,7 +5,7 @@ by turns, on one thread; each figure is the least of some runs after one that wa
 tolerance is 1e-3, the default of both: a violation for scikit-learn, for ours a proved relative gap
 after that violation. Our interval must hold the dual value of scikit-learn's point.
 
-    python asv_bench/compare_svc.py FOLDER              the problems of docs/benchmarks.md
+    python asv_bench/compare_svc.py FOLDER              the problems of docs/benchmarks
     python asv_bench/compare_svc.py FOLDER --choose     those that settings were chosen on
     python asv_bench/compare_svc.py --only made         those whose name holds a word
 
