@@ -5,12 +5,16 @@ from __future__ import annotations
 import pickle
 import warnings
 from copy import deepcopy
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor
+from kernelweave.evidence.columns.encoded import GroupColumn, GroupTerm
+from kernelweave.evidence.living.mixin import why_it_stays
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
@@ -400,6 +404,22 @@ def test_a_model_of_an_older_version_is_refused_in_a_sentence() -> None:
     model = fitted("numbers")
     del model.__dict__["_living"]
     with pytest.raises(ValueError, match="saved by a version that kept too little"):
+        model.update(NUMBERS[LATER], Y[LATER])
+
+
+def test_a_refusal_has_one_cause() -> None:
+    """What a model is without its rows says why none can join it."""
+    model = fitted("numbers")
+    rows, whole = model._predictor.rows, model._predictor
+    sloped = replace(
+        whole, rows=replace(rows, further=(GroupTerm(GroupColumn(0, -1, (99,), 0), "x"),))
+    )
+    assert "slopes or several groups" in why_it_stays(sloped)
+    sums = SimpleNamespace(rows=rows, kept=None)
+    assert "read in parts, or the fit was cut short" in why_it_stays(sums)
+    assert "held out together" in why_it_stays(SimpleNamespace(rows=rows, kept=1))
+    model._living = None
+    with pytest.raises(ValueError, match=r"nothing of how its rows were read.*: fit all rows"):
         model.update(NUMBERS[LATER], Y[LATER])
 
 

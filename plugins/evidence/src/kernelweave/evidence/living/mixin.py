@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..exact import ExactPredictor
 from ..large.again import kept_of
+from ..large.censored import CensoredLandmarks
 from . import pairs
 from .forgetting import Forgotten, places_to_forget
 from .reading import read_new
@@ -33,6 +34,25 @@ _SETTLED = frozenset(
         "held_out_score_", "held_out_error_", "held_out_prediction_", "held_out_fold_",
     )
 )  # fmt: skip
+
+
+def why_it_stays(predictor: ExactPredictor | LandmarkPredictor) -> str:
+    """Return, as a sentence without its end, why a model without its rows takes and loses none."""
+    if predictor.rows.further:
+        return "no rows join or leave a model with slopes or several groups: their names may change"
+    if isinstance(predictor, CensoredLandmarks):
+        return "no rows join or leave a model of more than 2,000 targets known by half"
+    if isinstance(predictor, ExactPredictor):
+        return "this model kept nothing of how its rows were read, so that none can join or leave"
+    if predictor.kept is None:
+        return (
+            "this model did not keep sums of all its rows, so that none can join or leave: its "
+            "table was read in parts, or the fit was cut short"
+        )
+    return (
+        "this model kept only sums of its rows, so that none can join or leave: its table was read "
+        "in parts, or rows that are alike were held out together"
+    )
 
 
 class Living:
@@ -223,11 +243,7 @@ class Living:
                 "again"
             )
         if self._living is None:
-            raise ValueError(
-                "this model kept too little to learn new rows, as models do of tables in parts, of "
-                "more than 2,000 targets known by half, of near copies or groups of very many "
-                "rows, of slopes or several groups and of fits that were cut short: fit all rows"
-            )
+            raise ValueError(f"{why_it_stays(self._predictor)}: fit all rows instead")
         return LivingModel.of(self)
 
     def _limits(self) -> Any:

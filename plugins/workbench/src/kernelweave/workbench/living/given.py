@@ -75,10 +75,10 @@ def require_living(model: Model, path: Path, command: str) -> None:
             f"{path} was written before models could take new rows: fit it again, then {command}"
         )
     if model.machine._living is None:
-        raise CommandError(
-            f"{path} has none of the rows that {command} needs: it was merged from sums, or its "
-            "fit ended early or was of parts of a table"
-        )
+        try:
+            model.machine._living_model()
+        except ValueError as error:
+            raise CommandError(f"{path}: {error}") from None
 
 
 def read_given(
