@@ -112,8 +112,8 @@ OTHERS = [
         but=".*is not proved:sklearn.exceptions.ConvergenceWarning",
     ),
     *cases(
-        TessellatedKernelClassifierCV(C=(1.0,), cv=2, cv_max_iter=1),
-        TessellatedKernelRegressorCV(C=(1.0,), cv=2, cv_max_iter=1),
+        TessellatedKernelClassifierCV(C=(1.0,), delta=0.5, cv=2, cv_max_iter=1),
+        TessellatedKernelRegressorCV(C=(1.0,), delta=0.5, epsilon=0.1, cv=2, cv_max_iter=1),
         RidgeMKLRegressorCV(cv=2),
         RidgeMKLClassifierCV(cv=2),
         GeneralizedMKLClassifier(),

@@ -185,6 +185,24 @@ def test_a_search_ends_where_no_step_is_clearly_better(units: str) -> None:
     assert len(settings) <= 20
 
 
+def test_one_value_of_c_leaves_the_others_to_the_search() -> None:
+    X, y = make_regression(60)
+    search = TessellatedKernelRegressorCV(C=10.0, cv=2).fit(X, y)
+    settings = search.cv_results_["params"]
+    assert {s["C"] for s in settings} == {10.0}
+    assert {s["epsilon"] for s in settings} >= {0.05, 0.1}
+    assert {s["delta"] for s in settings} >= {0.1, 0.5}
+    alone = TessellatedKernelRegressorCV(C=10.0, epsilon=0.1, delta=0.5).fit(X, y)
+    assert alone.cv_results_ is None
+
+
+@pytest.mark.parametrize("given", [{"kernel": "polynomial"}, {"domain": (-0.5, 1.5)}])
+def test_a_box_that_changes_nothing_is_not_searched(given: dict[str, Any]) -> None:
+    X, y = make_classification(40)
+    search = TessellatedKernelClassifierCV(cv=2, C=[1.0, 10.0], **given).fit(X, y)
+    assert [s["delta"] for s in search.cv_results_["params"]] == [0.5, 0.5]
+
+
 def test_a_best_value_at_the_end_of_a_wide_grid_warns() -> None:
     X, y = make_regression(60)
     reason = "best C of the search, 1e-06, is the largest"

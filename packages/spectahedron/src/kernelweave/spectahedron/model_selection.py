@@ -222,14 +222,16 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
         """Return the first settings with similar ones next to each other: C varies fastest."""
         data, settings = data.part(np.flatnonzero(data.weight > 0)), []
         axes = {name: values_of(self, name) for name in self.grids if name != "C"}
-        for name in set(axes).intersection(self._searched()):
-            unit = self._tube_unit(data) if name == "epsilon" else 1.0
-            axes[name] = [_BEGIN[name] * unit]
+        for name in axes:
+            if isinstance(getattr(self, name), str):
+                unit = self._tube_unit(data) if name == "epsilon" else 1.0
+                axes[name] = [_BEGIN[name] * unit]
         for values in product(*axes.values()):
             setting = dict(zip(axes, values, strict=True))
             unit = self._c_unit(setting, data)
             settings += [{**setting, "C": unit * C} for C in values_of(self, "C")]
-        return settings
+        # one alone is taken as it is: a search has a second to begin with
+        return settings if len(settings) > 1 else settings + self._next(settings[0], settings, data)
 
     @staticmethod
     def complexity(setting: Setting) -> tuple[float, float]:
@@ -237,8 +239,10 @@ class _Search(CrossValidatedEstimator, PositiveMatrixKernel):
         return setting["C"], -setting.get("epsilon", 0.0)
 
     def _searched(self) -> list[str]:
-        """Return the parameters that are ``"cv"``: the tube, the box, C."""
-        names = ("epsilon", "delta", "C")
+        """Return the parameters that are ``"cv"``: the tube, the box where it counts, C."""
+        is_tessellated = isinstance(self.kernel, str) and self.kernel == "tessellated"
+        has_box = is_tessellated and self.domain is None
+        names = ("epsilon", "delta", "C") if has_box else ("epsilon", "C")
         return [each for each in names if isinstance(getattr(self, each, None), str)]
 
     def _next(self, best: Setting, tried: list[Setting], data: Data) -> list[Setting]:
