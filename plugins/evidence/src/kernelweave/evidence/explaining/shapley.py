@@ -13,6 +13,7 @@ from kernelweave.kernels_core.checks import integer
 from kernelweave.kernels_core.memory import require
 from numpy.typing import NDArray
 
+from .._njit_exp import exp_of_multiples
 from ..cross import cross_kernel, pairs_of_dimension
 from ..mixture import Expansion
 from ..rows import Rows
@@ -26,7 +27,6 @@ _NATURAL_DIGITS = 20.0
 _TOP = 3.4
 # so sharp that only equal values have a factor that is not zero
 _SHARPEST = 1e300
-_UNDERFLOW = -600.0
 # of the weight of the kernel: less changes no value
 _NOTHING = 1e-14
 # cells of factors that are worked out at a time: they stay in a core's second cache
@@ -183,19 +183,19 @@ class _Background:
         left, mass = points.take(among), share[among]
         for rows in row_slices(len(among), _rows_at_once(*shape)):
             far, products, line = players.parts(left, points, rows)
-            linear += np.tensordot(mass[rows], line, 1)
+            linear += (mass[rows] @ line.reshape(len(line), -1)).reshape(shape)
             for each, into in zip(players.families, mean, strict=True):
-                into += np.tensordot(mass[rows], _factors(each, far, products), 1)
+                factors = _factors(each, far, products).reshape(len(far), -1)
+                into += (mass[rows] @ factors).reshape(shape)
         return cls(mean, mean @ share, linear, linear @ share)
 
 
 def _factors(family: _Family, far: FloatArray, products: FloatArray) -> FloatArray:
     if family.rate is None:
         return np.asarray(products[1 + family.slope])
-    out = np.multiply(far, -family.rate)
-    # underflow costs ten times an exponential
-    np.maximum(out, _UNDERFLOW, out=out)
-    return np.asarray(np.exp(out, out=out))
+    out, spare = np.empty((2, far.size))
+    exp_of_multiples(far.reshape(-1), -family.rate, out, spare)
+    return out.reshape(far.shape)
 
 
 def _rows_at_once(n_players: int, n_points: int) -> int:
