@@ -71,21 +71,64 @@ def product_term():
     return expansion, rows
 
 
-def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatch) -> None:
+def of_product(product_term) -> EffectFinder:
     expansion, rows = product_term
     dimensions = [Dimension(name, name, "number") for name in "ab"]
     dimensions.append(Dimension("c", "c", "category", tuple("uvw"), np.array([0.4, 0.3, 0.3])))
-    finder = EffectFinder(expansion, rows, dimensions, lambda latent: latent[:, 0], 0)
-    asked, mean = [], EffectFinder._mean
+    return EffectFinder(expansion, rows, dimensions, lambda latent: latent[:, 0], 0)
 
-    def counted(self, *settings):
-        asked.append(settings)
-        return mean(self, *settings)
 
-    monkeypatch.setattr(EffectFinder, "_mean", counted)
+def test_a_dimension_is_averaged_once_for_all_its_pairs(product_term, monkeypatch) -> None:
+    finder, asked, means = of_product(product_term), [], EffectFinder._means
+
+    def counted(self, *grids):
+        asked.append(int(np.prod([len(grid) for _, grid in grids])))
+        return means(self, *grids)
+
+    monkeypatch.setattr(EffectFinder, "_means", counted)
     finder.strongest_pairs(2, range(3))
-    # two dimensions at a time, each alone, and the mean
-    assert len(asked) == (5 * 5 + 5 * 3 + 5 * 3) + (5 + 5 + 3) + 1
+    # two dimensions at a time, and each alone
+    assert sum(asked) == (5 * 5 + 5 * 3 + 5 * 3) + (5 + 5 + 3)
+
+
+@pytest.mark.parametrize("chosen", [(0,), (2,), (0, 1), (0, 2), (2, 1)])
+def test_means_on_a_grid_are_those_of_rows_that_are_set(chosen, product_term) -> None:
+    finder = of_product(product_term)
+    assert finder._are_apart(chosen)
+    check_means(finder, chosen)
+
+
+def check_means(finder: EffectFinder, chosen: tuple[int, ...]) -> None:
+    grids = [(j, finder._grid(j, 4)) for j in chosen]
+    found = finder._means(*grids)
+    assert found.shape == tuple(len(grid) for _, grid in grids)
+    for at in np.ndindex(found.shape):
+        settings = [(j, grid[k]) for (j, grid), k in zip(grids, at, strict=True)]
+        assert found[at] == pytest.approx(finder._mean(*settings), rel=1e-10, abs=1e-10)
+
+
+def test_of_a_fit_they_are_those_too(table, model) -> None:
+    """Also of a number that some rows miss, and of what tells so, which stands on its own."""
+    rows = model._predictor.rows.take(np.arange(30))
+    finder = EffectFinder(
+        model._predictor.expansion(), rows, model.dimensions_, lambda latent: latent[:, 0], 0
+    )
+    places = {(each.name, each.kind): j for j, each in enumerate(model.dimensions_)}
+    a, d = places["a", "number"], places["d", "number"]
+    town = next(j for (_, kind), j in places.items() if kind == "category")
+    missing = next(j for (_, kind), j in places.items() if kind == "missing")
+    for chosen in ((d,), (a, d), (d, town)):
+        assert finder._are_apart(chosen)
+        check_means(finder, chosen)
+    for j in (a, d, town):
+        values = finder._grid(j, 4)
+        told = finder._kernel_means(j, values)
+        for value, mean in zip(values, told, strict=True):
+            set_to = finder._with((j, value))
+            points = finder.expansion.points_of(set_to.numeric, set_to.codes)
+            assert mean == pytest.approx(finder.expansion.kernel(points, points).mean(), rel=1e-10)
+    assert not finder._are_apart((missing,))
+    check_means(finder, (a, missing))
 
 
 def test_a_curve_is_the_partial_dependence_of_the_model(table, model, display) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, RandomState
+from kernelweave.kernels_core.arrays import FloatArray, Index, RandomState, row_slices
 from kernelweave.kernels_core.checks import integer
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..columns import Dimension
+from ..cross import RestOfPairs, pairs_of_dimension
 from ..mixture import Expansion
+from ..monotone.sums import KernelSum, OnGrid
 from ..rows import Rows
+from ..terms import FLAT, N_TERMS
 
 # maps standardised predictions (n, n_outputs) to the shown quantity (n,), such as a probability
 Respond = Callable[[FloatArray], FloatArray]
@@ -25,6 +28,8 @@ _MAX_CATEGORIES = 12
 # the strongest pairs are searched among so many dimensions, on so many rows
 _CANDIDATES, _SEARCH_ROWS = 8, 50
 _DEVIATIONS = 2.0
+# predictions that are worked out at a time
+_CELLS = 2**22
 
 
 class ColumnEffect(NamedTuple):
@@ -111,15 +116,22 @@ class EffectFinder:
         grid, centre = self._grid(j, _GRID), self._centre
         background = self.expansion.points_of(self.rows.numeric, self.rows.codes)
         mean_background = self.expansion.kernel(background).mean(axis=0)
+        is_all = all(map(np.array_equal, background[:5], self.expansion.points[:5]))
         within = self.expansion.kernel(background, background).mean()
+        together = self._kernel_means(j, grid) if self._are_apart([j]) else None
         effect, functionals, prior, latent = [], [], [], []
-        for value in grid:
+        for k, value in enumerate(grid):
             rows = self._with((j, value))
             points = self.expansion.points_of(rows.numeric, rows.codes)
             K = self.expansion.kernel(points)
             functionals.append(K.mean(axis=0) - mean_background)
-            across = self.expansion.kernel(points, background).mean()
-            prior.append(self.expansion.kernel(points, points).mean() - 2.0 * across + within)
+            across = (K if is_all else self.expansion.kernel(points, background)).mean()
+            own = (
+                together[k]
+                if together is not None
+                else self.expansion.kernel(points, points).mean()
+            )
+            prior.append(own - 2.0 * across + within)
             if self.expansion.views.group is not None and self.expansion.views.group.place == j:
                 prior[-1] += self.expansion.level_variance(points).mean()
             latent.append(K @ self.expansion.dual + self.expansion.level(points))
@@ -148,7 +160,7 @@ class EffectFinder:
     def pair(self, i: int, j: int, n_grid: int = _PAIR_GRID) -> PairEffect:
         """Return the interaction of two dimensions: their joint effect minus that of each."""
         first, second = self._grid(i, n_grid), self._grid(j, n_grid)
-        both = np.array([[self._mean((i, g), (j, h)) for h in second] for g in first])
+        both = self._means((i, first), (j, second))
         effect = both - self._alone(i, n_grid)[:, None] - self._alone(j, n_grid) + self._centre
         return PairEffect(
             (self.dimensions[i].name, self.dimensions[j].name),
@@ -179,8 +191,7 @@ class EffectFinder:
     def _alone(self, j: int, n_grid: int) -> FloatArray:
         """Return the mean prediction at each value of a dimension, from the cache if known."""
         if (j, n_grid) not in self._known:
-            values = np.array([self._mean((j, value)) for value in self._grid(j, n_grid)])
-            self._known[j, n_grid] = values
+            self._known[j, n_grid] = self._means((j, self._grid(j, n_grid)))
         return self._known[j, n_grid]
 
     def _response(self, rows: Rows) -> FloatArray:
@@ -190,6 +201,69 @@ class EffectFinder:
 
     def _mean(self, *settings: tuple[int, float]) -> float:
         return float(np.mean(self._response(self._with(*settings))))
+
+    def _means(self, *grids: tuple[int, NDArray[Any]]) -> FloatArray:
+        """Return the mean response with dimensions set to all combinations of values."""
+        shape = [len(grid) for _, grid in grids]
+        if not self._are_apart([j for j, _ in grids]):
+            settings = product(*([(j, value) for value in grid] for j, grid in grids))
+            return np.array([self._mean(*each) for each in settings]).reshape(shape)
+        expansion, rows = self.expansion, self.rows
+        n_outputs, total = expansion.dual.shape[1], np.zeros(shape)
+        level = None if expansion.levels is None else expansion.level
+        sums = KernelSum(
+            expansion.views, expansion.points, expansion.scales, expansion.dual, np.asarray, level
+        )
+        axes = [_Axis(_Column(self, j), grid, np.arange(len(grid))) for j, grid in grids]
+        on_grid = OnGrid(sums, axes, rows.numeric[:1], rows.codes[:1], single=False)
+        for some in row_slices(len(rows), max(1, _CELLS // (total.size * n_outputs))):
+            latent = on_grid(rows.numeric[some], rows.codes[some])
+            shown = self.respond(latent.reshape(-1, n_outputs))
+            total += shown.reshape(latent.shape[:-1]).sum(axis=0)
+        return total / len(rows)
+
+    def _kernel_means(self, j: int, grid: NDArray[Any]) -> FloatArray:
+        """Return the mean of the kernel between all rows at each value of a dimension that is set.
+
+        Distances are then those of the other dimensions, whatever the value.
+        """
+        expansion, rows, column = self.expansion, self.rows, _Column(self, j)
+        numeric = np.repeat(rows.numeric[:1], len(grid), axis=0)
+        codes = np.repeat(rows.codes[:1], len(grid), axis=0)
+        column.fill(numeric, codes, grid)
+        nodes, points = (
+            expansion.points_of(*each) for each in ((numeric, codes), (rows.numeric, rows.codes))
+        )
+        match_weight, total = expansion.views.match_weight, np.zeros(len(grid))
+        for scales in expansion.scales:
+            d2, product, line = RestOfPairs(points, scales, match_weight, column.moving)(points)
+            gaussian, laplacian, linear, tessellated, wide = scales.weights[:N_TERMS]
+            total += gaussian * np.mean(np.exp(-0.5 * d2)) + wide * np.mean(np.exp(-d2 / FLAT))
+            total += laplacian * np.mean(np.exp(-np.sqrt(d2))) + linear * line.mean()
+            part, rest, _ = scales.shape(match_weight)
+            factor = np.full(len(grid), tessellated * product.mean())
+            for i in column.moving:
+                kappa, _, own = pairs_of_dimension(nodes, nodes, slice(None), i, match_weight)
+                factor *= rest[i] + part[i] * np.diag(kappa)
+                total += linear * scales.ell[i] ** 2 * np.diag(own)
+            total += factor
+            for term in np.flatnonzero(scales.of_groups).tolist():
+                shared = points.group_term(points, term=term)
+                total += scales.weights[N_TERMS + term] * shared.mean()
+        return total
+
+    def _are_apart(self, dimensions: Sequence[int]) -> bool:
+        """Return whether values of dimensions change nothing of rows but these.
+
+        A number that is missing may be filled, and names of groups have terms of their own.
+        """
+        views, chosen = self.expansion.views, [self.dimensions[j] for j in dimensions]
+        if views.columns or any(each.kind not in ("number", "category") for each in chosen):
+            return False
+        tied = {each.column.place for each in views.group_terms}
+        tied |= {each.slope for each in views.group_terms}
+        sources = {each.source for each in chosen}
+        return tied.isdisjoint(dimensions) and len(sources) == len(chosen)
 
     def _is_category(self, j: int) -> bool:
         return bool(j >= self.rows.n_numbers)
@@ -234,6 +308,34 @@ class EffectFinder:
     def _shown(self, j: int, grid: NDArray[Any]) -> NDArray[Any]:
         labels = self.dimensions[j].categories
         return np.array([labels[int(code)] for code in grid]) if labels else grid
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A dimension that is set, with what tells that a number is missing."""
+
+    finder: EffectFinder
+    place: int
+
+    @property
+    def moving(self) -> list[int]:
+        """The dimensions that its values change."""
+        finder, j = self.finder, self.place
+        return [j] if finder._is_category(j) else [j, *finder._indicators_of(j)]
+
+    def fill(self, numeric: FloatArray, codes: NDArray[np.int64], values: FloatArray) -> None:
+        """Give rows values of the dimension, as `EffectFinder._with` does."""
+        if self.finder._is_category(self.place):
+            codes[:, self.place - numeric.shape[1]] = values
+            return
+        numeric[:, self.moving] = 0.0
+        numeric[:, self.place] = values
+
+
+class _Axis(NamedTuple):
+    column: _Column
+    nodes: FloatArray
+    known: Index
 
 
 def some_rows(rows: Rows, n_rows: int, random_state: RandomState) -> Rows:

@@ -59,8 +59,8 @@ class MonotoneColumn:
             return np.ones(len(numeric), dtype=np.bool_)
         return np.asarray(numeric[:, self.indicator] == 0.0)
 
-    def fill(self, numeric: FloatArray, values: FloatArray) -> None:
-        """Give rows values of the column, which none misses then."""
+    def fill(self, numeric: FloatArray, codes: NDArray[np.int64], values: FloatArray) -> None:
+        """Give rows values of the column, which none misses then; `codes` stay."""
         numeric[:, self.place] = values
         if self.indicator >= 0:
             numeric[:, self.indicator] = 0.0

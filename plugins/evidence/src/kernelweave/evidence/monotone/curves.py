@@ -129,7 +129,7 @@ def lines_along(
 ) -> tuple[FloatArray, FloatArray]:
     """Return what is shown of rows with each value of a column, before and after, (n_grid, n)."""
     numeric, codes = np.tile(rows.numeric, (len(grid), 1)), np.tile(rows.codes, (len(grid), 1))
-    column.fill(numeric, np.repeat(grid, len(rows)))
+    column.fill(numeric, codes, np.repeat(grid, len(rows)))
     before, after = (
         respond(each.mean(numeric, codes)).reshape(len(grid), -1)
         for each in (predicts.predictor, predicts)

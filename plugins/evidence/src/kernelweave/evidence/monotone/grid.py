@@ -129,7 +129,7 @@ class AxisMaker:
         """Return the row with values of the column, as the kernel sees it."""
         numeric = np.repeat(self.numeric, len(values), axis=0)
         codes = np.repeat(self.codes, len(values), axis=0)
-        column.fill(numeric, values)
+        column.fill(numeric, codes, values)
         return self.views.points(numeric, codes)
 
     def _inside(self, column: MonotoneColumn, n_nodes: int) -> FloatArray:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, row_slices
+from kernelweave.kernels_core.arrays import FloatArray, Index, row_slices
 from numpy.typing import NDArray
 
 from .._njit_exp import add_laplacian, add_products, fill_gaussian
 from ..censored.predicting import ByResiduals
-from ..cross import RestOfPairs
+from ..cross import RestOfPairs, pairs_of_dimension
 from ..exact import ExactPredictor
 from ..last_step import ClassPredictor
 from ..terms import FLAT, N_TERMS, Scales
@@ -33,6 +33,33 @@ _NEGLIGIBLE = 1e-16
 # Laplacian terms are worked out in single precision where that changes no sum by more than this, in
 # units of the targets' spread; each exponential is right to 2⁻²¹
 _SINGLE, _WRONG = 1e-3, 2.0**-21
+
+
+class Moves(Protocol):
+    """A column whose values are set."""
+
+    @property
+    def moving(self) -> list[int]:
+        """The dimensions that its values change."""
+
+    def fill(self, numeric: FloatArray, codes: NDArray[np.int64], values: FloatArray) -> None:
+        """Give rows values of the column."""
+
+
+class Known(Protocol):
+    """Nodes of a column, and the places of those at which values are worked out."""
+
+    @property
+    def column(self) -> Moves:
+        """The column that the nodes are of."""
+
+    @property
+    def nodes(self) -> FloatArray:
+        """Its values, shape (n_nodes,)."""
+
+    @property
+    def known(self) -> Index:
+        """Which of the nodes, shape (n_known,)."""
 
 
 class Source(Protocol):
@@ -67,14 +94,14 @@ class Function:
             own = np.repeat(numeric[rows], size, axis=0)
             cells = np.repeat(codes[rows], size, axis=0)
             for k, each in enumerate(axes):
-                each.column.fill(own, np.tile(nodes[:, k], len(own) // size))
+                each.column.fill(own, cells, np.tile(nodes[:, k], len(own) // size))
             parts.append(self.predict(own, cells))
         values = np.concatenate(parts)
         shape = [len(each.known) for each in axes]
         return values.reshape(len(numeric), *shape, values.shape[1])
 
 
-def nodes_of(axes: Sequence[Axis]) -> FloatArray:
+def nodes_of(axes: Sequence[Known]) -> FloatArray:
     """Return all combinations of the nodes where values are known, (n_nodes, n_axes)."""
     known = [each.nodes[each.known] for each in axes]
     return np.stack(np.meshgrid(*known, indexing="ij"), axis=-1).reshape(-1, len(axes))
@@ -142,11 +169,18 @@ class KernelSum:
 
 
 class OnGrid:
-    """Sums of a kernel on the grid of some axes."""
+    """Sums of a kernel on the grid of some axes.
 
-    def __init__(self, sums: KernelSum, axes: Sequence[Axis], numeric: FloatArray,
-                 codes: NDArray[np.int64]) -> None:  # fmt: skip
+    `numeric` of shape (1, p), `codes` of shape (1, q): any row; `single`: whether single precision
+    may serve where it changes no sum by more than a thousandth.
+    """
+
+    def __init__(
+        self, sums: KernelSum, axes: Sequence[Known], numeric: FloatArray,
+        codes: NDArray[np.int64], *, single: bool = True,
+    ) -> None:  # fmt: skip
         self.sums, self.shape = sums, [len(each.known) for each in axes]
+        self._single = single
         self.moving = [place for each in axes for place in each.column.moving]
         half = (len(axes) + 1) // 2
         self._dual = np.ascontiguousarray(sums.dual.T)
@@ -156,7 +190,7 @@ class OnGrid:
         self._sides = [self._factors(part, *row) for part in (axes[:half], axes[half:])]
 
     def _factors(
-        self, axes: Sequence[Axis], numeric: FloatArray, codes: NDArray[np.int64]
+        self, axes: Sequence[Known], numeric: FloatArray, codes: NDArray[np.int64]
     ) -> list[_NodeFactors]:
         """Return what nodes of some columns have with the points, of each kernel."""
         sums, moving = self.sums, [place for each in axes for place in each.column.moving]
@@ -164,7 +198,7 @@ class OnGrid:
         numeric = np.repeat(numeric, len(nodes), axis=0)
         codes = np.repeat(codes, len(nodes), axis=0)
         for k, each in enumerate(axes):
-            each.column.fill(numeric, nodes[:, k])
+            each.column.fill(numeric, codes, nodes[:, k])
         points = sums.views.points(numeric, codes)
         shape = (len(nodes), sums.points.n_points)
         found = []
@@ -173,13 +207,12 @@ class OnGrid:
             far, product = np.zeros(shape), np.ones(shape)
             line = np.zeros((len(nodes), sums.dual.shape[1]))
             for i in moving:
-                own, other = (
-                    [each[i] for each in (some.X, some.U, some.H)] for some in (points, sums.points)
+                kappa, apart, linear = pairs_of_dimension(
+                    points, sums.points, slice(None), i, sums.views.match_weight
                 )
                 square = scales.ell[i] ** 2
-                far += square * (own[0][:, None] - other[0]) ** 2
-                line += scales.weights[2] * square * own[0][:, None] * (other[0] @ sums.dual)
-                kappa = own[2][:, None] + other[2] - 3.0 * np.abs(own[1][:, None] - other[1])
+                far += square * apart
+                line += scales.weights[2] * square * (linear @ sums.dual)
                 product *= rest[i] + part[i] * kappa
             products = np.array([np.exp(-0.5 * far), np.exp(-far / FLAT), product])
             found.append(_NodeFactors(far, products, line))
@@ -230,7 +263,7 @@ class OnGrid:
             add_products(factors, left.products[k], right.products[k], self._dual, out)
         if used[1]:
             dual = weights[1] * self._dual
-            is_single = _WRONG * np.abs(dual).sum(axis=1).max() <= _SINGLE
+            is_single = self._single and _WRONG * np.abs(dual).sum(axis=1).max() <= _SINGLE
             dtype = np.float32 if is_single else np.float64
             parts = [each.astype(dtype) for each in (rest, left.far, right.far)]
             add_laplacian(*parts, dual, out)
