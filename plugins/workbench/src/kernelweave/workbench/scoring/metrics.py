@@ -59,6 +59,8 @@ class Metric:
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
+        # values of draws, by the identity of what was drawn from, which is kept with them
+        self._known: dict[int, tuple[HeldOut, FloatArray]] = {}
         if name is not None:
             self._scorer  # noqa: B018
 
@@ -86,15 +88,18 @@ class Metric:
             value = float(self._scorer(shown, at, rows.truth[at], **given))
         except AttributeError as error:
             raise ValueError(f"{self.name} needs probabilities") from error
-        is_area = self.name.startswith(SHORT["AUC"]) and math.isfinite(value)
         # the shares of a class differ from fold to fold, which ranks folds, not rows
-        return 0.5 if is_area and rows.ranks_nothing else value
+        return 0.5 if self._is_area and math.isfinite(value) and rows.ranks_nothing else value
+
+    @property
+    def _is_area(self) -> bool:
+        return self.name is not None and self.name.startswith(SHORT["AUC"])
 
     def score(self, rows: HeldOut) -> Score:
         """Return the metric with its standard error over the rows."""
         if self.name is None:
             return rows.score
-        value, error = self.value(rows), self._bootstrap_error(rows, self.value)
+        value, error = self.value(rows), _spread(self._draws(rows))
         return Score(value, error or self._error_of_perfect(rows, value))
 
     def interval(
@@ -138,11 +143,9 @@ class Metric:
             answers = first.known, first.predicted, other.predicted
             return lead(*answers, first.weight, first.task, first.groups)
 
-        def ahead(rows: HeldOut) -> float:
-            both = replace(other, weight=rows.weight)
-            return self.value(rows) - self.value(both)
-
-        return Score(ahead(first), self._bootstrap_error(first, ahead))
+        both = replace(other, weight=first.weight)
+        ahead = self.value(first) - self.value(both)
+        return Score(ahead, _spread(self._draws(first) - self._draws(other, first)))
 
     def lead_over_folds(self, first: HeldOut, other: HeldOut) -> tuple[float, float] | None:
         """Return the interval of a lead over folds; ``None`` where they do not tell it.
@@ -169,18 +172,41 @@ class Metric:
     def _lead_of_part(self, first: HeldOut, other: HeldOut, part: NDArray[np.bool_]) -> float:
         return self.value(first.part(part)) - self.value(other.part(part))
 
-    def _bootstrap_error(self, rows: HeldOut, of: Callable[[HeldOut], float]) -> float:
-        """Return the bootstrap standard error of a score; draws without a value are skipped."""
+    def _draws(self, rows: HeldOut, first: HeldOut | None = None) -> FloatArray:
+        """Return the metric on draws of the rows, or groups: NaN where a draw has no value.
+
+        Those of one table are the same for all predictions, so that differences are paired.
+
+        `first`: whose weights and groups count, where not those of the rows.
+        """
+        from sklearn import config_context
+
+        of = rows if first is None else first
+        known = self._known.get(id(rows))
+        if known is not None and np.array_equal(known[0].weight, of.weight):
+            return known[1]
         state, scores = np.random.RandomState(0), []
-        at = np.arange(len(rows.truth)) if rows.groups is None else rows.groups
+        at = np.arange(len(of.truth)) if of.groups is None else of.groups
         at, n = np.unique(at, return_inverse=True)[1], len(np.unique(at))
-        for _ in range(_DRAWS if n <= _MANY else _DRAWS // 4):
-            counts = np.bincount(state.randint(n, size=n), minlength=n)[at]
-            try:
-                scores.append(of(replace(rows, weight=rows.weight * counts)))
-            except ValueError:
-                continue
-        return float(np.std(scores, ddof=1)) if len(scores) > 1 else math.nan
+        n_draws = _DRAWS if n <= _MANY else _DRAWS // 4
+        if self._is_area and rows.ranks_nothing:
+            return np.full(n_draws, 0.5)
+        # each draw has the columns of the first call, which was checked
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            for _ in range(n_draws):
+                counts = np.bincount(state.randint(n, size=n), minlength=n)[at]
+                try:
+                    scores.append(self.value(replace(rows, weight=of.weight * counts)))
+                except ValueError:
+                    scores.append(math.nan)
+        self._known[id(rows)] = rows, np.array(scores)
+        return self._known[id(rows)][1]
+
+
+def _spread(draws: FloatArray) -> float:
+    """Return the standard deviation of the draws that have a value, NaN of fewer than two."""
+    found = draws[~np.isnan(draws)]
+    return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
 
 class _Shown(BaseEstimator):  # type: ignore[misc]
