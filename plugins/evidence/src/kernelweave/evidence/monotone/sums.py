@@ -35,7 +35,7 @@ _NEGLIGIBLE = 1e-16
 _SINGLE, _WRONG = 1e-3, 2.0**-21
 
 
-class Moves(Protocol):
+class SetColumn(Protocol):
     """A column whose values are set."""
 
     @property
@@ -50,7 +50,7 @@ class Known(Protocol):
     """Nodes of a column, and the places of those at which values are worked out."""
 
     @property
-    def column(self) -> Moves:
+    def column(self) -> SetColumn:
         """The column that the nodes are of."""
 
     @property
