@@ -16,7 +16,16 @@ from sklearn.utils import get_tags
 from workspace import members
 
 # a few steps on few samples: a cell asks whether the answer is sound, not whether it is the best
-QUICK = {"tol": 1e-2, "max_iter": 10, "random_state": 0, "C": 1.0, "precisions": (5.0,)}
+QUICK = {
+    "tol": 1e-2,
+    "max_iter": 10,
+    "random_state": 0,
+    "C": 1.0,
+    "precisions": (5.0,),
+    # of one value each, so that nothing is searched
+    "delta": 0.5,
+    "epsilon": 0.1,
+}
 
 # what must happen where an estimator takes tables as they are
 OF_TABLES = {
