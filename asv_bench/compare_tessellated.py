@@ -37,9 +37,9 @@ FILES = {
 }
 MADE = {
     "Diabetes": partial(load_diabetes, return_X_y=True),
-    "Friedman 1": partial(make_friedman1, 1500, noise=0.5, random_state=1),
-    "Friedman 2": partial(make_friedman2, 1500, noise=20.0, random_state=1),
-    "Friedman 3": partial(make_friedman3, 1500, noise=0.02, random_state=1),
+    "Friedman 1": partial(make_friedman1, 1000, noise=0.5, random_state=1),
+    "Friedman 2": partial(make_friedman2, 1000, noise=20.0, random_state=1),
+    "Friedman 3": partial(make_friedman3, 1000, noise=0.02, random_state=1),
 }
 MODELS = {
     "searched": TessellatedKernelRegressorCV,
