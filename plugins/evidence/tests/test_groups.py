@@ -14,10 +14,11 @@ from kernelweave.evidence.large import landmark_search, levels
 from kernelweave.evidence.large.features import Landmarks
 from kernelweave.evidence.large.held_out import RowBlock
 from kernelweave.evidence.large.learning import learn_large
+from kernelweave.evidence.large.leave_out import LandmarksLeaveOut
 from kernelweave.evidence.large.levels import GroupLevels, whole_groups
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.large.posterior import PosteriorOfSums, root_of
-from kernelweave.evidence.large.solution import LandmarksLeaveOut, LandmarkSolution, Trial
+from kernelweave.evidence.large.solution import LandmarkSolution, Trial
 from kernelweave.evidence.large.sums import NormalEquations, Sums, block_sums
 from kernelweave.evidence.objective import Evidence, start
 from kernelweave.evidence.path import PathPlan

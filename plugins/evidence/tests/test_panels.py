@@ -170,7 +170,7 @@ def test_rows_of_a_block_without_their_groups_are_those_of_refits(panel: Any) ->
             _, latent, variance = own.posterior(points)
             assert each.latent[at] == pytest.approx(latent[0], abs=1e-8)
             assert each.width[at] == pytest.approx(np.sqrt(variance[0] + own.nugget), abs=1e-8)
-    assert residuals.n_groups(KNOWN_LATER) == 20
+    assert residuals.n_groups[KNOWN_LATER] == 20
 
 
 def test_values_of_each_row_leave_new_rows_unknown() -> None:
@@ -203,9 +203,11 @@ def test_what_a_panel_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         model.fit(X, y, groups="rows alike", order="year")
     with pytest.raises(ValueError, match="groups are one and the same in every row"):
         model.fit(X.assign(firm="f"), y, groups="firm", order="year")
-    monkeypatch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 20)
-    with pytest.raises(ValueError, match=r"at most 5,000 rows .* got 32 rows"):
-        model.fit(X, y, groups="firm", order="year")
+    for name in ("FACTOR_ROWS", "_CENSORED_ROWS"):
+        monkeypatch.setattr(f"kernelweave.evidence.read_table.{name}", 20)
+    cells = np.where(y < y.mean(), [f"<{each:.3f}" for each in y], [f"{each:.3f}" for each in y])
+    with pytest.raises(ValueError, match=r"at most 2,000 rows of targets known by half.* got 32:"):
+        model.fit(X, cells, groups="firm", order="year")
     assert not hasattr(model, "kernel_")
 
 

@@ -27,7 +27,7 @@ from .leave_out import PairsLeaveOut
 from .leaving import LeavesOut
 from .monotone.finding import MonotoneFinding
 from .new_rows import AS_THEY_RECUR, USUAL, Expectation, HeldOutWarning, expected, kinds_of
-from .panels import PanelResiduals, panel_kinds
+from .panels import PanelResiduals, panel_kinds, told_by_others
 from .path import without_scales
 from .scores import margin_of_error
 from .tasks import Classification, Regression, Task, score_name, score_of
@@ -353,9 +353,8 @@ def fit_warnings(
     issued: list[Warning] = []
     if samples.division.order is not None and isinstance(task, Regression):
         issued += _later_intervals_warnings(fitted.predictor)
-        if samples.division.is_panel and type(fitted.predictor) is ExactPredictor:
-            others = PanelResiduals(fitted.predictor).told_by_others(samples.division.row_kinds)
-            issued += map(HeldOutWarning, others)
+        if samples.division.is_panel:
+            issued += map(HeldOutWarning, _told_by_others(fitted.predictor, samples.division))
     if status is Status.MAX_TIME:
         omissions = fitted.learned.missing + (f", {late} not judged" if late else "")
         message = Message(
@@ -381,6 +380,18 @@ def fit_warnings(
     finding = task.underfit(rows.take(seen), values[seen]) if len(seen) else None
     issued += [] if finding is None else [finding]
     return issued + new_rows_warnings(task, attributes["_new_rows"])
+
+
+def _told_by_others(predictor: Predictor, division: Division) -> list[str]:
+    """Return sentences on kinds of a panel whose intervals rows of other kinds tell."""
+    if isinstance(predictor, LandmarkPredictor):
+        kinds = predictor.of_kinds
+        n_groups, of = [each.n_groups for each in kinds], [each.of for each in kinds]
+        return told_by_others(division.row_kinds, n_groups, of) if kinds else []
+    if type(predictor) is not ExactPredictor:
+        return []
+    panel = PanelResiduals(predictor)
+    return told_by_others(division.row_kinds, panel.n_groups, panel.of)
 
 
 def _later_intervals_warnings(predictor: Predictor) -> list[Warning]:

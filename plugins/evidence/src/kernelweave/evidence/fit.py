@@ -243,14 +243,23 @@ def _folds_judge_new_rows(division: Division, rows: Rows, splits: Sequence[Split
 
 
 def _refuse_large_panel(samples: ReadTable) -> None:
-    """Raise ValueError where groups and an order are given of more rows than all pairs are for."""
-    if samples.division.is_panel and samples.are_many:
-        n = f"{len(samples.owner)} rows" if len(samples.owner) else "a table read in parts"
+    """Raise ValueError for a panel of many rows that are read in parts, or known by half."""
+    if not (samples.division.is_panel and samples.are_many):
+        return
+    if not isinstance(samples.rows, Rows):
         raise ValueError(
             Message(
-                "{groups} and {order} together are for tables of at most 5,000 rows (2,000 of "
-                f"targets known by half), got {n}: sums of rows hold out whole groups or whole "
-                "blocks of time; give one of the two, or fewer rows"
+                "{groups} and {order} together are for tables in memory, got a table read in "
+                "parts: the rows of a group may be in all of them; give one of the two, or a table"
+            )
+        )
+    if samples.rows.ends is not None:
+        raise ValueError(
+            Message(
+                "{groups} and {order} together are for at most 2,000 rows of targets known by "
+                "half, 5,000 where a column names the groups, got "
+                f"{len(samples.owner)}: of more, groups have no levels; give one of the two, or "
+                "fewer rows"
             )
         )
 

@@ -16,7 +16,7 @@ from .leave_out import PairsLeaveOut
 from .rows import block_starts
 
 if TYPE_CHECKING:
-    from .large.solution import LandmarksLeaveOut
+    from .large.leave_out import LandmarksLeaveOut
 
 # blocks of the rows in their order, of which the later half is predicted
 _BLOCKS = 12
@@ -132,6 +132,24 @@ def leave_one_out(
     residuals = closed.residuals_of_one(ones)[rows]
     parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
     return LeftTogether(rows, parts, residuals, residuals[None])
+
+
+def leave_kind_out(closed: LandmarksLeaveOut, kind: int) -> LeftTogether | None:
+    """Predict some rows of one of the four kinds of a panel; ``None`` where no row is such.
+
+    Their usual residuals are the same.
+    """
+    groups, parts = closed.rows.groups, closed.panel[kind]
+    assert groups is not None
+    if not parts:
+        return None
+    at = np.concatenate([each.at for each in parts])
+    residuals = closed.values[at] - np.vstack([each.latent for each in parts])
+    number = np.repeat(np.arange(len(parts)), [len(each.at) for each in parts])
+    names = np.unique(groups[at], return_inverse=True)[1].ravel()
+    if len(parts) == 1:
+        number = names
+    return LeftTogether(at, number, residuals, residuals[None], names)
 
 
 def leave_later_groups_out(

@@ -31,6 +31,7 @@ from .leaving import (
     LeavesOut,
     LeftTogether,
     leave_groups_out,
+    leave_kind_out,
     leave_later_groups_out,
     leave_later_out,
     leave_one_out,
@@ -291,6 +292,8 @@ def _left(
     groups, order = kind.groups, kind.order
     if order is not None and len(order) < FEWEST:
         return None
+    if kind.known is not None and not isinstance(closed, PairsLeaveOut):
+        return leave_kind_out(closed, 2 * (order is not None) + (not kind.known))
     if isinstance(closed, PairsLeaveOut) and groups is not None:
         if order is not None:
             return leave_later_groups_out(

@@ -123,6 +123,42 @@ def known_since(rows: Rows) -> FloatArray:
     return np.asarray(first[numbers])
 
 
+def tellers(n_groups: Sequence[int], sizes: Sequence[float]) -> list[int]:
+    """Return which kind tells how far rows of each of the four lie from their predictions.
+
+    Itself where its rows are of groups enough, else the kind with the largest residuals of those
+    that differ from it in one thing.
+
+    `n_groups`: that tell of each kind; `sizes`: of their residuals.
+    """
+    out = []
+    for kind, neighbours in enumerate(_NEIGHBOURS):
+        enough = [each for each in neighbours if n_groups[each] >= _FEWEST_GROUPS]
+        if n_groups[kind] >= _FEWEST_GROUPS:
+            enough = [kind]
+        # of less than that each tells as little
+        some = [each for each in (kind, *neighbours) if n_groups[each]]
+        out.append(max(enough or some[:1] or [kind], key=lambda each: sizes[each]))
+    return out
+
+
+def told_by_others(names: RowKinds, n_groups: Sequence[int], of: Sequence[int]) -> list[str]:
+    """Return sentences on kinds whose intervals others tell.
+
+    `names`: what kinds are called; `of`: the kind that tells of each, see `tellers`.
+    """
+    out = []
+    for kind, name in enumerate(names):
+        if n_groups[kind] < _FEWEST_GROUPS:
+            other = of[kind]
+            whose = f"as wide as for {names[other]!r}" if other != kind else "a guess"
+            out.append(
+                f"intervals for {name!r} are {whose}: {n_groups[kind]} groups tell of such rows, "
+                f"and {_FEWEST_GROUPS} are needed"
+            )
+    return out
+
+
 class Told(NamedTuple):
     """What tells of a kind: rows left out, and forecasts where later rows are the farther the less.
 
@@ -157,30 +193,25 @@ class PanelResiduals:
 
     def told(self, kind: int) -> Told:
         """Return what tells of a kind: its own rows, or those of the widest neighbour."""
-        n_groups = self.n_groups(kind)
-        enough = [each for each in _NEIGHBOURS[kind] if self.n_groups(each) >= _FEWEST_GROUPS]
-        if n_groups >= _FEWEST_GROUPS:
-            enough = [kind]
-        # of less than that each tells as little
-        some = [each for each in (kind, *_NEIGHBOURS[kind]) if self.n_groups(each)]
-        return max((self._told(each) for each in enough or some[:1]), key=_size)
+        return self._told_each(self.of[kind])
 
-    def told_by_others(self, names: RowKinds) -> list[str]:
-        """Return sentences on kinds whose intervals others tell; `names`: what kinds are called."""
-        out = []
-        for kind, name in enumerate(names):
-            if (n_groups := self.n_groups(kind)) >= _FEWEST_GROUPS:
-                continue
-            of = self.told(kind).of
-            whose = f"as wide as for {names[of]!r}" if of != kind else "a guess"
-            out.append(
-                f"intervals for {name!r} are {whose}: {n_groups} groups tell of such rows, and "
-                f"{_FEWEST_GROUPS} are needed"
-            )
-        return out
+    @cached_property
+    def of(self) -> list[int]:
+        """Which kind tells of each."""
+        few = [kind for kind, n in enumerate(self.n_groups) if n < _FEWEST_GROUPS]
+        asked = {each for kind in few for each in (kind, *_NEIGHBOURS[kind])}
+        sizes = [
+            _size(self._told_each(kind)) if kind in asked and n else 0.0
+            for kind, n in enumerate(self.n_groups)
+        ]
+        return tellers(self.n_groups, sizes)
 
-    def n_groups(self, kind: int) -> int:
-        """Return how many groups tell of a kind; none where it has less than two blocks of time."""
+    @cached_property
+    def n_groups(self) -> list[int]:
+        """How many groups tell of each kind; none where it has less than two blocks of time."""
+        return [self._n_groups_of(kind) for kind in range(len(_NEIGHBOURS))]
+
+    def _n_groups_of(self, kind: int) -> int:
         rows = [each for each in self._places(kind) if len(each)]
         if not rows or (kind >= KNOWN_LATER and len(rows) < _FEWEST_BLOCKS):
             return 0
@@ -199,12 +230,12 @@ class PanelResiduals:
             return [rows[np.isin(groups[rows], groups[fold.places])] for rows, fold in pairs]
         return share if kind == NEW_NOW else held
 
-    def _told(self, kind: int) -> Told:
+    def _told_each(self, kind: int) -> Told:
         if kind < KNOWN_LATER:
             return Told(self._now(kind), None, kind)
         parts = self._later(kind)
         forecasts = self._forecasts(parts, kind)
-        n_groups = self.n_groups(kind) if kind == NEW_LATER else None
+        n_groups = self.n_groups[kind] if kind == NEW_LATER else None
         residuals = FoldResiduals(self.predictor.mixture, parts, forecasts, n_groups)
         return Told([residuals], forecasts, kind)
 
@@ -220,7 +251,7 @@ class PanelResiduals:
                 mixture = predictor.folds[k].among(self.rows, predictor.weights)
             alone = len(np.unique(keys[rows])) == len(rows)
             if len(rows):
-                n_groups = self.n_groups(kind) if kind == NEW_NOW else None
+                n_groups = self.n_groups[kind] if kind == NEW_NOW else None
                 parts.append(LeftOut(mixture, rows, None if alone else keys[rows], n_groups))
         return parts
 

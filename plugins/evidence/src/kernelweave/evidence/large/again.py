@@ -21,10 +21,12 @@ from .kept import KeptRows, content_keys, equal_places
 from .landmark_search import blocks_of
 from .landmarks import LandmarkPredictor
 from .learning import among_others
+from .leave_out import LandmarksLeaveOut
 from .level_errors import with_levels_told
 from .levels import whole_groups
+from .panel import scores_of_kinds
 from .posterior import PosteriorOfSums, root_of
-from .solution import Choice, LandmarksLeaveOut, LandmarkSolution, Trial
+from .solution import Choice, LandmarkSolution, Trial
 from .sums import NormalEquations
 
 
@@ -108,7 +110,7 @@ def white_sums(
     equations = NormalEquations(root_of(landmarks.gram()), inner, right)
     cut = blocks_of if ratio is None else whole_groups
     for each in cut(rows):
-        block = _block(each, targets)._replace(ratio=ratio)
+        block = RowBlock.of(each, targets)._replace(ratio=ratio)
         equations = equations.with_block(landmarks, block, 1.0)
     return equations
 
@@ -121,9 +123,9 @@ def added(
     `mates`: other rows of their groups, where groups have levels. What rows held out tell stays.
     """
     ratio, targets = ratio_of(old), old.targets
-    block = _block(new, targets)._replace(ratio=ratio)
+    block = RowBlock.of(new, targets)._replace(ratio=ratio)
     if ratio is not None and mates is not None and len(mates):
-        block = block._replace(rest=_block(mates, targets))
+        block = block._replace(rest=RowBlock.of(mates, targets))
     equations = old.posterior.equations.with_block(old.landmarks, block, sign)
     ridge, dual, factor = equations.solved(old.ridge)
     posterior = PosteriorOfSums.of(old.landmarks, ridge, equations, factor)
@@ -171,16 +173,17 @@ def judged(
         return Relearned(replace(predictor, kept=replace(kept, places=places)), None)
     everything = np.arange(len(held.rows))
     left_out = LandmarksLeaveOut(
-        solution, predictor.targets, held.rows, everything, _landmark_of(kept), predictor.levels
+        solution,
+        predictor.targets,
+        held.rows,
+        everything,
+        _landmark_of(kept),
+        predictor.levels,
+        bool(kept.rule.starts),
     )
-    if old.known_scores is not None:
-        predictor = predictor.knowing(left_out)
+    if old.of_kinds:
+        predictor = replace(predictor, of_kinds=scores_of_kinds(predictor, left_out))
     return Relearned(replace(predictor, kept=replace(kept, places=places)), left_out)
-
-
-def _block(rows: Rows, targets: Standardised) -> RowBlock:
-    mass = rows.precision
-    return RowBlock(rows, mass, mass[:, None] * targets.of_rows(rows).values.T)
 
 
 def units_of(old: LandmarkPredictor, rows: Rows) -> Standardised:

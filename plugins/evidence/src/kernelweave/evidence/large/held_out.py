@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # rows of a group that the metric is learned on, at least, where it has so many
 _OF_GROUP = 8
+# groups whose sums of features are held at once
+_GROUPS = 1024
 
 
 class RowBlock(NamedTuple):
@@ -40,6 +42,27 @@ class RowBlock(NamedTuple):
     cross: FloatArray
     ratio: float | None = None
     rest: RowBlock | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, targets: Standardised) -> RowBlock:
+        """Return what rows have added; `targets`: units of the sums."""
+        mass = rows.precision
+        return cls(rows, mass, mass[:, None] * targets.of_rows(rows).values.T)
+
+    def parts(self) -> Iterator[RowBlock]:
+        """Yield blocks of some whole groups each, where groups have levels and are many."""
+        groups = self.rows.groups
+        if self.ratio is None or self.rest is None or groups is None:
+            yield self
+            return
+        names = np.unique(groups)
+        for some in np.split(names, np.arange(_GROUPS, len(names), _GROUPS)):
+            yield self._of_groups(some)._replace(rest=self.rest._of_groups(some))
+
+    def _of_groups(self, groups: Index) -> RowBlock:
+        assert self.rows.groups is not None
+        own = np.flatnonzero(np.isin(self.rows.groups, groups))
+        return self._replace(rows=self.rows.take(own), mass=self.mass[own], cross=self.cross[own])
 
 
 @dataclass(frozen=True)
@@ -89,18 +112,14 @@ class HeldFolds:
         if copies is not None and self.known_rows is not None:
             places, first = np.unique(self.copy_of[which], return_index=True)
             return RowBlock(self.rows.take(which[first]), copies[0][places], copies[1][places])
-        block = self._block(which, targets)
+        block = RowBlock.of(self.rows.take(which), targets)
         if self.rows.group is None or self.rows.groups is None:
             return block
         mates = np.isin(self.rows.groups, self.rows.groups[which])
         mates[which] = False
-        rest = self._block(np.flatnonzero(mates), targets) if mates.any() else None
+        others = self.rows.take(np.flatnonzero(mates))
+        rest = RowBlock.of(others, targets) if len(others) else None
         return block._replace(rest=rest)
-
-    def _block(self, which: Index, targets: Standardised) -> RowBlock:
-        rows = self.rows.take(which)
-        mass = rows.precision
-        return RowBlock(rows, mass, mass[:, None] * targets.of_rows(rows).values.T)
 
 
 @dataclass(frozen=True)

@@ -210,12 +210,12 @@ def holdout_of(
     sample, sizes = seen.sample, plan.fold_sizes(seen.n_rows, len(seen.sample))
     if splits is not None:
         return BySplits.of(splits, seen.n_rows, sizes, plan.metric_rows)
+    if sample.times is not None:
+        return InOrder.of(sample.times, plan.block_share(seen.n_rows), plan.n_folds)
     if sample.groups is not None:
         # so many rows of the whole table, of which the sample has a share
         drawn = [max(1, size * len(sample) // seen.n_rows) for size in sizes]
         return ByGroups.of(sample.groups, drawn)
-    if sample.times is not None:
-        return InOrder.of(sample.times, plan.block_share(seen.n_rows), plan.n_folds)
     fold = _folds(sample.duplicate_ids, classes, sizes)
     return AtRandom(fold, len(sizes))
 

@@ -19,7 +19,8 @@ from ..scores import mean_with_error
 from ..terms import Scales
 from .batches import BLOCK
 from .features import Landmarks, level_of
-from .levels import whole_groups
+from .held_out import RowBlock
+from .levels import LevelSums, whole_groups
 from .plan import LargePlan
 from .posterior import root_of
 from .solution import LandmarkSolution, RidgeJudge, Trial
@@ -27,7 +28,7 @@ from .source import BlockSource, Source
 from .sums import NormalEquations, Sums, block_sums, total_sums
 
 if TYPE_CHECKING:
-    from .held_out import RowBlock, RowRoles
+    from .held_out import RowRoles
     from .survey import Survey
 
 # called with the name of the sums, the rows done and all rows
@@ -147,7 +148,7 @@ class LandmarkSearch:
         noise = sum(each.noise for each in scales)
         ratio = self._ratio(scales)
         sums = block_sums(landmarks, rows, self.targets, stop=lambda: False, ratio=ratio)
-        return self._trial(landmarks, sums, (noise, *_RIDGES), ratio)
+        return self._trial(landmarks, sums, (noise, *_RIDGES), ratio, rows)
 
     def _ratio(self, scales: Sequence[Scales]) -> float | None:
         """Return κ, the noise over the variance of the groups' levels, if these have a term.
@@ -208,7 +209,7 @@ class LandmarkSearch:
         ridge = self.best.choice.ridge
         ratio = self._ratio(scales)
         sums = total_sums(source, landmarks, self.targets, len(others), report=report, ratio=ratio)
-        return self._trial(landmarks, sums, (ridge,), ratio)
+        return self._trial(landmarks, sums, (ridge,), ratio, others)
 
     def sum_all(self) -> None:
         """Sum over all rows, once, where the best has not seen them."""
@@ -229,7 +230,8 @@ class LandmarkSearch:
         chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks
         share = self.roles.held_out.share(without, self.targets, copies)._replace(ratio=ratio)
         rest = total.first(size).with_block(chosen, share, -1.0)
-        choice = self._judge(self._latent(chosen, rest)).choose((self.best.choice.ridge,))
+        latent = self._latent(chosen, rest, share.rest, ratio)
+        choice = self._judge(latent).choose((self.best.choice.ridge,))
         self.best = Trial(landmarks, choice, None, n_rows - len(without), ratio)
         self._total, self._n_early = (total, copies), size
         self._note(self.best)
@@ -307,32 +309,44 @@ class LandmarkSearch:
         return Landmarks(views, points, alone, self.plan.dtype)
 
     def _trial(
-        self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float], ratio: float | None
-    ) -> Trial:
+        self, landmarks: Landmarks, sums: Sums, ridges: Sequence[float], ratio: float | None,
+        rows: Rows,
+    ) -> Trial:  # fmt: skip
         n_rows, normal = sums.n_rows, NormalEquations.of(root_of(landmarks.gram()), sums)
-        choice = self._judge(self._latent(landmarks, normal)).choose(ridges)
+        latent = self._latent(landmarks, normal, RowBlock.of(rows, self.targets), ratio)
+        choice = self._judge(latent).choose(ridges)
         return Trial(landmarks, choice, normal, n_rows, ratio)
 
     def _latent(
-        self, landmarks: Landmarks, normal: NormalEquations
+        self,
+        landmarks: Landmarks,
+        normal: NormalEquations,
+        known: RowBlock | None,
+        ratio: float | None,
     ) -> Callable[[float], FloatArray | None]:
+        """Return what predicts the rows that choose under a ridge.
+
+        `known`: rows that were learned from, all of their groups among them; `ratio`: of the noise
+        to the levels of groups, ``None`` where these have none.
+        """
         features = landmarks.features(self.choosing.numeric, self.choosing.codes)
+        levels = None
+        if ratio is not None and known is not None:
+            levels = LevelSums.of(landmarks, self.choosing, known.rows, known.cross, ratio)
 
         def latent(ridge: float) -> FloatArray | None:
             solved = normal.solve(ridge)
-            return None if solved is None else features @ solved[0]
+            if solved is None:
+                return None
+            found = features @ solved[0]
+            return found if levels is None else found + levels(solved[0])
 
         return latent
 
-    def _judge(
-        self,
-        latent: Callable[[float], FloatArray | None],
-        ratio: Callable[[float], float] | None = None,
-    ) -> RidgeJudge:
+    def _judge(self, latent: Callable[[float], FloatArray | None]) -> RidgeJudge:
         return RidgeJudge(
-            latent, self.choosing, self.targets, self.seen.targets.spread, self.plan.path.loss,
-            ratio,
-        )  # fmt: skip
+            latent, self.choosing, self.targets, self.seen.targets.spread, self.plan.path.loss
+        )
 
     def _note(self, trial: Trial) -> None:
         loss, error = mean_with_error(trial.choice.losses, self.choosing.precision)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..intervals import conformal
 from ..mixture import Expansion
+from ..panels import kinds_of_rows
 from .posterior import PosteriorOfSums, latent_variance
 
 if TYPE_CHECKING:
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from .features import Landmarks
     from .kept import KeptRows
     from .levels import GroupLevels
-    from .solution import LandmarksLeaveOut
+    from .panel import KindScores
 
 # points of a distribution at most
 _MEMBERS = 2000
-# rows of known groups that are left out alone at most
-_KNOWN = 1000
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,13 @@ class LandmarkPredictor:
     - `fold` of shape (n_rows,): which of these folds a row is in, -1 for the others
     - `duals`: β without each fold
     - `varying_noise`: how noise varies, where it does; its rows are those that judge
-    - `known_scores` of shape (n_left_out, n_outputs): where whole groups judge, those of rows left
-      out alone, for new rows of groups that were learned from; ``None`` where no column names any
-    - `known_size` of shape (n_outputs,): root mean square that these had; deviations of rows of
-      such groups are multiplied by it
+    - `of_kinds`: of each of the four kinds of rows, of known groups and new, now and later, how far
+      they lie from their predictions; empty where there are no groups
     - `levels`: of groups, beside the landmarks; ``None`` where there are none
     - `group_counts`: of each term that groups have the names of these, shape (n_groups,), and how
       many rows each has; empty where rows are not in memory
     - `kept`: what lets rows come and go; ``None`` where the fit was cut short
+    - `fold_levels`: without each fold; empty where these hold out whole groups
     """
 
     landmarks: Landmarks
@@ -72,11 +70,11 @@ class LandmarkPredictor:
     fold: Index
     duals: tuple[FloatArray, ...]
     varying_noise: VaryingNoise | None = None
-    known_scores: FloatArray | None = None
-    known_size: FloatArray | None = None
+    of_kinds: tuple[KindScores, ...] = ()
     levels: GroupLevels | None = None
     group_counts: tuple[tuple[FloatArray, Index], ...] = ()
     kept: KeptRows | None = field(default=None, kw_only=True)
+    fold_levels: tuple[GroupLevels | None, ...] = field(default=(), kw_only=True)
 
     @property
     def views(self) -> Views:
@@ -120,8 +118,8 @@ class LandmarkPredictor:
             # as if the function and the levels were not known to make up for each other
             latent += self.levels.variance(self.levels.column.names(numeric, codes))
         width = self._width(latent)
-        if self.known_size is not None:
-            width[self.is_known(numeric, codes)] *= self.known_size
+        if self.of_kinds:
+            width *= np.array([each.size for each in self.of_kinds])[self.kinds_of(numeric, codes)]
         value = self._latent(numeric, codes) if self.targets.warps else width
         out = self._in_units(value, width)
         return out if self.varying_noise is None else out * self.varying_noise(numeric, codes)
@@ -139,14 +137,21 @@ class LandmarkPredictor:
     def fold_predictors(self) -> list[FoldPredictor]:
         """Return the rows of each fold that judges, and predictions of any row without it."""
 
-        def predict(dual: FloatArray, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-            latent = self.landmarks.products(numeric, codes, dual)
+        def predict(k: int, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
+            latent = self.landmarks.products(numeric, codes, self.duals[k])
+            if (levels := self._levels(k)) is not None:
+                latent += levels.values(numeric, codes)
             return self.targets.moments(latent, self.width)[0]
 
         return [
-            (np.flatnonzero(self.fold == k), partial(predict, dual))
-            for k, dual in enumerate(self.duals)
+            (np.flatnonzero(self.fold == k), partial(predict, k)) for k in range(len(self.duals))
         ]
+
+    def _levels(self, fold: int | None) -> GroupLevels | None:
+        """Return the levels of groups by all rows, or without a fold."""
+        if fold is None:
+            return self.levels
+        return self.fold_levels[fold] if self.fold_levels else None
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows of each fold that judges, in their deviations."""
@@ -159,7 +164,7 @@ class LandmarkPredictor:
         return Expansion(
             self.views, self.landmarks.points, self.landmarks.scales, dual, self.targets,
             self.width, self.posterior.explained, self.inflation,
-            self.levels if fold is None else None,
+            self._levels(fold),
         )  # fmt: skip
 
     def learned_from(self, fold: int | None) -> Rows:
@@ -193,14 +198,18 @@ class LandmarkPredictor:
     def _scores_of(
         self, numeric: FloatArray, codes: NDArray[np.int64]
     ) -> list[tuple[Index, FloatArray]]:
-        """Return places of rows of known groups and of others, each with the scores for them."""
-        if self.known_scores is None:
-            return [(np.arange(len(numeric)), self._own_scores)]
-        known = self.is_known(numeric, codes)
+        """Return places of rows of each kind, with the scores for them."""
+        if not self.of_kinds:
+            return [(np.arange(len(numeric)), self.own_scores)]
+        kinds = self.kinds_of(numeric, codes)
         return [
-            (np.flatnonzero(known), self.known_scores),
-            (np.flatnonzero(~known), self._own_scores),
+            (np.flatnonzero(kinds == kind), self.of_kinds[kind].scores)
+            for kind in np.unique(kinds).tolist()
         ]
+
+    def kinds_of(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Index:
+        """Return which of the four kinds of a panel new rows are, shape (n,)."""
+        return kinds_of_rows(self.rows, numeric, codes, self.is_known(numeric, codes))
 
     def is_known(self, numeric: FloatArray, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which rows are of a group that was learned from, shape (n,)."""
@@ -210,29 +219,20 @@ class LandmarkPredictor:
         names = self.landmarks.points.G[0] if self.levels is None else self.levels.names
         return np.isin(self.views.group.names(numeric, codes), names)
 
-    def knowing(self, left_out: LandmarksLeaveOut) -> LandmarkPredictor:
-        """Return the predictor with scores for new rows of known groups, from rows left out."""
-        rows = left_out.rows
-        assert rows.groups is not None
-        others = np.flatnonzero(np.bincount(rows.groups)[rows.groups] > 1)
-        if not len(others):
-            return self
-        places = others[np.linspace(0, len(others) - 1, min(_KNOWN, len(others))).astype(np.intp)]
-        subset = rows.take(places)
-        residuals, variance = left_out.alone(places)
-        values = self.targets.of_rows(subset).values.T - residuals
-        away = subset.targets.T - self.targets.moments(values, self.width)[0]
-        # at a row that was learned from the function is known as well as its noise lets
-        width = self._in_units(values, self._width(variance))
+    def scores_of(self, rows: Rows, latent: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return residuals of rows in their deviations, shape (n, n_outputs).
+
+        `latent` of shape (n, n_outputs): standardised predictions without them; `variance` of shape
+        (n,): of the function and the level there.
+        """
+        away = rows.targets.T - self.targets.moments(latent, self.width)[0]
+        width = self._in_units(latent, self._width(variance))
         if self.varying_noise is not None:
-            width *= self.varying_noise(subset.numeric, subset.codes)
-        scores = away / width
-        size = np.sqrt(np.average(scores**2, axis=0, weights=subset.mass))
-        size[size == 0.0] = 1.0
-        return replace(self, known_scores=scores / size, known_size=size)
+            width *= self.varying_noise(rows.numeric, rows.codes)
+        return np.asarray(away / width)
 
     @property
-    def _own_scores(self) -> FloatArray:
+    def own_scores(self) -> FloatArray:
         """Scores in units of each row's own noise, shape (n_judging, n_outputs)."""
         return (
             self.scores if self.varying_noise is None else self.scores / self.varying_noise.held_out

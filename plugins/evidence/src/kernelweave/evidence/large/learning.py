@@ -24,13 +24,16 @@ from ..scores import mean_with_error
 from ..terms import N_TERMS, Stopped
 from .batches import BLOCK
 from .held_out import RowRoles
+from .holdouts import InOrder, WithoutCopies
 from .kept import JoinRule, KeptRows
 from .landmark_search import LandmarkSearch, SearchStep, blocks_of
 from .landmarks import LandmarkPredictor
+from .leave_out import LandmarksLeaveOut
 from .level_errors import with_levels_told
 from .levels import whole_groups
+from .panel import scores_of_kinds
 from .plan import LargePlan
-from .solution import LandmarksLeaveOut, LandmarkSolution
+from .solution import LandmarkSolution
 from .source import BlockSource, Source
 from .stages import Stages, Tell
 from .survey import Survey, survey
@@ -157,8 +160,10 @@ def learn_large(
     if not omissions:
         kept = _kept(work, solution, source, predictor, places)
         predictor = replace(predictor, kept=kept)
-    if varying_noise and left_out is not None and predictor.rows.group is not None:
-        predictor = predictor.knowing(left_out)
+    asked = varying_noise and predictor.rows.group is not None
+    asked |= predictor.rows.is_panel and splits is None and not stratify
+    if left_out is not None and asked:
+        predictor = replace(predictor, of_kinds=scores_of_kinds(predictor, left_out))
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
         left_out, ", ".join(omissions),
@@ -218,7 +223,11 @@ def _left_out(
     of_duplicates[duplicate_ids[landmarks]] = np.arange(len(landmarks))
     at = np.full(n, -1)
     at[np.arange(n) if whole else seen.index] = of_duplicates[duplicate_ids]
-    return LandmarksLeaveOut(solution, predictor.targets, rows, places, at, predictor.levels)
+    rule = work.roles.rule
+    in_order = isinstance(rule.rule if isinstance(rule, WithoutCopies) else rule, InOrder)
+    return LandmarksLeaveOut(
+        solution, predictor.targets, rows, places, at, predictor.levels, in_order
+    )
 
 
 def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> LandmarkSearch:

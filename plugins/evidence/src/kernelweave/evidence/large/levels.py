@@ -75,6 +75,11 @@ class GroupLevels:
         place, has_level = self._find(names)
         return np.where(has_level[:, None], self.effects[place], 0.0)
 
+    def has(self, rows: Rows) -> Index:
+        """Return which of some rows are of a group with a level."""
+        _, has_level = self._find(self.column.names(rows.numeric, rows.codes))
+        return np.flatnonzero(has_level)
+
     def open(self, names: FloatArray) -> FloatArray:
         """Return the variance of levels, given the function, over that of the noise, shape (n,)."""
         place, has_level = self._find(names)
@@ -125,6 +130,47 @@ class GroupSums:
         """Return vectors S and the matrix V: the equations lose SᵀS and SᵀV."""
         share = np.sqrt(1.0 / (self.mass + ratio))[:, None]
         return share * self.features, share * self.targets
+
+
+@dataclass(frozen=True)
+class LevelSums:
+    """n, s and t of the groups of some rows, over others that were learned from.
+
+    `numbers` of shape (n_rows,): the group of each row, counted from 0; `ratio`: κ.
+    """
+
+    numbers: Index
+    mass: FloatArray
+    features: FloatArray
+    targets: FloatArray
+    ratio: float
+
+    @classmethod
+    def of(
+        cls, landmarks: Landmarks, rows: Rows, known: Rows, cross: FloatArray, ratio: float
+    ) -> LevelSums:
+        """Return the sums over those known rows that are of groups of the rows.
+
+        `cross` of shape (n_known, n_outputs): weights times standardised targets.
+        """
+        assert rows.groups is not None
+        assert known.groups is not None
+        names, numbers = np.unique(rows.groups, return_inverse=True)
+        mates = np.flatnonzero(np.isin(known.groups, names))
+        at, everything = np.searchsorted(names, known.groups[mates]), np.arange(len(mates))
+        known, cross = known.take(mates), cross[mates]
+        features = np.zeros((len(names), len(landmarks)))
+        told = group_features(landmarks, known, everything, at)
+        features[: len(told)] = told
+        mass = np.zeros(len(names))
+        np.add.at(mass, at, known.precision)
+        targets = _members(at, len(names), np.ones(len(known))) @ cross
+        return cls(numbers.ravel(), mass, features, targets, ratio)
+
+    def __call__(self, dual: FloatArray) -> FloatArray:
+        """Return the levels of the rows beside a function, 0 of new groups, (n, n_outputs)."""
+        rest = self.targets - self.features @ dual
+        return np.asarray((rest / (self.mass + self.ratio)[:, None])[self.numbers])
 
 
 def _members(numbers: Index, n_groups: int, values: FloatArray) -> csr_array:

@@ -171,6 +171,12 @@ class NormalEquations:
 
     def with_block(self, landmarks: Landmarks, share: RowBlock, sign: float) -> NormalEquations:
         """Return the equations with rows added (``sign=1``) or removed (``sign=-1``)."""
+        out = self
+        for part in share.parts():
+            out = out._with_part(landmarks, part, sign)
+        return out
+
+    def _with_part(self, landmarks: Landmarks, share: RowBlock, sign: float) -> NormalEquations:
         inner, right = self.inner.copy(order="F"), self.right.copy(order="F")
         blocks = [share] if share.rest is None else [share, share.rest]
         # of groups: what the equations lose with all rows of the blocks, and with the last alone

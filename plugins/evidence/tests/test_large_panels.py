@@ -1,0 +1,183 @@
+"""Rows with groups and an order both, by landmarks: four kinds, as of all pairs of rows."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelweave.evidence import EvidenceKernelRegressor
+from kernelweave.evidence.columns.encoded import GroupColumn
+from kernelweave.evidence.cross import own_kernel
+from kernelweave.evidence.large import held_out
+from kernelweave.evidence.large.again import white_sums
+from kernelweave.evidence.large.batches import Batches
+from kernelweave.evidence.large.features import Landmarks
+from kernelweave.evidence.large.held_out import HeldFolds, RowBlock
+from kernelweave.evidence.large.landmarks import LandmarkPredictor
+from kernelweave.evidence.large.panel import without_groups
+from kernelweave.evidence.large.posterior import PosteriorOfSums
+from kernelweave.evidence.large.solution import Choice, LandmarkSolution, Trial
+from kernelweave.evidence.objective import start
+from kernelweave.evidence.rows import Rows, Standardised
+from kernelweave.evidence.terms import Scales
+from numpy.typing import NDArray
+
+FOUR = ["known firm, now", "new firm, now", "known firm, later by year", "new firm, later by year"]
+QUICK: dict[str, Any] = {"precisions": (5.0,), "max_iter": 15, "tol": 1e-3, "random_state": 0}
+RIDGE, RATIO = 0.2, 0.7
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::kernelweave.evidence.HeldOutWarning",
+    "ignore::kernelweave.kernels_core.ExtrapolationWarning",
+    "ignore::kernelweave.evidence.living.relearn.RelearnWarning",
+)
+
+
+def firms(seed: int, n_firms: int, n_years: int, first: int = 0) -> tuple[pd.DataFrame, Any]:
+    """Return firms with levels of their own, of which some are founded late."""
+    rng = np.random.RandomState(seed)
+    firm, year = np.repeat(np.arange(n_firms), n_years), np.tile(np.arange(n_years), n_firms)
+    X = pd.DataFrame(rng.normal(size=(len(firm), 2)), columns=["a", "b"])
+    y = np.sin(1.5 * X["a"]) + rng.normal(size=n_firms)[firm] + 0.3 * rng.normal(size=len(firm))
+    X["firm"], X["year"] = [f"f{first + k}" for k in firm], 2000.0 + year
+    founded = rng.randint(-n_years, n_years - 1, n_firms)[firm] <= year
+    return X[founded].reset_index(drop=True), np.asarray(y)[founded]
+
+
+class Small:
+    """Forty rows of nine groups in an order, ten landmarks, and their joint normal distribution."""
+
+    def __init__(self) -> None:
+        rng, n = np.random.RandomState(3), 40
+        groups = rng.randint(0, 9, n)
+        numeric = np.column_stack([rng.normal(size=(n, 2)), groups])
+        self.rows = Rows(
+            numeric, np.zeros((n, 0), dtype=np.int64), rng.normal(size=(1, n)) + 3.0,
+            rng.uniform(0.5, 2.0, n), groups=groups, times=np.arange(float(n)),
+            group=GroupColumn(2),
+        )  # fmt: skip
+        self.targets = Standardised.of(self.rows)
+        views, scales = self.rows.views(), (Scales.from_vector(start(3)),)
+        points = views.points(numeric[:10], self.rows.codes[:10])
+        self.landmarks = Landmarks(views, points, scales, np.float64)
+        self.phi = self.landmarks.features(numeric, self.rows.codes)
+        everything = views.points(numeric, self.rows.codes)
+        self.prior = own_kernel(everything, scales[0], views.match_weight)
+        self.equations = white_sums(self.landmarks, self.rows, self.targets, RATIO)
+
+    def told(self, row: int, kept: NDArray[np.intp]) -> tuple[float, float]:
+        """Return a row's mean and the variance of its function and level, given other rows."""
+        span = self.phi @ np.linalg.solve(self.landmarks.gram(), self.phi.T)
+        same = self.rows.groups[:, None] == self.rows.groups
+        K = span + RIDGE / RATIO * same
+        S = K[np.ix_(kept, kept)] + np.diag(RIDGE / self.rows.mass[kept])
+        half = np.linalg.solve(S, K[kept, row])
+        mean = half @ self.targets.values[0, kept]
+        return float(mean), float(self.prior[row] + RIDGE / RATIO - half @ K[kept, row])
+
+
+def test_rows_without_their_groups_are_those_of_a_fit_without_them() -> None:
+    small = Small()
+    rows, everything = small.rows, np.arange(40)
+    dual, factor = small.equations.solve(RIDGE)
+    posterior = PosteriorOfSums.of(small.landmarks, RIDGE, small.equations, factor)
+    found = without_groups(posterior, dual, RATIO, rows, rows, small.targets.values.T)
+    assert len(found.at) == 40
+    for row, mean, variance in zip(found.at, found.latent[:, 0], found.variance, strict=True):
+        told = small.told(int(row), everything[rows.groups != rows.groups[row]])
+        assert (mean, variance) == pytest.approx(told, abs=1e-5)
+
+
+def test_later_rows_have_the_levels_of_their_groups_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    # of two groups at a time
+    monkeypatch.setattr(held_out, "_GROUPS", 2)
+    small = Small()
+    rows, fold = small.rows, np.repeat([-1, 0, 1, 2], [16, 8, 8, 8])
+    out = fold >= np.arange(3)[:, None]
+    held = HeldFolds(rows, np.arange(40), fold, out, None, np.arange(40))
+
+    def share(which: NDArray[np.intp]) -> RowBlock:
+        return held.share(which, small.targets)._replace(ratio=RATIO)
+
+    trial = Trial(small.landmarks, Choice(0.0, RIDGE, np.empty(0), 0.0), None, 40, RATIO)
+    solution = LandmarkSolution.of_sums(trial, small.equations, held, share)
+    new = 0
+    for k, part in enumerate(solution.left_out, 1):
+        before = np.flatnonzero(~out[k])
+        for row, mean, variance in zip(part.which, part.latent[:, 0], part.variance, strict=True):
+            told = small.told(int(row), before)
+            assert mean == pytest.approx(told[0], abs=1e-5)
+            if rows.groups[row] not in rows.groups[before]:
+                assert variance == pytest.approx(told[1], abs=1e-5)
+        assert part.new is not None
+        for at, mean, variance in zip(
+            part.new.at, part.new.latent[:, 0], part.new.variance, strict=True
+        ):
+            row = int(part.which[at])
+            others = before[rows.groups[before] != rows.groups[row]]
+            assert (mean, variance) == pytest.approx(small.told(row, others), abs=1e-5)
+            new += 1
+    assert new == 16
+
+
+@pytest.fixture(scope="module")
+def panel() -> Any:
+    X, y = firms(0, 110, 8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 400)
+        now = X["year"] < 2006
+        model = EvidenceKernelRegressor(**QUICK).fit(X[now], y[now], groups="firm", order="year")
+    assert isinstance(model._predictor, LandmarkPredictor)
+    return model, X, y, now.to_numpy()
+
+
+def test_a_large_panel_has_a_line_and_intervals_for_each_kind(panel: Any) -> None:
+    model, X, y, now = panel
+    lines = model.held_out_
+    assert list(lines.index[1:5]) == FOUR
+    known, new = lines.loc[FOUR[::2], "score"], lines.loc[FOUR[1::2], "score"]
+    assert known.min() > new.max() + 0.2
+    other, truth = firms(7, 60, 8, first=1000)
+    both = pd.concat([X, other], ignore_index=True)
+    values = np.concatenate([y, truth])
+    kinds = model.kinds_of_rows(both)
+    assert set(kinds) == set(FOUR)
+    low, high = model.predict_interval(both, confidence=0.9)
+    unseen = np.concatenate([~now, np.ones(len(other), dtype=bool)])
+    for kind in FOUR[1:]:
+        which = unseen & (kinds == kind)
+        inside = (low <= values) & (values <= high)
+        assert 0.8 <= inside[which].mean() <= 0.99, kind
+    widths = pd.Series(high - low).groupby(kinds).mean()
+    assert widths[FOUR[1]] > 1.5 * widths[FOUR[0]]
+    assert widths[FOUR[3]] > 1.5 * widths[FOUR[2]]
+
+
+def test_folds_of_a_large_panel_predict_by_their_levels(panel: Any) -> None:
+    model, *_ = panel
+    predictor = model._predictor
+    for which, predict in predictor.fold_predictors():
+        rows = predictor.rows.take(which)
+        found = predict(rows.numeric, rows.codes)
+        np.testing.assert_allclose(found, predictor.held_out[which], atol=1e-6)
+
+
+def test_a_large_panel_is_kept_and_takes_rows(panel: Any) -> None:
+    model, X, y, now = panel
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
+    again.update(X[~now], y[~now])
+    assert list(again.held_out_.index[1:5]) == FOUR
+    assert set(again.kinds_of_rows(X)) == {FOUR[0]}
+    assert len(again.group_effects_) >= len(model.group_effects_)
+    again.forget(np.flatnonzero(np.concatenate([X["firm"][now], X["firm"][~now]]) == "f3"))
+    assert again.kinds_of_rows(X[X["firm"] == "f3"][:1]).tolist() == [FOUR[1]]
+
+
+def test_a_large_panel_that_is_read_in_parts_is_refused() -> None:
+    X, y = firms(0, 900, 8)
+    parts = Batches(X.assign(y=y), "y", size=1000)
+    with pytest.raises(ValueError, match="are for tables in memory, got a table read in parts"):
+        EvidenceKernelRegressor(**QUICK).fit(parts, groups="firm", order="year")
