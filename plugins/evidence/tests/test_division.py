@@ -208,7 +208,6 @@ def test_any_splitter_is_respected(cv: Any) -> None:
     assert (low < high).all()
 
 
-@pytest.mark.filterwarnings("ignore:The groups parameter is ignored:UserWarning")
 @pytest.mark.parametrize(
     ("told", "cv", "name"),
     [

@@ -100,8 +100,11 @@ class Division:
     @cached_property
     def pairs(self) -> list[Split]:
         """Training and held-out places of each fold, as the splitter gives them."""
-        splits = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
-        pairs = [(np.asarray(one), np.asarray(other)) for one, other in splits]
+        with warnings.catch_warnings():
+            # folds may part groups, which have levels all the same
+            warnings.filterwarnings("ignore", "The groups parameter is ignored by", UserWarning)
+            splits = self.cv.split(np.zeros((len(self.y), 1)), self.y, self.groups)
+            pairs = [(np.asarray(one), np.asarray(other)) for one, other in splits]
         last = max((each.max(initial=0) for pair in pairs for each in pair), default=0)
         if last >= len(self.y):
             raise ValueError(f"cv must give places of {len(self.y)} rows, from 0 on, got {last}")
