@@ -149,6 +149,9 @@ def test_sums_of_rows_are_those_of_joint_equations(monkeypatch: pytest.MonkeyPat
         expected = y[out] - phi[np.ix_(out, used)] @ beta - u[rows.groups[out]]
         # the factor is in single precision
         np.testing.assert_allclose(leaves.residuals(out), expected, atol=1e-5)
+    # rows alone, of which ten are landmarks
+    alone = np.vstack([leaves.residuals(np.array([k])) for k in range(160)])
+    np.testing.assert_allclose(leaves.residuals_of_one(np.arange(160)), alone, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_groups", [20, 400])

@@ -53,26 +53,26 @@ class PairsLeaveOut:
         residuals = cho_solve(factor, self.dual[rows], check_finite=False)
         return centred_by_others(residuals, self.targets.values.T, self.rows.precision, rows)
 
-    def residuals_of_one(self, counts: Index) -> FloatArray:
-        """Return residuals of one of the rows that each row stands for, shape (n, n_outputs).
+    def residuals_of_one(self, rows: Index, counts: Index | None = None) -> FloatArray:
+        """Return residuals of one of the rows that each stands for, shape (n_rows, n_outputs).
 
         The others stay: with the prediction of all other rows, of variance v, and a noise of σ²/w
         for what stays, the residual y − m becomes (y − m)·(σ²/w)/(v + σ²/w).
 
-        `counts` of shape (n,): how many rows each stands for.
+        `counts` of shape (n,): how many rows each of all stands for, one by default.
         """
-        everything = np.arange(len(self.rows))
-        self.ask(everything)
-        spread = 1.0 / self.inverse.diagonal(everything)
-        left = self.dual * spread[:, None]
-        several = np.flatnonzero(counts > 1)
+        self.ask(rows)
+        own = np.ones(len(rows)) if counts is None else counts[rows]
+        spread = 1.0 / self.inverse.diagonal(rows)
+        left = self.dual[rows] * spread[:, None]
+        several = np.flatnonzero(own > 1)
         if len(several):
             assert self.diagonal is not None
-            noise, n = self.diagonal[several], counts[several]
+            noise, n = self.diagonal[rows[several]], own[several]
             rest = noise * n / (n - 1.0)
             left[several] *= (rest / (spread[several] - noise + rest))[:, None]
-        values, mass = self.targets.values.T, self.rows.precision
-        gone = (mass / counts)[:, None]
+        values, mass = self.targets.values.T[rows], self.rows.precision
+        gone = (mass[rows] / own)[:, None]
         moved = gone * values / (mass.sum() - gone)
         return np.asarray(left[:, :-1] + moved * left[:, -1:])
 

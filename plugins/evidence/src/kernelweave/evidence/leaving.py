@@ -53,6 +53,10 @@ def leave_groups_out(
     """Leave out each group, and each row with as many others drawn from anywhere."""
     rows = np.flatnonzero(groups >= 0)
     parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
+    if len(np.unique(parts)) == len(rows):
+        # whichever are drawn, each is left out alone
+        residuals = closed.residuals_of_one(rows)
+        return LeftTogether(rows, parts, residuals, residuals[None])
     closed.ask(rows)
     residuals = np.empty((1 + _DRAWS, len(rows), len(closed.targets.centre)))
     for k in range(1 + _DRAWS):
@@ -127,9 +131,8 @@ def leave_one_out(
 
     `counts` of shape (n,): how many rows each stands for, of which one is left out.
     """
-    ones = np.ones(len(groups), dtype=np.intp) if counts is None else counts
     rows = np.flatnonzero(groups >= 0)
-    residuals = closed.residuals_of_one(ones)[rows]
+    residuals = closed.residuals_of_one(rows, counts)
     parts = np.unique(groups[rows], return_inverse=True)[1].ravel()
     return LeftTogether(rows, parts, residuals, residuals[None])
 
@@ -183,6 +186,6 @@ def leave_later_groups_out(
     where = np.concatenate(rows)
     if not len(where):
         return None
-    alone = closed.residuals_of_one(np.ones(n, dtype=np.intp))[where]
+    alone = closed.residuals_of_one(where)
     numbers = np.unique(groups[where], return_inverse=True)[1].ravel()
     return LeftTogether(where, np.concatenate(parts), np.concatenate(left), alone[None], numbers)

@@ -89,6 +89,31 @@ class LandmarksLeaveOut:
         moved = scale * solve(inner, right, assume_a="sym", check_finite=False)
         return np.asarray(-moved[: len(rows)] / mass[:, None])
 
+    def residuals_of_one(self, rows: Index, counts: Index | None = None) -> FloatArray:
+        """Return residuals of rows, each predicted from all others, shape (n_rows, n_outputs).
+
+        The equations of a row, and of its landmark where it is one, are solved by hand.
+
+        `counts`: must be ``None``: each row stands for itself.
+        """
+        assert counts is None
+        n_all, mass = len(self.rows), self.rows.precision[rows]
+        self.ask(rows)
+        inner, right = self._equations(rows)
+        own = np.diag(inner) - 1.0 / mass
+        units = np.flatnonzero(self.at[rows] >= 0)
+        landmarks = n_all + self.at[rows[units]]
+        both, sides = self._equations(np.concatenate([rows[units], landmarks]))
+        n = len(units)
+        across, last = np.diag(both[:n, n:]), np.diag(both[n:, n:])
+        moved = right / own[:, None]
+        moved[units] = last[:, None] * right[units] - across[:, None] * sides[n:]
+        moved[units] /= (own[units] * last - across**2)[:, None]
+        residuals = -moved / mass[:, None]
+        values = self.values[rows]
+        gone = (mass / (self.rows.precision.sum() - mass))[:, None] * values
+        return np.asarray(residuals[:, :-1] + gone * residuals[:, -1:])
+
     @cached_property
     def panel(self) -> tuple[list[Predicted], ...]:
         """Some rows of each of the four kinds of a panel, predicted as new ones of it will be.
@@ -135,8 +160,7 @@ class LandmarksLeaveOut:
         Returns: residuals of shape (n_rows, n_outputs), and of shape (n_rows,) the variances that
         the function had where all but the row were learned from.
         """
-        self.ask(rows)
-        residuals = np.vstack([self.residuals(rows[[k]]) for k in range(len(rows))])
+        residuals = self.residuals_of_one(rows)
         subset, ridge = self.rows.take(rows), self.solution.ridge
         # 1 − h, h what a row weighs in its own prediction
         inner, _ = self._equations(rows)
