@@ -92,7 +92,7 @@ def without_groups(
         here, there = np.flatnonzero(rows.groups == group), np.flatnonzero(known.groups == group)
         half, across = theirs[:, there], own[:, here].T @ theirs[:, there]
         left = np.diag(1.0 / known.precision[there]) + level - half.T @ half
-        moved = solve(left, np.column_stack([rest[there], across.T]), assume_a="pos")
+        moved = solve(left, np.column_stack([rest[there], across.T]), assume_a="sym")
         latent[here] -= across @ moved[:, :n_outputs]
         variance[here] += ridge * np.einsum("ij,ji->i", across, moved[:, n_outputs:])
     return Predicted(at, latent, variance + ridge * level)
