@@ -12,7 +12,8 @@ from kernelweave.evidence import (
     EvidenceKernelClassifier,
     EvidenceKernelRegressor,
 )
-from kernelweave.evidence.explaining.effects import EffectFinder
+from kernelweave.evidence.explaining.averages import SetMeans
+from kernelweave.evidence.explaining.effects import EffectFinder, _Column
 from kernelweave.evidence.mixture import Expansion
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import Scales
@@ -122,11 +123,13 @@ def test_of_a_fit_they_are_those_too(table, model) -> None:
         check_means(finder, chosen)
     for j in (a, d, town):
         values = finder._grid(j, 4)
-        told = finder._kernel_means(j, values)
-        for value, mean in zip(values, told, strict=True):
+        means = SetMeans(finder.expansion, rows, _Column(finder, j), values)
+        to_points, together = means.to(finder.expansion.points), means.together()
+        for value, to, mean in zip(values, to_points, together, strict=True):
             set_to = finder._with((j, value))
             points = finder.expansion.points_of(set_to.numeric, set_to.codes)
             assert mean == pytest.approx(finder.expansion.kernel(points, points).mean(), rel=1e-10)
+            np.testing.assert_allclose(to, finder.expansion.kernel(points).mean(axis=0), atol=1e-10)
     assert not finder._are_apart((missing,))
     check_means(finder, (a, missing))
 

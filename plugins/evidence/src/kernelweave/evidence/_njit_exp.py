@@ -162,3 +162,20 @@ def add_laplacian(rest, left, right, dual, out):
                     exp_of_multiples(root, 1.0, value, spare)
                 for t in range(dual.shape[0]):
                     out[r, a, b, t] += _dot(value, dual[t])
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def add_laplacian_sums(rest, far, weight, out):
+    """Add the Laplacian term, summed over rows, to ``out``, (n_nodes, n_points).
+
+    ``rest`` (n, n_points): squared distance in the other columns; ``far`` (n_nodes, n_points): in
+    the column that is set; ``weight``: of the term.
+    """
+    n_points = rest.shape[1]
+    root, value, spare = np.empty(n_points), np.empty(n_points), np.empty(n_points)
+    for r in range(rest.shape[0]):
+        for k in range(far.shape[0]):
+            _fill_roots(rest[r], far[k], root)
+            exp_of_multiples(root, 1.0, value, spare)
+            for i in range(n_points):
+                out[k, i] += weight * value[i]

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..columns import Dimension
-from ..cross import RestOfPairs, pairs_of_dimension
 from ..mixture import Expansion
 from ..monotone.sums import KernelSum, OnGrid
 from ..rows import Rows
-from ..terms import FLAT, N_TERMS
+from .averages import SetMeans
 
 # maps standardised predictions (n, n_outputs) to the shown quantity (n,), such as a probability
 Respond = Callable[[FloatArray], FloatArray]
@@ -118,25 +117,20 @@ class EffectFinder:
         mean_background = self.expansion.kernel(background).mean(axis=0)
         is_all = all(map(np.array_equal, background[:5], self.expansion.points[:5]))
         within = self.expansion.kernel(background, background).mean()
-        together = self._kernel_means(j, grid) if self._are_apart([j]) else None
-        effect, functionals, prior, latent = [], [], [], []
-        for k, value in enumerate(grid):
-            rows = self._with((j, value))
-            points = self.expansion.points_of(rows.numeric, rows.codes)
-            K = self.expansion.kernel(points)
-            functionals.append(K.mean(axis=0) - mean_background)
-            across = (K if is_all else self.expansion.kernel(points, background)).mean()
-            own = (
-                together[k]
-                if together is not None
-                else self.expansion.kernel(points, points).mean()
-            )
-            prior.append(own - 2.0 * across + within)
-            if self.expansion.views.group is not None and self.expansion.views.group.place == j:
-                prior[-1] += self.expansion.level_variance(points).mean()
-            latent.append(K @ self.expansion.dual + self.expansion.level(points))
-            effect.append(np.mean(self.respond(latent[-1])) - centre)
-        variance = np.array(prior) - self.expansion.explained(np.array(functionals))
+        if self._are_apart([j]):
+            # what the other columns add is the same at every value
+            means = SetMeans(self.expansion, self.rows, _Column(self, j), grid)
+            to_points = means.to(self.expansion.points)
+            functionals = to_points - mean_background
+            across = (to_points if is_all else means.to(background)).mean(axis=1)
+            prior = means.together() - 2.0 * across + within
+            sums = self._on_grid((j, grid))(self.rows.numeric, self.rows.codes)
+            latent = list(np.moveaxis(sums, 1, 0))
+        else:
+            functionals, prior, latent = self._one_by_one(j, grid, within, is_all)
+            functionals -= mean_background
+        effect = [np.mean(self.respond(each)) - centre for each in latent]
+        variance = prior - self.expansion.explained(functionals)
         # with shares, the shown quantity depends on all outputs, so all move by their own width
         single = min(self.output, self.expansion.dual.shape[1] - 1)
         moved = slice(None) if self.expansion.target.shares is not None else [single]
@@ -156,6 +150,24 @@ class EffectFinder:
             high + shift,
             self._is_category(j),
         )  # fmt: skip
+
+    def _one_by_one(
+        self, j: int, grid: NDArray[Any], within: float, is_all: bool
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Return kernel means to all points, prior variances and sums of rows at each value."""
+        background = self.expansion.points_of(self.rows.numeric, self.rows.codes)
+        means, prior, latent = [], [], []
+        for value in grid:
+            rows = self._with((j, value))
+            points = self.expansion.points_of(rows.numeric, rows.codes)
+            K = self.expansion.kernel(points)
+            means.append(K.mean(axis=0))
+            across = (K if is_all else self.expansion.kernel(points, background)).mean()
+            prior.append(self.expansion.kernel(points, points).mean() - 2.0 * across + within)
+            if self.expansion.views.group is not None and self.expansion.views.group.place == j:
+                prior[-1] += self.expansion.level_variance(points).mean()
+            latent.append(K @ self.expansion.dual + self.expansion.level(points))
+        return np.array(means), np.array(prior), latent
 
     def pair(self, i: int, j: int, n_grid: int = _PAIR_GRID) -> PairEffect:
         """Return the interaction of two dimensions: their joint effect minus that of each."""
@@ -208,49 +220,23 @@ class EffectFinder:
         if not self._are_apart([j for j, _ in grids]):
             settings = product(*([(j, value) for value in grid] for j, grid in grids))
             return np.array([self._mean(*each) for each in settings]).reshape(shape)
-        expansion, rows = self.expansion, self.rows
-        n_outputs, total = expansion.dual.shape[1], np.zeros(shape)
-        level = None if expansion.levels is None else expansion.level
-        sums = KernelSum(
-            expansion.views, expansion.points, expansion.scales, expansion.dual, np.asarray, level
-        )
-        axes = [_Axis(_Column(self, j), grid, np.arange(len(grid))) for j, grid in grids]
-        on_grid = OnGrid(sums, axes, rows.numeric[:1], rows.codes[:1], single=False)
+        rows, n_outputs, total = self.rows, self.expansion.dual.shape[1], np.zeros(shape)
+        on_grid = self._on_grid(*grids)
         for some in row_slices(len(rows), max(1, _CELLS // (total.size * n_outputs))):
             latent = on_grid(rows.numeric[some], rows.codes[some])
             shown = self.respond(latent.reshape(-1, n_outputs))
             total += shown.reshape(latent.shape[:-1]).sum(axis=0)
         return total / len(rows)
 
-    def _kernel_means(self, j: int, grid: NDArray[Any]) -> FloatArray:
-        """Return the mean of the kernel between all rows at each value of a dimension that is set.
-
-        Distances are then those of the other dimensions, whatever the value.
-        """
-        expansion, rows, column = self.expansion, self.rows, _Column(self, j)
-        numeric = np.repeat(rows.numeric[:1], len(grid), axis=0)
-        codes = np.repeat(rows.codes[:1], len(grid), axis=0)
-        column.fill(numeric, codes, grid)
-        nodes, points = (
-            expansion.points_of(*each) for each in ((numeric, codes), (rows.numeric, rows.codes))
+    def _on_grid(self, *grids: tuple[int, NDArray[Any]]) -> OnGrid:
+        """Return what gives sums of rows with dimensions set to all combinations of values."""
+        expansion, rows = self.expansion, self.rows
+        level = None if expansion.levels is None else expansion.level
+        sums = KernelSum(
+            expansion.views, expansion.points, expansion.scales, expansion.dual, np.asarray, level
         )
-        match_weight, total = expansion.views.match_weight, np.zeros(len(grid))
-        for scales in expansion.scales:
-            d2, product, line = RestOfPairs(points, scales, match_weight, column.moving)(points)
-            gaussian, laplacian, linear, tessellated, wide = scales.weights[:N_TERMS]
-            total += gaussian * np.mean(np.exp(-0.5 * d2)) + wide * np.mean(np.exp(-d2 / FLAT))
-            total += laplacian * np.mean(np.exp(-np.sqrt(d2))) + linear * line.mean()
-            part, rest, _ = scales.shape(match_weight)
-            factor = np.full(len(grid), tessellated * product.mean())
-            for i in column.moving:
-                kappa, _, own = pairs_of_dimension(nodes, nodes, slice(None), i, match_weight)
-                factor *= rest[i] + part[i] * np.diag(kappa)
-                total += linear * scales.ell[i] ** 2 * np.diag(own)
-            total += factor
-            for term in np.flatnonzero(scales.of_groups).tolist():
-                shared = points.group_term(points, term=term)
-                total += scales.weights[N_TERMS + term] * shared.mean()
-        return total
+        axes = [_Axis(_Column(self, j), grid, np.arange(len(grid))) for j, grid in grids]
+        return OnGrid(sums, axes, rows.numeric[:1], rows.codes[:1], single=False)
 
     def _are_apart(self, dimensions: Sequence[int]) -> bool:
         """Return whether values of dimensions change nothing of rows but these.
