@@ -33,7 +33,7 @@ def are_many(n: int, *, half_known: bool) -> bool:
 
 @pytest.mark.parametrize("half_known", [False, True])
 def test_more_rows_than_the_page_says_are_learned_by_landmarks(half_known: bool) -> None:
-    (half,) = sizes(r"with targets known by half at most ([\d,]+) rows: of others, a sentence")
+    (half,) = sizes(r"with targets known by half at most ([\d,]+) rows, or [\d,]+ where a column")
     (pairs,) = sizes(r"With up to ([\d,]+) rows, the predictor uses all pairs")
     most = half if half_known else pairs
     assert not are_many(most, half_known=half_known)

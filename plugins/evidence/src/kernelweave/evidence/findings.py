@@ -22,12 +22,13 @@ from .exact import ExactPredictor
 from .intervals import held_by_the_last
 from .kernel import EvidenceKernel
 from .large.landmarks import LandmarkPredictor
+from .large.leave_out import LandmarksLeaveOut
 from .learn import SHARED_METRIC
 from .leave_out import PairsLeaveOut
 from .leaving import LeavesOut
 from .monotone.finding import MonotoneFinding
 from .new_rows import AS_THEY_RECUR, USUAL, Expectation, HeldOutWarning, expected, kinds_of
-from .panels import PanelResiduals, panel_kinds, told_by_others
+from .panels import KINDS, NEW_KINDS, PanelResiduals, panel_kinds, told_by_others
 from .path import without_scales
 from .scores import margin_of_error
 from .tasks import Classification, Regression, Task, score_name, score_of
@@ -235,6 +236,10 @@ def held_out_attributes(
         lines += more
     elif usual.n_rows and missing:
         late = "new groups and later rows"
+    kinds = division.row_kinds
+    if division.is_panel and isinstance(left_out, LandmarksLeaveOut) and not left_out.in_order:
+        # folds of a splitter tell of no later rows
+        kinds = (*kinds[:2], *kinds[:2])
     fold = np.full(len(owner), -1, dtype=np.intp)
     fold[kept] = held_out.fold[owner[kept]]
     attributes = {
@@ -243,7 +248,7 @@ def held_out_attributes(
         "held_out_prediction_": task.in_the_table(held_out.rows, held_out.values, owner),
         "held_out_fold_": fold,
         "_new_rows": lines,
-        "_row_kinds": division.row_kinds,
+        "_row_kinds": kinds,
         "_task": task,
     }
     return attributes, late
@@ -387,11 +392,13 @@ def _told_by_others(predictor: Predictor, division: Division) -> list[str]:
     if isinstance(predictor, LandmarkPredictor):
         kinds = predictor.of_kinds
         n_groups, of = [each.n_groups for each in kinds], [each.of for each in kinds]
-        return told_by_others(division.row_kinds, n_groups, of) if kinds else []
+        # where no column names the groups no new row is of a known one
+        asked = KINDS if predictor.views.group is not None else NEW_KINDS
+        return told_by_others(division.row_kinds, n_groups, of, asked) if kinds else []
     if type(predictor) is not ExactPredictor:
         return []
     panel = PanelResiduals(predictor)
-    return told_by_others(division.row_kinds, panel.n_groups, panel.of)
+    return told_by_others(division.row_kinds, panel.n_groups, panel.of, KINDS)
 
 
 def _later_intervals_warnings(predictor: Predictor) -> list[Warning]:

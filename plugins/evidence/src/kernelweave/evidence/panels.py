@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 # of a known group now, of a new one now, of a known one later, of a new one later
-KNOWN_NOW, NEW_NOW, KNOWN_LATER, NEW_LATER = range(4)
+KNOWN_NOW, NEW_NOW, KNOWN_LATER, NEW_LATER = KINDS = tuple(range(4))
+NEW_KINDS = NEW_NOW, NEW_LATER
 # groups that tell how far rows of a kind lie from their predictions, at least, and blocks of time
 _FEWEST_GROUPS, _FEWEST_BLOCKS = 6, 2
 # kinds that differ from each in one thing, those of new groups first
@@ -142,15 +143,18 @@ def tellers(n_groups: Sequence[int], sizes: Sequence[float]) -> list[int]:
     return out
 
 
-def told_by_others(names: RowKinds, n_groups: Sequence[int], of: Sequence[int]) -> list[str]:
+def told_by_others(
+    names: RowKinds, n_groups: Sequence[int], of: Sequence[int], kinds: Sequence[int]
+) -> list[str]:
     """Return sentences on kinds whose intervals others tell.
 
-    `names`: what kinds are called; `of`: the kind that tells of each, see `tellers`.
+    `names`: what kinds are called; `of`: the kind that tells of each, see `tellers`; `kinds`: which
+    rows may be of.
     """
     out = []
-    for kind, name in enumerate(names):
+    for kind in kinds:
         if n_groups[kind] < _FEWEST_GROUPS:
-            other = of[kind]
+            name, other = names[kind], of[kind]
             whose = f"as wide as for {names[other]!r}" if other != kind else "a guess"
             out.append(
                 f"intervals for {name!r} are {whose}: {n_groups[kind]} groups tell of such rows, "

@@ -113,7 +113,7 @@ class HeldFolds:
             places, first = np.unique(self.copy_of[which], return_index=True)
             return RowBlock(self.rows.take(which[first]), copies[0][places], copies[1][places])
         block = RowBlock.of(self.rows.take(which), targets)
-        if self.rows.group is None or self.rows.groups is None:
+        if self.rows.groups is None or not _has_mates(self.rows):
             return block
         mates = np.isin(self.rows.groups, self.rows.groups[which])
         mates[which] = False
@@ -196,6 +196,11 @@ class RowRoles:
         return cls(held_out, metric, distinct, late, order, n_others, held_at, rule)
 
 
+def _has_mates(rows: Rows) -> bool:
+    """Return whether levels or a panel need the other rows of the groups held out."""
+    return rows.groups is not None and (rows.group is not None or rows.times is not None)
+
+
 @dataclass
 class _Held:
     """Rows that are held out, and their places among all."""
@@ -217,12 +222,12 @@ def _held_rows(rule: Holdout, seen: Survey, source: Source) -> _Held:
     sample = seen.sample
     if isinstance(rule, AtRandom) or len(sample) == seen.n_rows:
         apart = rule(sample, seen.index)[1].any(axis=0)
-        if sample.group is not None and sample.groups is not None:
+        if _has_mates(sample) and sample.groups is not None:
             apart = np.isin(sample.groups, sample.groups[apart])
         return _Held(sample.take(np.flatnonzero(apart)), seen.index[apart])
     held, _ = source.fold(partial(_read_held, rule, None))
     assert held is not None
-    if isinstance(rule, WithoutCopies) and sample.group is not None:
+    if _has_mates(sample) and not isinstance(rule, ByGroups):
         held, _ = source.fold(partial(_read_held, rule, held.rows.groups))
         assert held is not None
     return held

@@ -283,7 +283,8 @@ class LandmarkSearch:
 
     def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> RowBlock:
         block = self.roles.held_out.share(which, self.targets, copies)
-        if self._total is None and len(self.seen.sample) < self.seen.n_rows:
+        n_summed = self.best.n_rows if len(self.seen.sample) == self.seen.n_rows else 0
+        if self._total is None and n_summed < self.roles.n_others:
             # the others of their groups were not all summed over
             block = block._replace(rest=None)
         return block._replace(ratio=self.best.ratio)

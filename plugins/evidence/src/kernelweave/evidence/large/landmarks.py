@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..intervals import conformal
 from ..mixture import Expansion
-from ..panels import kinds_of_rows
+from ..panels import KNOWN_NOW, NEW_NOW, kinds_of_rows
+from .panel import KindScores
 from .posterior import PosteriorOfSums, latent_variance
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .features import Landmarks
     from .kept import KeptRows
     from .levels import GroupLevels
-    from .panel import KindScores
 
 # points of a distribution at most
 _MEMBERS = 2000
@@ -75,6 +75,15 @@ class LandmarkPredictor:
     group_counts: tuple[tuple[FloatArray, Index], ...] = ()
     kept: KeptRows | None = field(default=None, kw_only=True)
     fold_levels: tuple[GroupLevels | None, ...] = field(default=(), kw_only=True)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        known, size = state.pop("known_scores", None), state.pop("known_size", None)
+        vars(self).update(state)
+        if known is not None:
+            # a file of before there were four kinds
+            first = KindScores(known, size, KNOWN_NOW, 0)
+            new = KindScores(self.own_scores, np.ones_like(size), NEW_NOW, 0)
+            vars(self)["of_kinds"] = first, new, first, new
 
     @property
     def views(self) -> Views:

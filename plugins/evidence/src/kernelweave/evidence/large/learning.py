@@ -316,6 +316,9 @@ def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
     if seen.views.group is not None:
         # sums of a block's groups
         numbers += BLOCK * n_landmarks
+        if seen.sample.times is not None and seen.sample.groups is not None:
+            # and of those that choose, of which others were learned from
+            numbers += len(np.unique(seen.sample.groups)) * n_landmarks
     n_metric = min(plan.metric_rows, len(seen.sample))
     metric = evidence_bytes(n_dimensions, n_metric, n_outputs, len(seen.views.group_terms))
     require(

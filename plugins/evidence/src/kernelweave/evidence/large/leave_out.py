@@ -13,7 +13,7 @@ from scipy.linalg import solve
 from ..panels import KNOWN_LATER, KNOWN_NOW, NEW_LATER, NEW_NOW
 from ..rows import Rows, Standardised, centred_by_others
 from .levels import GroupLevels, group_features
-from .panel import Predicted, without_groups
+from .panel import FunctionOfRows, Predicted, without_groups
 from .posterior import latent_variance
 
 if TYPE_CHECKING:
@@ -126,14 +126,15 @@ class LandmarksLeaveOut:
         out: list[list[Predicted]] = [[], [], [], []]
         out[KNOWN_NOW] = [self.known_now()]
         ratio = None if self.levels is None else self.levels.ratio
-        out[NEW_NOW] = [
-            without_groups(solution.posterior, self.dual, ratio, rows, rows, self.values)
-        ]
+        function = FunctionOfRows(
+            solution.posterior, self.dual, ratio, rows, self.values, self._half_of_ones,
+            float(rows.precision.sum()),
+        )  # fmt: skip
+        out[NEW_NOW] = [without_groups(function, rows)]
         for fold in solution.left_out if self.in_order else ():
             judging = self.rows_of(fold)
             found = Predicted(judging, fold.latent, fold.variance)
-            if fold.levels is not None:
-                out[KNOWN_LATER].append(found.among(fold.levels.has(rows.take(judging))))
+            out[KNOWN_LATER].append(found.among(fold.known))
             if fold.new is not None:
                 found = fold.new._replace(at=judging[fold.new.at])
             out[NEW_LATER].append(found)
@@ -146,7 +147,12 @@ class LandmarksLeaveOut:
     def known_now(self) -> Predicted:
         """Return some rows of groups with several, each predicted from all others."""
         assert self.rows.groups is not None
-        others = np.flatnonzero(np.bincount(self.rows.groups)[self.rows.groups] > 1)
+        is_several = np.bincount(self.rows.groups)[self.rows.groups] > 1
+        if self.levels is not None:
+            # a row without a name is of no known group
+            names = self.levels.column.names(self.rows.numeric, self.rows.codes)
+            is_several &= ~np.isnan(names)
+        others = np.flatnonzero(is_several)
         if not len(others):
             return Predicted(others, np.empty((0, self.values.shape[1])), np.empty(0))
         some = np.linspace(0, len(others) - 1, min(_KNOWN, len(others))).astype(np.intp)

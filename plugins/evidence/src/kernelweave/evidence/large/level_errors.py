@@ -53,9 +53,7 @@ def level_variances(levels: GroupLevels, rows: Rows, predictor: LandmarkPredicto
     for some, members, numbers in _parts_of(levels, rows):
         names = levels.names[some]
         functional = found(names)
-        sums = np.zeros_like(functional)
-        told = group_features(predictor.landmarks, rows, members, numbers)
-        sums[: len(told)] = told
+        sums = group_features(predictor.landmarks, rows, members, numbers, len(names))
         open_ = levels.open(names)
         halves = predictor.posterior.halves(functional - open_[:, None] * sums)
         out[some] = predictor.ridge * (open_ + np.einsum("ij,ij->j", halves, halves))

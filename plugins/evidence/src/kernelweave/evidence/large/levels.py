@@ -73,23 +73,27 @@ class GroupLevels:
     def at(self, names: FloatArray) -> FloatArray:
         """Return the levels of named groups."""
         place, has_level = self._find(names)
+        if not len(self.names):
+            return np.zeros((len(names), self.effects.shape[1]))
         return np.where(has_level[:, None], self.effects[place], 0.0)
 
-    def has(self, rows: Rows) -> Index:
-        """Return which of some rows are of a group with a level."""
-        _, has_level = self._find(self.column.names(rows.numeric, rows.codes))
-        return np.flatnonzero(has_level)
+    def has(self, names: FloatArray) -> Index:
+        """Return which rows of these groups have a level."""
+        return np.flatnonzero(self._find(names)[1])
 
     def open(self, names: FloatArray) -> FloatArray:
         """Return the variance of levels, given the function, over that of the noise, shape (n,)."""
         place, has_level = self._find(names)
-        return 1.0 / (np.where(has_level, self.mass[place], 0.0) + self.ratio)
+        mass = self.mass[place] if len(self.mass) else 0.0
+        return np.asarray(1.0 / (np.where(has_level, mass, 0.0) + self.ratio))
 
     def variance(self, names: FloatArray) -> FloatArray:
         """Return the variance of levels, given the function, shape (n,)."""
         return self.ridge * self.open(names)
 
     def _find(self, names: FloatArray) -> tuple[Index, NDArray[np.bool_]]:
+        if not len(self.names):
+            return np.zeros(len(names), dtype=np.intp), np.zeros(len(names), dtype=np.bool_)
         place = np.minimum(np.searchsorted(self.names, names), len(self.names) - 1)
         return place, self.names[place] == names
 
@@ -159,9 +163,7 @@ class LevelSums:
         mates = np.flatnonzero(np.isin(known.groups, names))
         at, everything = np.searchsorted(names, known.groups[mates]), np.arange(len(mates))
         known, cross = known.take(mates), cross[mates]
-        features = np.zeros((len(names), len(landmarks)))
-        told = group_features(landmarks, known, everything, at)
-        features[: len(told)] = told
+        features = group_features(landmarks, known, everything, at, len(names))
         mass = np.zeros(len(names))
         np.add.at(mass, at, known.precision)
         targets = _members(at, len(names), np.ones(len(known))) @ cross
@@ -190,11 +192,19 @@ def whole_groups(rows: Rows) -> Iterator[Rows]:
         yield rows.take(order[begin:end])
 
 
-def group_features(landmarks: Landmarks, rows: Rows, members: Index, numbers: Index) -> FloatArray:
-    """Return s of groups counted from 0; `members`, `numbers` of shape (n,): rows and groups."""
-    out = np.zeros((int(numbers.max(initial=-1)) + 1, len(landmarks)))
+def group_features(
+    landmarks: Landmarks, rows: Rows, members: Index, numbers: Index, n_groups: int | None = None
+) -> FloatArray:
+    """Return s of groups counted from 0.
+
+    `members`, `numbers` of shape (n,): rows and groups; `n_groups`: by default as many as these.
+    """
+    size = int(numbers.max(initial=-1)) + 1 if n_groups is None else n_groups
+    out, by = np.zeros((size, len(landmarks))), np.argsort(numbers, kind="stable")
     for piece in row_slices(len(members), _PIECE):
-        subset = rows.take(members[piece])
+        subset, own = rows.take(members[by[piece]]), numbers[by[piece]]
         features = landmarks.features(subset.numeric, subset.codes).astype(np.float64)
-        out += _members(numbers[piece], len(out), subset.precision) @ features
+        # of some groups, one behind the other
+        first, last = int(own[0]), int(own[-1]) + 1
+        out[first:last] += _members(own - first, last - first, subset.precision) @ features
     return out

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
-from scipy.linalg import solve
+from scipy.linalg import inv, solve
 
 from ..intervals import for_new_groups
 from ..panels import KNOWN_NOW, NEW_LATER, NEW_NOW, tellers
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # rows of a kind, and rows of their groups that these are predicted without, at most
 _MOST, _LEARNED = 1000, 2000
-# and groups that are left out at least, as far as their rows are no more than four times as many
-_GROUPS, _TIMES = 12, 4
+# and groups at least, however long these are
+_GROUPS = 8
 # later rows are of two blocks of time at least, as one may be of any size
 _FEWEST_BLOCKS = 2
 
@@ -65,52 +65,152 @@ class KindScores:
     n_groups: int
 
 
-def without_groups(
-    posterior: PosteriorOfSums, dual: FloatArray, ratio: float | None, rows: Rows, known: Rows,
-    values: FloatArray,
-) -> Predicted:  # fmt: skip
-    """Return some of the rows, each predicted without all that was learned from its group.
+@dataclass(frozen=True)
+class FunctionOfRows:
+    """A function of landmarks and the rows that it was learned from.
 
-    - `posterior`, `dual`: of the function
+    - `dual` of shape (n_landmarks, n_outputs)
     - `ratio`: of the noise to the levels of groups, ``None`` where these have none
-    - `rows`: that are predicted, or some of them where they are many
-    - `known`: all rows of their groups that were learned from; `values` of shape (n_known,
-      n_outputs): their targets, standardised
+    - `rows`: all of the groups that may be left out; `values` of shape (n, n_outputs): their
+      targets, standardised
+    - `ones` of shape (n_landmarks,): what `PosteriorOfSums.halves` makes of the right side of
+      targets that are all one, and `mass`: of all rows, where targets are to be centred by the mean
+      of the others; else ``None``
     """
-    at, learned = _some(rows, known)
-    rows, known, values = rows.take(at), known.take(learned), values[learned]
-    landmarks, ridge, n_outputs = posterior.landmarks, posterior.ridge, values.shape[1]
-    features = landmarks.features(rows.numeric, rows.codes)
-    latent, own = np.asarray(features @ dual, dtype=np.float64), posterior.halves(features)
+
+    posterior: PosteriorOfSums
+    dual: FloatArray
+    ratio: float | None
+    rows: Rows
+    values: FloatArray
+    ones: FloatArray | None = None
+    mass: float = np.inf
+
+    def without(self, group: int, rows: Rows, latent: FloatArray, variance: FloatArray) -> None:
+        """Change predictions of rows to those without what a group of the function's has told.
+
+        Its landmarks leave too, as rows of new groups are none.
+
+        `latent` of shape (n, n_outputs), `variance` of shape (n,): of the function with the group.
+        """
+        posterior, n_outputs = self.posterior, latent.shape[1]
+        landmarks, members = posterior.landmarks, np.flatnonzero(self.rows.groups == group)
+        known, values = self.rows.take(members), self.values[members]
+        units = self._landmarks_of(known)
+        # the last target is one everywhere
+        dual = np.column_stack([self.dual, np.zeros(len(self.dual))])
+        features = landmarks.features(known.numeric, known.codes).astype(np.float64)
+        H, rest = posterior.halves(features), np.column_stack([values, np.ones(len(known))])
+        rest -= features @ dual
+        own = posterior.halves(landmarks.features(rows.numeric, rows.codes))
+        unit = np.zeros((len(units), len(dual)))
+        unit[np.arange(len(units)), units] = 1.0
+        E = posterior.halves(unit)
+        held, extra = dual[units], np.zeros(len(rows))
+        if self.ones is not None:
+            rest[:, -1] -= H.T @ self.ones
+            # β of the last target at the landmarks, as of the others
+            held[:, -1], extra = E.T @ self.ones, own.T @ self.ones
+        level = 0.0 if self.ratio is None else 1.0 / self.ratio
+        moved, told = _moved(H, E, own, rest, held, known.precision, level)
+        found = moved[:, :n_outputs]
+        if self.ones is not None:
+            share = known.precision @ values / (self.mass - known.precision.sum())
+            found = found - (1.0 - extra - moved[:, -1])[:, None] * share
+        latent += found
+        variance += posterior.ridge * told
+
+    def _landmarks_of(self, known: Rows) -> Index:
+        """Return which landmarks are rows of the group."""
+        landmarks = self.posterior.landmarks
+        column = landmarks.views.group
+        if column is None:
+            return np.empty(0, dtype=np.intp)
+        own = column.names(known.numeric, known.codes)
+        return np.flatnonzero(np.isin(landmarks.points.G[0], own[~np.isnan(own)]))
+
+
+def _moved(
+    H: FloatArray, E: FloatArray, own: FloatArray, rest: FloatArray, held: FloatArray,
+    mass: FloatArray, level: float,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Return what predictions change by without a group and its landmarks, and their variances.
+
+    - `H`, `E`, `own`: halves of the group's rows, of units of its landmarks, and of new rows
+    - `rest` of shape (n, n_outputs): residuals of the group's rows; `held`: β of its landmarks
+    - `mass` of shape (n,); `level`: 1/κ, 0 without levels
+
+    Variances are in units of the noise.
+    """
+    n, m = H.shape[1], len(H)
+    if _smaller(n + E.shape[1], m):
+        left = np.diag(1.0 / mass) + level - H.T @ H
+        matrix = np.block([[-left, H.T @ E], [E.T @ H, E.T @ E]])
+        across = own.T @ np.hstack([H, E])
+        solved = solve(
+            matrix, np.column_stack([np.vstack([rest, -held]), across.T]), assume_a="sym"
+        )
+        found, back = solved[:, : rest.shape[1]], solved[:, rest.shape[1] :]
+        return across @ found, -np.einsum("ij,ji->i", across, back)
+    # of more rows than landmarks the other side of Woodbury's identity is the smaller system
+    weighted = H * mass
+    shrunk = level / (1.0 + level * mass.sum())
+    inner = weighted @ H.T - shrunk * np.outer(H @ mass, H @ mass)
+    right = weighted @ rest - shrunk * np.outer(H @ mass, mass @ rest)
+    N = inv(np.eye(m) - inner)
+    change, open_ = -N @ right, N - np.eye(m)
+    if E.shape[1]:
+        # and the landmarks, whose β is then none
+        own_of, unit = N @ E, E.T @ N @ E
+        back = solve(unit, np.column_stack([held + E.T @ change, own_of.T]), assume_a="pos")
+        change = change - own_of @ back[:, : rest.shape[1]]
+        open_ = open_ - own_of @ back[:, rest.shape[1] :]
+    return own.T @ change, np.einsum("ij,ij->j", own, open_ @ own)
+
+
+def _smaller(n: int, m: int) -> bool:
+    """Return whether a system of n rows and landmarks is that to solve, not of all landmarks."""
+    return n <= m
+
+
+def without_groups(function: FunctionOfRows, rows: Rows) -> Predicted:
+    """Return some of the rows, each predicted without all that was learned from its group."""
+    at = _some(rows, function.rows)
+    rows, posterior = rows.take(at), function.posterior
+    landmarks, ratio = posterior.landmarks, function.ratio
+    latent = landmarks.products(rows.numeric, rows.codes, function.dual)
     variance = latent_variance(landmarks, posterior, rows.numeric, rows.codes)
-    features = landmarks.features(known.numeric, known.codes)
-    rest, theirs = values - features @ dual, posterior.halves(features)
-    level = 0.0 if ratio is None else 1.0 / ratio
     assert rows.groups is not None
-    assert known.groups is not None
-    for group in np.unique(known.groups):
-        here, there = np.flatnonzero(rows.groups == group), np.flatnonzero(known.groups == group)
-        half, across = theirs[:, there], own[:, here].T @ theirs[:, there]
-        left = np.diag(1.0 / known.precision[there]) + level - half.T @ half
-        moved = solve(left, np.column_stack([rest[there], across.T]), assume_a="sym")
-        latent[here] -= across @ moved[:, :n_outputs]
-        variance[here] += ridge * np.einsum("ij,ji->i", across, moved[:, n_outputs:])
-    return Predicted(at, latent, variance + ridge * level)
+    assert function.rows.groups is not None
+    for group in np.intersect1d(rows.groups, function.rows.groups).tolist():
+        here = np.flatnonzero(rows.groups == group)
+        own, left = latent[here], variance[here]
+        function.without(group, rows.take(here), own, left)
+        latent[here], variance[here] = own, left
+    level = 0.0 if ratio is None else posterior.ridge / ratio
+    return Predicted(at, latent, variance + level)
 
 
-def _some(rows: Rows, known: Rows) -> tuple[Index, Index]:
-    """Return rows of some groups, and those of the known rows that are of these."""
+def _some(rows: Rows, known: Rows) -> Index:
+    """Return rows of some groups: at least of a few, of more while these are small."""
     assert rows.groups is not None
     assert known.groups is not None
     names, counts = np.unique(rows.groups, return_counts=True)
-    n_known = np.bincount(known.groups, minlength=int(names.max()) + 1)[names]
+    n_known = np.bincount(known.groups, minlength=int(names.max(initial=-1)) + 1)[names]
     # in an order that has nothing to do with the numbers of groups
     by = np.random.RandomState(0).permutation(len(names))
-    most = np.where(np.arange(len(names)) < _GROUPS, _TIMES, 1)
-    n_rows, n_learned = np.cumsum(counts[by]), np.cumsum(n_known[by])
-    chosen = names[by[(n_rows <= most * _MOST) & (n_learned <= most * _LEARNED)]]
-    here, there = (np.flatnonzero(np.isin(each, chosen)) for each in (rows.groups, known.groups))
-    return here, there
+    first, others = by[:_GROUPS], by[_GROUPS:]
+    others = others[n_known[others] <= _LEARNED // _GROUPS]
+    counted = np.minimum(counts, _MOST // _GROUPS)
+    n_rows = counted[first].sum() + np.cumsum(counted[others])
+    n_learned = n_known[first].sum() + np.cumsum(n_known[others])
+    more = others[(n_rows <= _MOST) & (n_learned <= _LEARNED)]
+    chosen, out = np.concatenate([first, more]), list[Index]()
+    for place in chosen.tolist():
+        members = np.flatnonzero(rows.groups == names[place])
+        spread = np.linspace(0, len(members) - 1, int(counted[place])).astype(np.intp)
+        out.append(members[spread])
+    return np.sort(np.concatenate([np.empty(0, dtype=np.intp), *out]))
 
 
 def scores_of_kinds(

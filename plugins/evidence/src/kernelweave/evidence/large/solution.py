@@ -15,7 +15,7 @@ from ..scores import mean_with_error
 from .features import Landmarks
 from .landmarks import LandmarkPredictor
 from .levels import GroupLevels
-from .panel import Predicted, without_groups
+from .panel import FunctionOfRows, Predicted, without_groups
 from .posterior import PosteriorOfSums, latent_variance
 from .sums import NormalEquations
 
@@ -143,6 +143,7 @@ class FoldLeftOut:
     - `dual` of shape (n_landmarks, n_outputs): coefficients without these rows
     - `places` of shape (n,): of these rows among all; empty where nobody will ask
     - `levels`: of groups that have other rows, ``None`` where none has
+    - `known` of shape (n_known,): which of these rows are of groups that have other rows
     - `new`: some of these rows without their groups, where these have other rows
     """
 
@@ -152,6 +153,7 @@ class FoldLeftOut:
     dual: FloatArray
     places: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     levels: GroupLevels | None = None
+    known: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     new: Predicted | None = None
 
 
@@ -249,19 +251,24 @@ def _fold_left_out(
     latent = landmarks.products(rows.numeric, rows.codes, dual)
     variance = latent_variance(landmarks, posterior, rows.numeric, rows.codes)
     found = FoldLeftOut(which, latent, variance, dual, held_out.places[which])
-    if ratio is None:
-        return found
-    if others is None or not len(others.mass):
+    known = np.empty(0, dtype=np.intp)
+    if others is not None and rows.groups is not None and others.rows.groups is not None:
+        known = np.flatnonzero(np.isin(rows.groups, others.rows.groups))
+    if others is None or not len(known):
         # of new groups nothing is known
-        return replace(found, variance=variance + ridge / ratio)
+        return found if ratio is None else replace(found, variance=variance + ridge / ratio)
     values = others.cross / others.mass[:, None]
 
     def residuals(known: Rows) -> FloatArray:
         return np.asarray(values - landmarks.products(known.numeric, known.codes, dual))
 
+    new = without_groups(FunctionOfRows(posterior, dual, ratio, others.rows, values), rows)
+    found = replace(found, known=known, new=new)
+    if ratio is None:
+        return found
     levels = GroupLevels.of(others.rows, residuals, ratio, ridge)
     names = levels.column.names(rows.numeric, rows.codes)
     return replace(
         found, latent=latent + levels.at(names), variance=variance + levels.variance(names),
-        levels=levels, new=without_groups(posterior, dual, ratio, rows, others.rows, values),
+        levels=levels, known=levels.has(names),
     )  # fmt: skip

@@ -47,7 +47,8 @@ def why_it_stays(predictor: ExactPredictor | LandmarkPredictor) -> str:
     if predictor.kept is None:
         return (
             "this model did not keep sums of all its rows, so that none can join or leave: its "
-            "table was read in parts, or the fit was cut short"
+            "table was read in parts, has levels of groups and more than 50,000 rows, or the fit "
+            "was cut short"
         )
     return (
         "this model kept only sums of its rows, so that none can join or leave: its table was read "
