@@ -39,7 +39,7 @@ _ALGORITHMS = {
         "the optimal weights of the simplex, by cuts",
     ),
     "mkl-elastic-net": (
-        "elastic_net:ElasticNetMKL", _BOTH, "name=elastic-net-weights", {"m": 1.9, "q": 1.0},
+        "elastic_net:ElasticNetMKL", _BOTH, "name=elastic-net-weights", {"m": 1.9, "q": 0.6},
         "Mourão-Miranda and others, Elastic-net MKL, arXiv 2512.11547",
         "the optimal weights of the elastic net, by cuts",
     ),
