@@ -415,8 +415,10 @@ def test_a_refusal_has_one_cause() -> None:
         whole, rows=replace(rows, further=(GroupTerm(GroupColumn(0, -1, (99,), 0), "x"),))
     )
     assert "slopes or several groups" in why_it_stays(sloped)
-    sums = SimpleNamespace(rows=rows, kept=None)
+    sums = SimpleNamespace(rows=rows, kept=None, levels=None)
     assert "read in parts, or the fit was cut short" in why_it_stays(sums)
+    sums.levels = "of groups"
+    assert "levels and more than 50,000 rows, or the fit" in why_it_stays(sums)
     assert "held out together" in why_it_stays(SimpleNamespace(rows=rows, kept=1))
     model._living = None
     with pytest.raises(ValueError, match=r"nothing of how its rows were read.*: fit all rows"):

@@ -45,10 +45,14 @@ def why_it_stays(predictor: ExactPredictor | LandmarkPredictor) -> str:
     if isinstance(predictor, ExactPredictor):
         return "this model kept nothing of how its rows were read, so that none can join or leave"
     if predictor.kept is None:
+        why = (
+            "its table was read in parts"
+            if predictor.levels is None
+            else ("its groups have levels and more than 50,000 rows")
+        )
         return (
-            "this model did not keep sums of all its rows, so that none can join or leave: its "
-            "table was read in parts, has levels of groups and more than 50,000 rows, or the fit "
-            "was cut short"
+            f"this model did not keep sums of all its rows, so that none can join or leave: {why}, "
+            "or the fit was cut short"
         )
     return (
         "this model kept only sums of its rows, so that none can join or leave: its table was read "
