@@ -301,3 +301,21 @@ def test_a_model_of_an_older_file_keeps_the_intervals_of_known_groups(panel: Any
     rows = predictor.rows
     found = [each.interval(rows.numeric[:5], rows.codes[:5], 0.9) for each in (old, predictor)]
     np.testing.assert_array_equal(*found)
+
+
+def test_deviations_beyond_the_last_row_are_as_large_as_residuals_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # rows that were held out are landmarks of the model of all rows, so that it leaves less open
+    monkeypatch.setattr("kernelweave.evidence.read_table.FACTOR_ROWS", 400)
+    X, y = firms(4, 60, 40)
+    shocks = 0.2 * np.random.RandomState(0).normal(size=40)
+    y = y + shocks[(X["year"] - 2000.0).astype(int)]
+    now = (X["year"] < 2034).to_numpy()
+    model = EvidenceKernelRegressor(**QUICK).fit(X[now], y[now], groups="firm", order="year")
+    _, deviation = model.predict(X[~now], return_std=True)
+    held = ~np.isnan(model.held_out_prediction_)
+    away = (y[now] - model.held_out_prediction_)[held]
+    known = model.kinds_of_rows(X[~now]) == FOUR[2]
+    ratio = np.sqrt(np.mean(deviation[known] ** 2)) / np.sqrt(np.mean(away**2))
+    assert ratio == pytest.approx(1.0, abs=0.07)

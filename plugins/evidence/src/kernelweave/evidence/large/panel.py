@@ -8,15 +8,16 @@ the left side of the equations (Woodbury's identity).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from scipy.linalg import inv, solve
 
+from ..forecasts import column_of_times
 from ..intervals import for_new_groups
-from ..panels import KNOWN_NOW, NEW_LATER, NEW_NOW, tellers
+from ..panels import KNOWN_LATER, KNOWN_NOW, NEW_LATER, NEW_NOW, tellers
 from .posterior import latent_variance
 
 if TYPE_CHECKING:
@@ -241,13 +242,37 @@ def scores_of_kinds(
         scores = _scores(predictor, rows, parts)
         if kind in (NEW_NOW, NEW_LATER):
             scores = for_new_groups(scores, n_groups)
-        kinds.append(_of_kind(scores, rows.mass[at], kind, n_groups))
+        found = _of_kind(scores, rows.mass[at], kind, n_groups)
+        if kind in (KNOWN_LATER, NEW_LATER) and parts:
+            found = replace(found, size=found.size * _wider(predictor, rows, parts[-1], kind))
+        kinds.append(found)
     sizes = [float(np.sqrt(np.mean(each.size**2))) for each in kinds]
     of = tellers([each.n_groups for each in kinds], sizes)
     return tuple(
         KindScores(kinds[k].scores, kinds[k].size, k, each.n_groups)
         for k, each in zip(of, kinds, strict=True)
     )
+
+
+def _wider(predictor: LandmarkPredictor, rows: Rows, last: Predicted, kind: int) -> float:
+    """Return how much wider deviations were in the last fold than they are beyond the last row.
+
+    Its rows are moved as far behind the last one as they were behind what the fold learned from.
+    There all rows leave less open, as some that were held out are landmarks now.
+    """
+    subset, column = rows.take(last.at), column_of_times(rows)
+    assert rows.times is not None
+    assert subset.times is not None
+    numeric = subset.numeric.copy()
+    if column >= 0:
+        numeric[:, column] += rows.times.max() - subset.times.min()
+    new = latent_variance(predictor.landmarks, predictor.posterior, numeric, subset.codes)
+    if predictor.levels is not None:
+        names = predictor.levels.column.names(numeric, subset.codes)
+        if kind == NEW_LATER:
+            names = np.full_like(names, np.nan)
+        new = new + predictor.levels.variance(names)
+    return float(np.sqrt(np.mean(last.variance + predictor.ridge) / np.mean(new + predictor.ridge)))
 
 
 def _of_kind(scores: FloatArray, mass: FloatArray, kind: int, n_groups: int) -> KindScores:
