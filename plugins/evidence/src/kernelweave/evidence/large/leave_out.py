@@ -89,14 +89,11 @@ class LandmarksLeaveOut:
         moved = scale * solve(inner, right, assume_a="sym", check_finite=False)
         return np.asarray(-moved[: len(rows)] / mass[:, None])
 
-    def residuals_of_one(self, rows: Index, counts: Index | None = None) -> FloatArray:
+    def residuals_of_one(self, rows: Index) -> FloatArray:
         """Return residuals of rows, each predicted from all others, shape (n_rows, n_outputs).
 
         The equations of a row, and of its landmark where it is one, are solved by hand.
-
-        `counts`: must be ``None``: each row stands for itself.
         """
-        assert counts is None
         n_all, mass = len(self.rows), self.rows.precision[rows]
         self.ask(rows)
         inner, right = self._equations(rows)

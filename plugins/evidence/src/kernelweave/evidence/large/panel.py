@@ -87,14 +87,12 @@ class FunctionOfRows:
     ones: FloatArray | None = None
     mass: float = np.inf
 
-    def without(self, group: int, rows: Rows, latent: FloatArray, variance: FloatArray) -> None:
-        """Change predictions of rows to those without what a group of the function's has told.
+    def without(self, group: int, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Return what predictions of rows and their variances change by without a group.
 
-        Its landmarks leave too, as rows of new groups are none.
-
-        `latent` of shape (n, n_outputs), `variance` of shape (n,): of the function with the group.
+        Its landmarks leave too, as rows of new groups are none. Shapes (n, n_outputs) and (n,).
         """
-        posterior, n_outputs = self.posterior, latent.shape[1]
+        posterior, n_outputs = self.posterior, self.dual.shape[1]
         landmarks, members = posterior.landmarks, np.flatnonzero(self.rows.groups == group)
         known, values = self.rows.take(members), self.values[members]
         units = self._landmarks_of(known)
@@ -118,8 +116,7 @@ class FunctionOfRows:
         if self.ones is not None:
             share = known.precision @ values / (self.mass - known.precision.sum())
             found = found - (1.0 - extra - moved[:, -1])[:, None] * share
-        latent += found
-        variance += posterior.ridge * told
+        return found, posterior.ridge * told
 
     def _landmarks_of(self, known: Rows) -> Index:
         """Return which landmarks are rows of the group."""
@@ -185,9 +182,9 @@ def without_groups(function: FunctionOfRows, rows: Rows) -> Predicted:
     assert function.rows.groups is not None
     for group in np.intersect1d(rows.groups, function.rows.groups).tolist():
         here = np.flatnonzero(rows.groups == group)
-        own, left = latent[here], variance[here]
-        function.without(group, rows.take(here), own, left)
-        latent[here], variance[here] = own, left
+        moved, told = function.without(group, rows.take(here))
+        latent[here] += moved
+        variance[here] += told
     level = 0.0 if ratio is None else posterior.ridge / ratio
     return Predicted(at, latent, variance + level)
 
