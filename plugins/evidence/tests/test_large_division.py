@@ -141,6 +141,34 @@ def test_later_blocks_are_predicted_from_earlier_rows(n: int, in_batches: bool) 
     assert model.held_out_.index[0] == "later by t"
 
 
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_beyond_the_last_row_deviations_are_those_of_the_last_fold(in_batches: bool) -> None:
+    """The final model has landmarks among rows that the folds predicted without any."""
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(rng.normal(size=(700, 4)), columns=list("abcd"))
+    X["t"] = np.arange(700) // 7.0
+    y = (
+        np.sin(2.0 * X.a)
+        + X.b * X.c
+        + 0.5 * rng.normal(size=700)
+        + 0.3 * rng.normal(size=100)[X.t.astype(int)]
+    )
+    model = EvidenceKernelRegressor(**QUICK)
+    if in_batches:
+        model.fit(Batches(X.assign(y=y), "y", size=50), order="t")
+    else:
+        model.fit(X, y, order="t")
+    predictor = model._predictor
+    rows, fold = predictor.rows, predictor.fold
+    last = np.flatnonzero(fold == fold.max())
+    away = rows.targets[0, last] - predictor.held_out[last, 0]
+    then = away / predictor.fold_scores()[-1][:, 0]
+    later = rows.numeric[last].copy()
+    later[:, 4] += 100.0 - later[:, 4].min()
+    now = predictor.deviation(later, rows.codes[last])
+    assert np.sqrt(np.mean(now**2)) >= (1.0 - 1e-9) * np.sqrt(np.mean(then**2))
+
+
 def test_a_block_has_learned_of_nothing_after_it() -> None:
     X, y = walk(1, 260)
     model = EvidenceKernelRegressor(**QUICK).fit(X, y, order="t")

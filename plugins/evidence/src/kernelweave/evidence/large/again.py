@@ -24,7 +24,7 @@ from .learning import among_others
 from .leave_out import LandmarksLeaveOut
 from .level_errors import with_levels_told
 from .levels import whole_groups
-from .panel import scores_of_kinds
+from .panel import as_wide_as_folds, scores_of_kinds
 from .posterior import PosteriorOfSums, root_of
 from .solution import Choice, LandmarkSolution, Trial
 from .sums import NormalEquations
@@ -158,9 +158,11 @@ def judged(
     def share(which: Index) -> RowBlock:
         return held.share(which, targets, kept.copies)._replace(ratio=ratio)
 
-    n_late = len(landmarks) - kept.n_early
+    n_late, in_order = len(landmarks) - kept.n_early, bool(kept.rule.starts)
     solution = LandmarkSolution.of_sums(trial, equations, held, share, n_late)
     predictor = solution.predictor(held, targets)
+    if in_order and not old.of_kinds:
+        predictor = as_wide_as_folds(predictor, solution, held.rows)
     if kept.is_whole:
         predictor = with_levels(replace(predictor, levels=old.levels), held.rows)
     if old.varying_noise is not None:
@@ -173,14 +175,9 @@ def judged(
         return Relearned(replace(predictor, kept=replace(kept, places=places)), None)
     everything = np.arange(len(held.rows))
     left_out = LandmarksLeaveOut(
-        solution,
-        predictor.targets,
-        held.rows,
-        everything,
-        _landmark_of(kept),
-        predictor.levels,
-        bool(kept.rule.starts),
-    )
+        solution, predictor.targets, held.rows, everything, _landmark_of(kept), predictor.levels,
+        in_order,
+    )  # fmt: skip
     if old.of_kinds:
         predictor = replace(predictor, of_kinds=scores_of_kinds(predictor, left_out))
     return Relearned(replace(predictor, kept=replace(kept, places=places)), left_out)

@@ -31,7 +31,7 @@ from .landmarks import LandmarkPredictor
 from .leave_out import LandmarksLeaveOut
 from .level_errors import with_levels_told
 from .levels import whole_groups
-from .panel import scores_of_kinds
+from .panel import as_wide_as_folds, scores_of_kinds
 from .plan import LargePlan
 from .solution import LandmarkSolution
 from .source import BlockSource, Source
@@ -164,6 +164,8 @@ def learn_large(
     asked |= predictor.rows.is_panel and splits is None and not stratify
     if left_out is not None and asked:
         predictor = replace(predictor, of_kinds=scores_of_kinds(predictor, left_out))
+    elif _is_in_order(work):
+        predictor = as_wide_as_folds(predictor, solution, roles.held_out.rows)
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
         left_out, ", ".join(omissions),
@@ -223,11 +225,15 @@ def _left_out(
     of_duplicates[duplicate_ids[landmarks]] = np.arange(len(landmarks))
     at = np.full(n, -1)
     at[np.arange(n) if whole else seen.index] = of_duplicates[duplicate_ids]
-    rule = work.roles.rule
-    in_order = isinstance(rule.rule if isinstance(rule, WithoutCopies) else rule, InOrder)
     return LandmarksLeaveOut(
-        solution, predictor.targets, rows, places, at, predictor.levels, in_order
+        solution, predictor.targets, rows, places, at, predictor.levels, _is_in_order(work)
     )
+
+
+def _is_in_order(work: LandmarkSearch) -> bool:
+    """Return whether folds hold out later rows."""
+    rule = work.roles.rule
+    return isinstance(rule.rule if isinstance(rule, WithoutCopies) else rule, InOrder)
 
 
 def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> LandmarkSearch:

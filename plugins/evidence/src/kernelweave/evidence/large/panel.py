@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .landmarks import LandmarkPredictor
     from .leave_out import LandmarksLeaveOut
     from .posterior import PosteriorOfSums
+    from .solution import LandmarkSolution
 
 # rows of a kind, and rows of their groups that these are predicted without, at most
 _MOST, _LEARNED = 1000, 2000
@@ -270,6 +271,21 @@ def _wider(predictor: LandmarkPredictor, rows: Rows, last: Predicted, kind: int)
             names = np.full_like(names, np.nan)
         new = new + predictor.levels.variance(names)
     return float(np.sqrt(np.mean(last.variance + predictor.ridge) / np.mean(new + predictor.ridge)))
+
+
+def as_wide_as_folds(
+    predictor: LandmarkPredictor, solution: LandmarkSolution, held_out: Rows
+) -> LandmarkPredictor:
+    """Return the predictor of rows in order, as wide beyond the last one as the last fold was.
+
+    `held_out`: the rows of the folds, which are later ones. What is wider already stays.
+    """
+    if not solution.left_out:
+        return predictor
+    fold = solution.left_out[-1]
+    last = Predicted(fold.which, fold.latent, fold.variance)
+    wider = max(1.0, _wider(predictor, held_out, last, KNOWN_LATER))
+    return replace(predictor, inflation=predictor.inflation * wider**2)
 
 
 def _of_kind(scores: FloatArray, mass: FloatArray, kind: int, n_groups: int) -> KindScores:
