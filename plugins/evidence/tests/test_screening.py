@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -116,6 +117,44 @@ def test_a_screened_model_says_so_and_is_the_same_when_it_is_read_again() -> Non
     told = model.explain(X[:3])
     np.testing.assert_allclose(told.predictions, model.decision_function(X[:3]), atol=1e-8)
     assert int(np.argmax(model.feature_importances_)) == 3
+
+
+def test_of_thousands_of_columns_those_without_a_scale_are_not_looked_at() -> None:
+    state = random_state()
+    X = state.randn(60, 150)
+    X[state.rand(60, 150) < 0.02] = np.nan
+    y = np.nan_to_num(X[:, 3]) + 0.1 * state.randn(60)
+    model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=8, warp=False).fit(X, y)
+    mixture = model._predictor.mixture
+    plain = [each for each in mixture.scales if np.count_nonzero(each.ell) <= KEPT[0]]
+    few = replace(mixture, scales=tuple(plain[:1]))
+    few.release()
+    slim, rows = few.slim, model._predictor.rows
+    assert slim.views.n_dimensions == np.count_nonzero(plain[0].ell)
+    whole, some = (each.views.points(rows.numeric, rows.codes) for each in (few, slim))
+    np.testing.assert_array_equal(slim.predict(some), few.predict(whole))
+    np.testing.assert_allclose(slim.variance(some), few.variance(whole), rtol=0.0, atol=1e-14)
+    # a kernel that uses most dimensions has no smaller one
+    most = replace(plain[0], ell=np.ones_like(plain[0].ell))
+    every = replace(mixture, scales=(most,))
+    assert every.slim is every
+
+
+def test_noise_of_a_wide_table_is_learned_from_columns_that_have_scales() -> None:
+    state = random_state()
+    X = state.randn(240, 130)
+    y = X[:, 3] + np.exp(0.8 * X[:, 3]) * state.randn(240)
+    model = EvidenceKernelRegressor(precisions=(5.0,), max_iter=8, warp=False).fit(X, y)
+    noise = model._predictor.varying_noise
+    assert noise is not None
+    own = [each.ell > 0.0 for each in noise.mixture.scales]
+    assert min(map(np.count_nonzero, own)) <= KEPT[-1]
+    low, high = np.percentile(X[:, 3], [10, 90])
+    wide, narrow = (
+        np.diff(model.predict_interval(X[which]), axis=0).mean()
+        for which in (X[:, 3] > high, X[:, 3] < low)
+    )
+    assert wide > 1.5 * narrow
 
 
 def test_the_clock_is_looked_at_between_trees(monkeypatch: pytest.MonkeyPatch) -> None:

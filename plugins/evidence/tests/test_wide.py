@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor, terms
+from kernelweave.evidence._njit_views import interpolate
 from kernelweave.evidence.large.learning import learn_large
 from kernelweave.evidence.large.plan import LargePlan
 from kernelweave.evidence.objective import (
@@ -21,6 +22,7 @@ from kernelweave.evidence.objective import (
 from kernelweave.evidence.path import EvidenceDescent, PathPlan, fit_path
 from kernelweave.evidence.rows import Rows, Standardised
 from kernelweave.evidence.terms import GaussianTerm, PairTerms, Stopped
+from kernelweave.evidence.views import Views
 from kernelweave.kernels_core import clock, config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 
@@ -109,6 +111,27 @@ def test_passes_over_blocks_of_rows_are_the_pass_over_all(
         said.append((kernel, *own.changes(slope, scales._scales, probes)))
     for whole, parts in zip(*said, strict=True):
         np.testing.assert_allclose(parts, whole, rtol=1e-12, atol=1e-12)
+
+
+def test_ranks_of_all_columns_are_those_of_one_at_a_time() -> None:
+    state = np.random.RandomState(0)
+    whole, tiny = state.randint(0, 5, 200), 1e-310 * state.randint(0, 9, 200)
+    X = np.column_stack([state.randn(200), whole, tiny, np.zeros(200), 1e300 * state.randn(200)])
+    weight = state.rand(200)
+    views = Views.of(X, np.empty((200, 0), dtype=np.int64), weight)
+    inside = np.vstack([X[:50], X[:50] * state.rand(50, 5), 2.0 * X[:50]])
+    U = np.empty((5, len(inside)))
+    knots, ranks = views.knots, views.ranks
+    interpolate(np.ascontiguousarray(inside.T), knots.values, ranks.values, knots.ends, U)
+    share = weight / weight.sum()
+    for column, new, found, own, shares in zip(X.T, inside.T, U, knots, ranks, strict=True):
+        values, numbers = np.unique(column, return_inverse=True)
+        masses = np.bincount(numbers, weights=share)
+        np.testing.assert_array_equal(own, values)
+        np.testing.assert_array_equal(shares, np.cumsum(masses) - 0.5 * masses)
+        unit = -np.frexp(np.abs(values).max())[1]
+        expected = np.interp(np.ldexp(new, unit), np.ldexp(values, unit), shares)
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_the_clock_is_looked_at_within_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,9 @@ class ExactPredictor:
 
     def deviation(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the standard deviation of a new observation, shape (n, n_outputs)."""
-        points = self.views.points(numeric, codes)
-        mixture, width = self.mixture, _width(self.mixture, points)
+        mixture = self.mixture.slim
+        points = mixture.views.points(numeric, codes)
+        width = _width(mixture, points)
         if self.varying_noise is not None:
             width = width[:, None] * self.varying_noise(numeric, codes)
         if self.forecasts is not None:
@@ -289,8 +290,9 @@ class ExactPredictor:
 
     def _widths(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return deviations of new observations in the spread of the targets, (n, n_outputs)."""
-        width = _width(self.mixture, self.views.points(numeric, codes))
-        return width[:, None] * self.mixture.target.spread
+        mixture = self.mixture.slim
+        width = _width(mixture, mixture.views.points(numeric, codes))
+        return width[:, None] * mixture.target.spread
 
     def fold_scores(self) -> list[FloatArray]:
         """Return residuals of the rows that each fold held out, in their deviations."""
@@ -320,7 +322,8 @@ class ExactPredictor:
 
 def _mean(mixture: Mixture, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
     """Return predictions in the units of the targets."""
-    return mixture.predict(mixture.views.points(numeric, codes))
+    slim = mixture.slim
+    return slim.predict(slim.views.points(numeric, codes))
 
 
 def _width(mixture: Mixture, points: Points) -> FloatArray:

@@ -86,14 +86,34 @@ class Mixture:
         """S⁻¹, of which what was asked for last is kept until it is released."""
         return Inverse(self.factor)
 
+    @cached_property
+    def slim(self) -> Mixture:
+        """The same function of the numbers that have a scale: of a wide table, few of thousands."""
+        views, scales, p = self.views, self.scales, len(self.views.knots)
+        used = np.any([(each.ell > 0.0) | (each.strength > 0.0) for each in scales], axis=0)
+        numbers = np.flatnonzero(used[:p])
+        if not 0 < 2 * len(numbers) < p or views.fills or views.group_terms:
+            return self
+        kept = np.concatenate([numbers, np.arange(p, len(used))])
+        some = tuple(
+            replace(each, ell=each.ell[kept], strength=each.strength[kept]) for each in scales
+        )
+        slim = replace(
+            self, views=views.among(numbers), points=self.points.among(kept), scales=some
+        )
+        if "factor" in vars(self):
+            vars(slim)["factor"] = self.factor
+        return slim
+
     def release(self, *, factor: bool = False) -> None:
         """Give up what is kept of the inverse, and of the factor: memory for time to come."""
         vars(self).pop("inverse", None)
+        vars(self).pop("slim", None)
         if factor:
             vars(self).pop("factor", None)
 
     def __getstate__(self) -> dict[str, object]:
-        derived = ("factor", "inverse", "_cross")
+        derived = ("factor", "inverse", "slim", "_cross")
         return {k: value for k, value in vars(self).items() if k not in derived}
 
     @cached_property
@@ -155,17 +175,19 @@ def fit_mixture(
     scales: tuple[Scales, ...],
     targets: Standardised | None = None,
     points: Points | None = None,
+    gram: FloatArray | None = None,
 ) -> Mixture:
     """Factor S once and solve for all outputs, standardised by the rows or as other rows are.
 
-    `points`: the rows as the views see them, where that is known.
+    `points`: the rows as the views see them, and `gram`: the lower triangle of their kernel, where
+    these are known.
     """
     points = views.points(rows.numeric, rows.codes) if points is None else points
     targets = Standardised.of(rows) if targets is None else targets.of_rows(rows)
     noise = sum(each.noise for each in scales)
     outlier_variance = noise * (1.0 / rows.precision - 1.0 / rows.mass)
     diagonal = noise * (1.0 / rows.mass) + JITTER + outlier_variance
-    factor = _factor(views, points, scales, diagonal)
+    factor = _factor(views, points, scales, diagonal, gram)
     dual = cho_solve((factor, True), targets.values.T, check_finite=False)
     width = left_out_width(factor, rows.mass, outlier_variance) if targets.warps else 0.0
     mixture = Mixture(views, points, scales, diagonal, outlier_variance, dual, targets, width)
@@ -174,10 +196,14 @@ def fit_mixture(
 
 
 def _factor(
-    views: Views, points: Points, scales: tuple[Scales, ...], diagonal: FloatArray
+    views: Views,
+    points: Points,
+    scales: tuple[Scales, ...],
+    diagonal: FloatArray,
+    gram: FloatArray | None = None,
 ) -> FloatArray:
     """Return the lower Cholesky factor of the kernel of all points plus a diagonal."""
-    S = gram_of(points, scales, views.match_weight, whole=False)
+    S = gram_of(points, scales, views.match_weight, whole=False) if gram is None else gram.copy()
     S[np.diag_indices_from(S)] += diagonal
     return np.asarray(cho_factor(S, lower=True, overwrite_a=True, check_finite=False)[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +12,8 @@ from kernelweave.kernels_core.arrays import FloatArray, Index
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from .candidates import fit_candidates
+from .candidates import KEPT, MOST_SCALES, fit_candidates
+from .cross import gram_of
 from .intervals import LeftOut
 from .mixture import Mixture, fit_mixture, path_weights, weighted
 from .path import PathPlan
@@ -20,6 +21,7 @@ from .terms import Scales, Stopped
 
 if TYPE_CHECKING:
     from .exact import ExactPredictor
+    from .folds import Fold
     from .large.landmarks import LandmarkPredictor
     from .rows import Rows
     from .views import Points, Views
@@ -68,7 +70,8 @@ class VaryingNoise:
 
     def __call__(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
         """Return the factors of new rows, shape (n, n_outputs)."""
-        v = self.mixture.predict(self.mixture.views.points(numeric, codes))
+        mixture = self.mixture.slim
+        v = mixture.predict(mixture.views.points(numeric, codes))
         return np.asarray(self.unit * np.exp(0.5 * self.slope * _log_variance(v)))
 
 
@@ -77,6 +80,7 @@ def learn_noise(
     scores: FloatArray,
     random_state: np.random.RandomState,
     judge: Callable[[FloatArray], FloatArray] | None = None,
+    screened: Sequence[Index] = (),
 ) -> tuple[VaryingNoise | None, str]:
     """Return noise that varies with the columns, learned from logarithms of squared scores.
 
@@ -89,6 +93,7 @@ def learn_noise(
     - `scores` of shape (n_rows, n_outputs): residuals of rows left out, in their deviations
     - `judge`: of factors of the rows, to the loss of each output; the slope is then the share of
       it, between none and all, that loses least
+    - `screened`: as in `fit_candidates`
 
     Returns ``None`` where noise does not vary, or not so that held-out rows show it; and what the
     time limit left undone, empty if nothing.
@@ -100,7 +105,8 @@ def learn_noise(
     rows, targets = logs_of, logs_of.targets.T
     first, judging = _parts(keys, random_state)
     try:
-        fits = list(fit_candidates(rows.take(first).views(), rows.take(first), _PLAN))
+        part = rows.take(first)
+        fits = list(fit_candidates(part.views(), part, _PLAN, screened))
     except Stopped:
         return None, "noise that varies"
     known = _Known.of(rows, keys, judging)
@@ -183,8 +189,8 @@ class _Known(NamedTuple):
         alone = len(np.unique(keys)) == len(keys)
         return cls(rows, keys, judging, views, views.points(rows.numeric, rows.codes), alone)
 
-    def mixture(self, scales: tuple[Scales, ...]) -> Mixture:
-        return fit_mixture(self.views, self.rows, scales, points=self.points)
+    def mixture(self, scales: tuple[Scales, ...], gram: FloatArray | None = None) -> Mixture:
+        return fit_mixture(self.views, self.rows, scales, points=self.points, gram=gram)
 
     def residuals(self, mixture: Mixture, which: Index) -> FloatArray:
         return LeftOut(mixture, which, None if self.alone else self.keys[which]).residuals
@@ -199,10 +205,11 @@ class _Known(NamedTuple):
     def with_best_ridge(self, scales: Scales) -> tuple[float, Scales]:
         """Return the error of rows that judge and the scales, with the noise that serves them."""
         share = self.rows.mass[self.judging]
+        gram = gram_of(self.points, (scales,), self.views.match_weight, whole=False)
 
         def trial(noise: float) -> tuple[float, Scales]:
             changed = replace(scales, noise=noise)
-            left = self.residuals(self.mixture((changed,)), self.judging)
+            left = self.residuals(self.mixture((changed,), gram), self.judging)
             return float(np.average(np.mean(left**2, axis=1), weights=share)), changed
 
         first = best = trial(scales.noise)
@@ -258,8 +265,24 @@ def with_varying_noise(
     scores, judge = scores[chosen], None
     if predictor.mixture.target.warps:
         judge = predictor.judge_factors(unseen, scores, chosen)
-    noise, missing = learn_noise(rows.take(chosen), scores, random_state, judge)
+    screened = _with_scales(predictor.folds, rows.n_dimensions)
+    noise, missing = learn_noise(rows.take(chosen), scores, random_state, judge, screened)
     return replace(predictor, varying_noise=_of_all(noise, rows, chosen)), missing
+
+
+def _with_scales(folds: Sequence[Fold], n_dimensions: int) -> tuple[Index, ...]:
+    """Return the dimensions of a wide table that fits of the folds had scales for most often.
+
+    A few hundred rows cannot tell on which of thousands others noise depends.
+    """
+    if n_dimensions <= MOST_SCALES:
+        return ()
+    path = [
+        fit.scales.ell > 0.0 for fold in folds for fit in fold.fits if np.isfinite(fit.precision)
+    ]
+    times = np.sum(path, axis=0)
+    most = np.argsort(-times, kind="stable")[: KEPT[-1]]
+    return (np.sort(most[times[most] > 0]),)
 
 
 def of_landmarks_with_varying_noise(

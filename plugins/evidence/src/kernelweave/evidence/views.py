@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, boxcox1p, inv_boxcox
 
+from ._njit_views import interpolate, mid_ranks
 from .columns.encoded import (
     Coding,
     Fills,
@@ -293,6 +294,11 @@ class Ragged:
             yield self.values[begin:end]
             begin = end
 
+    def among(self, which: Index) -> Ragged:
+        """Return some of the arrays."""
+        begins = np.append(0, self.ends)
+        return Ragged.of([self.values[begins[i] : begins[i + 1]] for i in which.tolist()])
+
     @property
     def first_and_last(self) -> FloatArray:
         """Of each array, none of them empty, shape (2, n_arrays)."""
@@ -399,10 +405,9 @@ class Views:
         fills = () if coding is None else coding.fills(numeric, share)
         pools = () if coding is None else coding.pools(codes, share)
         numeric, codes = _recoded(numeric, codes, fills, pools)
-        tables = [_mid_ranks(column, share) for column in numeric.T]
         of_categories = [np.bincount(column, weights=share) for column in codes.T]
         shares = Ragged.of([each.astype(np.float64) for each in of_categories])
-        knots, ranks = (Ragged.of([table[k] for table in tables]) for k in (0, 1))
+        knots, ranks = _mid_ranks(numeric, share)
         skewed = is_skewed(numeric, share) if transform_columns else ()
         warps = tuple(
             Warp.of(column, share) if each else None
@@ -424,6 +429,20 @@ class Views:
             further=further,
         )  # fmt: skip
 
+    def among(self, numbers: Index) -> Views:
+        """Return the views of some of the numbers and of all categories, of the same rows.
+
+        `numbers`: some at least, ascending. They must not be those of a part of the rows, nor have
+        effects that differ by group.
+        """
+        own = np.array(self.columns or range(len(self.knots)))
+        return replace(
+            self, mean=self.mean[numbers], scale=self.scale[numbers],
+            knots=self.knots.among(numbers), ranks=self.ranks.among(numbers),
+            warps=tuple(self.warps[i] for i in numbers.tolist()) if self.warps else (),
+            columns=tuple(own[numbers].tolist()), slopes=self.slopes[numbers],
+        )  # fmt: skip
+
     def points(self, numeric: FloatArray, codes: NDArray[np.int64]) -> Points:
         """Return rows of a table as the kernel sees them."""
         terms = self.group_terms
@@ -442,11 +461,8 @@ class Views:
         X = np.ascontiguousarray(bend(inside) + straight)
         # a column with one value in the training rows tells nothing about other values
         X[np.diff(self.knots.ends, prepend=0) == 1] = 0.0
-        U = np.empty_like(X)
-        for i, (knots, ranks) in enumerate(zip(self.knots, self.ranks, strict=True)):
-            # slopes between tiny numbers would overflow
-            unit = -np.frexp(np.abs(knots).max())[1]
-            U[i] = np.interp(np.ldexp(numeric[:, i], unit), np.ldexp(knots, unit), ranks)
+        U, knots = np.empty_like(X), self.knots
+        interpolate(np.ascontiguousarray(numeric.T), knots.values, self.ranks.values, knots.ends, U)
         H = np.empty((self.n_dimensions, len(numeric)))
         H[: len(X)] = 3.0 * (U * U - U + 1.0 / 3.0)
         for j, (share, match_weight) in enumerate(
@@ -520,8 +536,12 @@ def _transformed(numeric: FloatArray, warps: Sequence[Warp | None], knots: Ragge
     return out
 
 
-def _mid_ranks(column: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct values and the share below each plus half of its own."""
-    knots, inverse = np.unique(column, return_inverse=True)
-    weights = np.bincount(inverse, weights=share)
-    return knots, np.cumsum(weights) - 0.5 * weights
+def _mid_ranks(numeric: FloatArray, share: FloatArray) -> tuple[Ragged, Ragged]:
+    """Return the distinct values of columns and the share below each plus half of its own."""
+    numbers = np.ascontiguousarray(numeric.T)
+    order = np.argsort(numbers, axis=1, kind="stable")
+    knots, ranks = np.empty((2, numbers.size))
+    ends = np.empty(len(numbers), dtype=np.intp)
+    mid_ranks(order, numbers, share, knots, ranks, ends)
+    last = ends[-1] if len(ends) else 0
+    return Ragged(knots[:last].copy(), ends), Ragged(ranks[:last].copy(), ends)

@@ -385,7 +385,9 @@ def stack(
         else:
             values = numbers_of(raw, column.reading, column.name, int(rows[0]), comma)
             _check_size(values, column.name, rows)
-            blocks.append(np.column_stack([sides_of(raw, column.reading, values), values]))
+            if column.reading is not None and column.reading.sides:
+                blocks.append(sides_of(raw, column.reading, values))
+            blocks.append(values[:, None])
     return np.hstack(blocks)
 
 
