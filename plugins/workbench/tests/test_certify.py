@@ -177,6 +177,34 @@ def test_simple_mkl_is_solved_again_by_its_own_algorithm(run: Callable, tmp_path
     assert found["lower_bound"] <= found["upper_bound"] <= found["objective"]
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "share"),
+    [("elastic-net", (), None), ("quantile", ("--set", "quantile=0.9"), 0.9)],
+)
+def test_models_of_numbers_are_fitted_and_proved(
+    run: Callable, tmp_path: Path, name: str, options: tuple[str, ...], share: float | None
+) -> None:
+    pytest.importorskip("kernelweave.baselines")
+    data, model = tmp_path / "t.csv", tmp_path / "model.kw"
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["a", "b"])
+    y = frame["a"] + np.random.default_rng(1).normal(size=80)
+    frame.assign(y=y).to_csv(data, index=False)
+    given = ("--target", "y", "--model", name, "--tol", "0.01", "--no-compare", *options)
+    assert run("fit", data, *given, "--out", model).status == 0
+    found = json.loads(run("certify", model, data, "--json").out)
+    assert found["lower_bound"] <= found["upper_bound"] <= found["objective"]
+    if share is not None:
+        said = run("predict", model, data).out.split()[1:]
+        assert np.mean(y <= np.array(said, dtype=float)) == pytest.approx(share, abs=0.05)
+
+
+def test_a_model_of_numbers_refuses_classes(run: Callable) -> None:
+    pytest.importorskip("kernelweave.baselines")
+    done = run("fit", "wine", "--model", "quantile", "--no-compare")
+    assert done.status == 2
+    assert "--model quantile is for regression only, and this is a classification" in done.error
+
+
 def test_the_page_does_not_call_a_rule_the_best(run: Callable, tmp_path: Path) -> None:
     pytest.importorskip("kernelweave.baselines")
     model, page = tmp_path / "rule.kw", tmp_path / "rule.html"

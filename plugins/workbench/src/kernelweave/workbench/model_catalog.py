@@ -60,7 +60,7 @@ class ModelKind(NamedTuple):
     lives: bool = False
 
 
-_CLASSES = ("classification",)
+_CLASSES, _NUMBERS = ("classification",), ("regression",)
 _FAMILIES = {
     "evidence": ModelKind(
         "evidence kernel",
@@ -86,6 +86,10 @@ _FAMILIES = {
     "easy": ModelKind("EasyMKL", "kernelweave.baselines", "EasyMKL", _CLASSES),
     "pwmk": ModelKind("PWMK", "kernelweave.baselines", "PWMK", _CLASSES),
     "simple": ModelKind("SimpleMKL", "kernelweave.baselines", "SimpleMKL"),
+    "elastic-net": ModelKind("elastic-net MKL", "kernelweave.baselines", "ElasticNetMKL"),
+    "quantile": ModelKind(
+        "kernel quantile machine", "kernelweave.baselines", "KernelQuantile", _NUMBERS
+    ),
     GENERIC: ModelKind("kernel learning", "kernelweave.kernels_core", "KernelLearning"),
 }
 
@@ -209,7 +213,7 @@ def _class(name: str, task: str) -> type[BaseEstimator]:
     family = _FAMILIES[name]
     if task not in family.tasks:
         raise CommandError(
-            f"--model {name} is for classification only, and this is a {task}: choose one of "
+            f"--model {name} is for {family.tasks[0]} only, and this is a {task}: choose one of "
             f"{', '.join(models_for_task(task))}"
         )
     if find_spec(family.module) is None:

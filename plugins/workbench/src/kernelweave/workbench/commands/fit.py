@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ModelName = Literal[
     "evidence", "evidence-mkl", "tkl", "sparse", "ridge", "gmkl", "average", "cka", "easy", "pwmk",
-    "simple",
+    "simple", "elastic-net", "quantile",
 ]  # fmt: skip
 # less is printed as 0.000
 _LEAST_SHOWN = 0.0005
@@ -127,8 +127,9 @@ def fit_command(
         Model to fit: evidence (the default), evidence-mkl (of those that weight kernels the one to
         predict with), tkl (tessellated kernel, with bounds on the optimum), sparse (few of many
         kernels), ridge (ridge regression with weighted kernels), gmkl (its SVM counterpart), or
-        one of the baselines average, cka, easy, pwmk and simple. gmkl, average, cka, easy and pwmk
-        are for classification only.
+        one of the baselines average, cka, easy, pwmk, simple, elastic-net and quantile (one
+        quantile, the median unless --set quantile=0.9 or another says which). gmkl, average, cka,
+        easy and pwmk are for classification only, quantile for regression.
     algorithm : str
         Algorithm that learns the kernel, see `kernelweave list`. It determines the model.
     tol : float
