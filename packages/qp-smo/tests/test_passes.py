@@ -171,7 +171,7 @@ def test_a_newton_step_solves_the_free_problem(epsilon):
     u = np.zeros(60)
     u[:10] = np.linspace(-3, 3, 10)
     f = K @ u
-    steps, m = newton_steps(BoxProblem(K, y, -upper, upper, epsilon), u, f, 1e9, 60)
+    steps, m, _ = newton_steps(BoxProblem(K, y, -upper, upper, epsilon), u, f, 1e9, 60)
     free = np.flatnonzero(u)
     assert steps >= 1
     assert m == 10
@@ -192,12 +192,12 @@ def test_newton_steps_never_leave_the_box_nor_lower_the_dual():
     f = K @ u
     before = np.abs(u).sum() - 0.5 * u @ K @ u
     problem = BoxProblem(K, y, lower, upper)
-    steps, m = newton_steps(problem, u, f, 1e9, 60)
+    steps, m, _ = newton_steps(problem, u, f, 1e9, 60)
     assert m == 60
     assert steps > 1
     assert np.all((u >= lower) & (u <= upper))
     assert np.abs(u).sum() - 0.5 * u @ K @ u >= before
-    assert newton_steps(problem, u, f, 1e9, 1) == (0, 0)
+    assert newton_steps(problem, u, f, 1e9, 1) == (0, 0, 0.0)
 
 
 def test_offsets_of_all_samples_are_those_that_a_step_writes():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from kernelweave.kernels_core import SolveStatus
 from kernelweave.qp_smo import solve_svr
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from svm_problems import rbf, real_targets, violation
@@ -91,3 +91,17 @@ def test_translation_of_the_targets_moves_the_intercept_only():
     moved = solve_svr(K, y + 1000.0, C=1.0, epsilon=0.1, tol=1e-9)
     assert moved.intercept - one.intercept == pytest.approx(1000.0, abs=1e-6)
     assert moved.objective == pytest.approx(one.objective, rel=1e-8)
+
+
+def test_where_pairs_crawl_a_factor_of_many_free_samples_ends_it():
+    """The gap closes at a thousandth of the violation that pairs reach fast."""
+    X, y = make_friedman1(900, noise=1.0, random_state=0)
+    kernel = rbf(StandardScaler().fit_transform(X), 0.1)
+    found = solve_svr(kernel, (y - y.mean()) / y.std(), C=1000.0, epsilon=0.1)
+    assert found.status is SolveStatus.CONVERGED
+    assert np.count_nonzero(found.alpha) > 500
+    assert found.gap < 1e-3
+    *_, last = found.log
+    assert "1 of them Newton" in last
+    # pairs alone take 34,000 steps
+    assert found.n_iter < 24_000

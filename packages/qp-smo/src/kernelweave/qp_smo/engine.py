@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -34,6 +34,10 @@ _LIBSVM_SLACK = 1.01
 # costs the cube of it. With more, a step may cost more than the pairs it replaces; with a smaller
 # limit, pairs converge slowly where one step would be enough.
 _MAX_FREE = 400
+# Where pairs have crawled for long, so many multiply-adds of a larger factor for each entry of K
+# that they have read: they take less than half as long. And those of one call at most, as no
+# deadline is heeded meanwhile.
+_PER_ENTRY, _MOST_LARGE = 2.0, 2e9
 # Steps of SMO in one phase, in units of n: the first phase finds which variables are free, a later
 # one only repairs what a Newton step changed.
 _FIRST_STEPS = 6
@@ -74,7 +78,10 @@ class Outcome:
 
 @dataclass
 class _Progress:
-    """The running point of `solve_by_smo`, whether it started at the optimum, and its cost."""
+    """The running point of `solve_by_smo`, whether it started at the optimum, and its cost.
+
+    `before`: rows of K that other solves have read; `factors`: multiply-adds of Newton steps.
+    """
 
     u: FloatArray
     f: FloatArray
@@ -83,22 +90,26 @@ class _Progress:
     steps_newton: int = 0
     status: SolveStatus = SolveStatus.CONVERGED
     optimal: bool = False
+    before: float = 0.0
+    factors: float = 0.0
 
 
-def _start(problem: BoxProblem, start: FloatArray | None, tol: float) -> _Progress:
+def _start(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> _Progress:
     """Return the progress at 0, or at a repaired start after a cheap Newton step."""
     n, p = problem.n_samples, problem
     if start is None:
-        return _Progress(np.zeros(n), np.zeros(n))
+        return _Progress(np.zeros(n), np.zeros(n), before=budget.rows)
     u = starting_point(start, p.lower, p.upper)
     f, _, n_rows, _ = passes.product(p.K, u, bounded=False)
-    at = _Progress(u, f, rows=float(n_rows))
+    at, tol = _Progress(u, f, before=budget.rows), budget.tol
     left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     if left > tol:
-        # from a good start one Newton step replaces many pairs; cheap: m³ ≤ 1.5 n² operations
-        _newton(problem, at, 1.0, min(_MAX_FREE, round((1.5 * n * n) ** (1 / 3))))
+        # from a good start one Newton step replaces many pairs; cheap: m³ ≤ 1.5 n² operations, or
+        # twice as much as pairs have earned, as it seldom meets a bound
+        _newton(problem, at, 1.0, round((1.5 * n * n) ** (1 / 3)), 2.0 * _PER_ENTRY)
         left = passes.violation(p.p, at.f, at.u, p.lower, p.upper, p.epsilon)
     at.optimal = left <= tol
+    at.rows += n_rows
     return at
 
 
@@ -113,12 +124,25 @@ def _smo_phase(
     at.rows += run.rows
 
 
-def _newton(problem: BoxProblem, at: _Progress, work: float, max_free: int = _MAX_FREE) -> None:
-    """Take Newton steps on the free variables, as far as ``work`` multiply-adds go."""
-    steps, m = newton_steps(problem, at.u, at.f, work, max_free)
+def _newton(
+    problem: BoxProblem,
+    at: _Progress,
+    work: float,
+    max_free: int = _MAX_FREE,
+    per_entry: float = _PER_ENTRY,
+) -> None:
+    """Take Newton steps on the free variables, as far as ``work`` multiply-adds go.
+
+    Where pairs have read many entries of K, so many more for each of these.
+    """
+    n = problem.n_samples
+    earned = min(per_entry * n * (at.before + at.rows) - at.factors, _MOST_LARGE)
+    most = max(min(_MAX_FREE, max_free), int(np.cbrt(6.0 * max(earned, 0.0))))
+    steps, m, spent = newton_steps(problem, at.u, at.f, max(work, earned), most)
     at.steps_newton += steps
     at.n_iter += steps
-    at.rows += m + m * m / problem.n_samples
+    at.rows += m + m * m / n
+    at.factors += spent
 
 
 def _why(at: _Progress, violation: float, budget: Budget) -> SolveStatus:
@@ -138,7 +162,7 @@ def solve_by_smo(problem: BoxProblem, start: FloatArray | None, budget: Budget) 
     violation that decides is that of the exactly feasible point, from a fresh gradient.
     """
     n = problem.n_samples
-    at = _start(problem, start, budget.tol)
+    at = _start(problem, start, budget)
     work = min(float(_FIRST_STEPS * n * n), _MOST_WORK)
     if not at.optimal:
         _smo_phase(problem, at, budget, _FIRST_TOL, _FIRST_STEPS * n + _LEAST_STEPS)
@@ -196,7 +220,7 @@ def _smo_budget(n_samples: int) -> int:
 def _solve_auto(problem: BoxProblem, start: FloatArray | None, budget: Budget) -> Outcome:
     """Run SMO for a while; where it is slow, the interior point; the smallest violation wins."""
     limit = min(_smo_budget(problem.n_samples), budget.max_iter)
-    first = solve_by_smo(problem, start, Budget(budget.tol, limit))
+    first = solve_by_smo(problem, start, replace(budget, max_iter=limit))
     if first.status is not SolveStatus.MAX_ITER or limit == budget.max_iter:
         return first
     outcomes = [first]

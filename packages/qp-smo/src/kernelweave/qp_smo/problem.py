@@ -71,10 +71,14 @@ class BoxProblem:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a solve may go on: a violation to reach, and steps."""
+    """How long a solve may go on: a violation to reach, and steps.
+
+    `rows`: of K that solves before it have read, as much as Newton steps may cost at once.
+    """
 
     tol: float
     max_iter: int
+    rows: float = 0.0
 
     @property
     def expired(self) -> bool:

@@ -218,12 +218,12 @@ def _restore(problem: BoxProblem, full: Workspace, active: Workspace) -> int:
 
 def newton_steps(
     problem: BoxProblem, u: FloatArray, f: FloatArray, work: float, max_free: int
-) -> tuple[int, int]:
+) -> tuple[int, int, float]:
     """Maximise the dual over the free variables, dropping one at each bound that is met.
 
     `u`, `f` of shape (n,): a feasible point and ``f = Ku``; both are changed in place; `work`:
     Multiply-adds after which no further step starts; `max_free`: with more free variables nothing
-    is done. Returns: the number of steps, and of free variables m.
+    is done. Returns: the number of steps, of free variables m, and of multiply-adds.
 
     ``m³/6`` multiply-adds for the first factor, the part behind the dropped row for each later
     one, and nm at the end for f.
@@ -232,7 +232,7 @@ def newton_steps(
     inside = (lower < u) & (u < upper)
     free = np.flatnonzero(inside & (u != 0.0) if eps > 0.0 else inside)
     if not 2 <= free.size <= max_free:
-        return 0, 0
+        return 0, 0, 0.0
     gram = problem.K[np.ix_(free, free)].astype(np.float64)
     x, low, high = u[free], lower[free], upper[free]
     g = problem.p[free] - f[free]
@@ -242,13 +242,13 @@ def newton_steps(
         high[x < 0.0] = 0.0
     trace = float(gram.trace())
     ridge = 1e-13 * trace if trace > 1e-287 else 1e-300
-    steps = _climb(gram, x, g, low, high, ridge, work)
+    steps, spent = _climb(gram, x, g, low, high, ridge, work)
     moved = np.flatnonzero(x != u[free])
     chosen = free[moved]
     if moved.size:
         f += (x[moved] - u[chosen]) @ problem.K[chosen].astype(np.float64, copy=False)
         u[chosen] = x[moved]
-    return steps, free.size
+    return steps, free.size, spent
 
 
 def _extend(
@@ -279,10 +279,10 @@ def _climb(
     high: FloatArray,
     ridge: float,
     work: float,
-) -> int:
+) -> tuple[int, float]:
     """Climb on all variables of a small problem, dropping each that meets its bound.
 
-    Changes x and the gradient g; returns the number of steps.
+    Changes x and the gradient g; returns the number of steps, and of multiply-adds.
     """
     keep = np.arange(x.size)
     factor = np.zeros_like(gram)
@@ -313,4 +313,4 @@ def _climb(
         rows = np.delete(factor[:, :at], at, axis=0)
         factor = np.zeros((m - 1, m - 1))
         factor[:, :at] = rows
-    return steps
+    return steps, spent

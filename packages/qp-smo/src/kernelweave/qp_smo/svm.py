@@ -179,7 +179,7 @@ def _solve_to_gap(
         if left <= 0 or expired():
             break
         finer = max(_FINEST, finer * min(0.1, max(1e-3, 0.1 * tol / solution.gap)))
-        outcome = solved(solution.dual_coef, Budget(finer, left))
+        outcome = solved(solution.dual_coef, Budget(finer, left, solution.n_kernel_rows))
         again = certified(outcome)
         better = again if again.gap < solution.gap else solution
         solution = replace(
