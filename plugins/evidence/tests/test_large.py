@@ -422,6 +422,27 @@ def test_a_rare_class_is_among_the_rows_of_the_metric() -> None:
     assert np.mean(found == rare) > 0.99
 
 
+def test_of_a_wide_table_the_dimensions_that_count_have_scales() -> None:
+    state = np.random.RandomState(0)
+    X, codes = state.randn(400, 110), state.randint(0, 2, size=(400, 2))
+    y = 2.0 * X[:, 3] + 2.0 * codes[:, 1] + 0.3 * state.randn(400)
+    rows = Rows(X, codes, y[None])
+    learned = learn_large(rows, PLAN, np.random.RandomState(0), powers=True)
+    ell = learned.fits[0].scales.ell
+    assert np.count_nonzero(ell) == 96
+    assert min(ell[3], ell[111]) > 0.0
+    assert "16 of 112 dimensions screened away by trees" in str(learned)
+    new = state.randn(50, 110), state.randint(0, 2, size=(50, 2))
+    away = learned.predictor.mean(*new)[:, 0] - 2.0 * new[0][:, 3] - 2.0 * new[1][:, 1]
+    assert np.sqrt(np.mean(away**2)) < 0.5
+    # a row that was held out has no say in which are kept
+    judging = learned.places[np.flatnonzero(learned.predictor.fold >= 0)]
+    moved = y.copy()
+    moved[judging] = state.permutation(moved[judging])
+    again = learn_large(replace(rows, targets=moved[None]), PLAN, np.random.RandomState(0))
+    np.testing.assert_array_equal(again.fits[0].scales.ell > 0.0, ell > 0.0)
+
+
 def test_a_fit_without_time_leaves_a_model_and_says_what_is_missing() -> None:
     rows = friedman(800)
     with time_limit(0.0):

@@ -20,7 +20,7 @@ from .folds import CandidateFits, Fold
 from .intervals import UnseenRows
 from .leave_out import PairsLeaveOut
 from .mixture import Mixture, fit_mixture, path_weights, weighted
-from .path import Fit, PathPlan, without_scales
+from .path import Fit, PathPlan, said_of_screening
 from .powers import with_powers
 from .rows import Rows, Split
 from .slopes import SlopesFinding, with_slopes_that_pay
@@ -112,8 +112,7 @@ class Learned:
         if self.rows.ends is not None:
             powers += "; scales of what the likeliest normal makes of targets known by half, found"
             powers += " before the noise"
-        away, p = len(without_scales(self.fits)), self.rows.n_dimensions
-        wide = f"; {away} of {p} dimensions screened away by trees" if away else ""
+        wide = said_of_screening(self.fits, self.rows.n_dimensions)
         metrics = f"{len(self.folds)} folds, metrics from {self.metric_rows} rows of each"
         if self.folds and n > SHARED_METRIC:
             metrics = f"{len(self.folds)} folds, one metric from {self.metric_rows} other rows"

@@ -206,6 +206,12 @@ def without_scales(fits: Sequence[Fit]) -> Index:
     return np.flatnonzero(~np.any(path, axis=0)) if path else np.empty(0, np.intp)
 
 
+def said_of_screening(fits: Sequence[Fit], n_dimensions: int) -> str:
+    """Return how many dimensions have no scale, for the line of what a fit did; often nothing."""
+    away = len(without_scales(fits))
+    return f"; {away} of {n_dimensions} dimensions screened away by trees" if away else ""
+
+
 @dataclass(frozen=True)
 class PathPlan:
     """How the path is fitted.

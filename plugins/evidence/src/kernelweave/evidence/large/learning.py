@@ -13,11 +13,11 @@ from kernelweave.kernels_core import Status
 from kernelweave.kernels_core.arrays import FloatArray, Index
 from kernelweave.kernels_core.memory import require
 
-from ..candidates import fit_candidates
+from ..candidates import KEPT, MOST_SCALES, fit_candidates, screen
 from ..mixture import path_weights
 from ..noise import of_landmarks_with_varying_noise
 from ..objective import evidence_bytes, start
-from ..path import Fit, fit_path
+from ..path import Fit, fit_path, said_of_screening
 from ..powers import has_skewed_columns, has_skewed_targets
 from ..rows import Rows, Split, Standardised
 from ..scores import mean_with_error
@@ -82,6 +82,7 @@ class LearnedLarge:
         powers = ", skewed columns under a power" if any(self.predictor.views.warps) else ""
         if self.predictor.rows.ends is not None:
             powers += ", of what the likeliest normal makes of targets known by half"
+        powers += said_of_screening(self.fits, self.predictor.views.n_dimensions)
         # nothing leaves rows out that are not in memory
         alone = "" if self.left_out else "; not known is how new groups and later rows differ"
         return (
@@ -128,12 +129,13 @@ def learn_large(
     if tell is not None:
         report = Stages(tell, len(roles.metric), seen.n_rows, roles.n_others).summed
     work = LandmarkSearch(seen, seen.targets, roles, plan, summed, n_jobs, report)
+    scaled, screened = _screened(roles.metric, random_state)
     if powers:
-        work = _with_powers(work, random_state)
-    fits, finished = _fit_metric(work, random_state)
+        work = _with_powers(work, random_state, scaled)
+    fits, finished = _fit_metric(work, random_state, scaled)
     work.start(fits)
     omissions = [] if seen.complete else ["some rows never read"]
-    omissions += [] if finished else ["the search cut short"]
+    omissions += [] if finished and screened else ["the search cut short"]
     try:
         work.grow_landmarks(sizes[1:])
         work.sharpen()
@@ -236,7 +238,21 @@ def _is_in_order(work: LandmarkSearch) -> bool:
     return isinstance(rule.rule if isinstance(rule, WithoutCopies) else rule, InOrder)
 
 
-def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> LandmarkSearch:
+def _screened(metric: Rows, random_state: np.random.RandomState) -> tuple[Index | None, bool]:
+    """Return the dimensions of a wide table that have scales, and whether there was time to tell.
+
+    ``None`` where all have. The rows held out are none of those that tell.
+    """
+    try:
+        found = screen(metric.views(), metric, random_state)
+    except Stopped:
+        return None, False
+    return (found[-1] if found else None), True
+
+
+def _with_powers(
+    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None = None
+) -> LandmarkSearch:
     """Return the work with skewed numbers and targets under powers, where these surely pay.
 
     Rough scales of some rows of the metric, few landmarks and all drawn rows show it to the rows
@@ -250,11 +266,11 @@ def _with_powers(work: LandmarkSearch, random_state: np.random.RandomState) -> L
         return work
     best = work
     with suppress(Stopped):
-        losses = _rough_losses(work, random_state)
+        losses = _rough_losses(work, random_state, kept)
         for each in transforms:
             columns = each == "columns"
             other = _with_transform(best, columns=columns)
-            others = _rough_losses(other, random_state)
+            others = _rough_losses(other, random_state, kept)
             # what bends the targets bends a trend too, beyond the rows that chose it
             errors = 2.0 if columns or metric.times is not None else 1.0
             if _is_significantly_less(others, losses, work.choosing.precision, errors):
@@ -275,12 +291,14 @@ def _with_transform(work: LandmarkSearch, *, columns: bool) -> LandmarkSearch:
     return replace(work, seen=seen, targets=targets, roles=replace(work.roles, metric=metric))
 
 
-def _rough_losses(work: LandmarkSearch, random_state: np.random.RandomState) -> FloatArray:
+def _rough_losses(
+    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None
+) -> FloatArray:
     """Return the losses of the rows that choose, from rough scales and few landmarks."""
     plan, metric = work.plan.path, work.roles.metric
     chosen = deepcopy(random_state).permutation(len(metric))[: plan.coarse]
     part = metric.take(np.sort(chosen))
-    fits = fit_path(part.views(), part, plan.rough)
+    fits = fit_path(part.views(), part, plan.rough, kept=kept)
     return work.rough_losses([fit.scales for fit in fits])
 
 
@@ -326,7 +344,8 @@ def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
             # and of those that choose, of which others were learned from
             numbers += len(np.unique(seen.sample.groups)) * n_landmarks
     n_metric = min(plan.metric_rows, len(seen.sample))
-    metric = evidence_bytes(n_dimensions, n_metric, n_outputs, len(seen.views.group_terms))
+    n_scales = n_dimensions if n_dimensions <= MOST_SCALES else KEPT[-1]
+    metric = evidence_bytes(n_scales, n_metric, n_outputs, len(seen.views.group_terms))
     require(
         int(8 * numbers) + metric + width * n_landmarks * n_held,
         f"{n_landmarks} landmarks of {seen.n_rows} rows and {n_dimensions} dimensions",
@@ -335,23 +354,27 @@ def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
 
 
 def _fit_metric(
-    work: LandmarkSearch, random_state: np.random.RandomState
+    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None
 ) -> tuple[list[Fit], bool]:
-    """Return the path on the rows of the metric; whether it was finished."""
+    """Return the path on the rows of the metric; whether it was finished.
+
+    `kept`: the dimensions that have scales, ``None`` where all have.
+    """
     rows, plan = work.roles.metric, work.plan.path
     views = rows.views()
     fits: list[Fit] = []
     try:
         if len(rows) <= 1.5 * plan.coarse:
-            fits.extend(fit_path(views, rows, plan))
+            fits.extend(fit_path(views, rows, plan, kept=kept))
             return fits, True
         chosen = np.sort(random_state.permutation(len(rows))[: plan.coarse])
         part, rough = rows.take(chosen), replace(plan, tol=max(plan.tol, plan.coarse_tol))
-        path = list(fit_candidates(part.views(), part, rough))[: len(plan.precisions)]
+        of_path = fit_candidates(part.views(), part, rough, () if kept is None else (kept,))
+        path = list(of_path)[: len(plan.precisions)]
         first = _first_of_use(work.path_errors([each.scales for each in path], _ROUGH_ROWS))
         plan = replace(plan, tol=max(plan.tol, plan.polish_tol), precisions=plan.precisions[first:])
         starts = [[each.theta] for each in path[first:]]
-        fits.extend(fit_path(views, rows, plan, starts))
+        fits.extend(fit_path(views, rows, plan, starts, kept=kept))
     except Stopped:
         n_terms = len(views.group_terms)
         theta = start(views.n_dimensions, n_terms)
