@@ -84,8 +84,7 @@ def products_of_both_sides(K, u, reach, witness, out, part):
         w_b = witness[b] if i + 1 < n else 0.0
         w_c = witness[c] if i + 2 < n else 0.0
         w_d = witness[d] if i + 3 < n else 0.0
-        for l in range(n):
-            k = np.uint64(l)
+        for k in range(n):
             out[5, k] += (w_a * K[a, k] + w_b * K[b, k]) + (w_c * K[c, k] + w_d * K[d, k])
         u_a = u[a]
         u_b = u[b] if i + 1 < n else 0.0
@@ -93,15 +92,14 @@ def products_of_both_sides(K, u, reach, witness, out, part):
         u_d = u[d] if i + 3 < n else 0.0
         if u_a != 0.0 or u_b != 0.0 or u_c != 0.0 or u_d != 0.0:
             pending += 4
-            for l in range(n):
-                k = np.uint64(l)
+            for k in range(n):
                 term_a, term_b = u_a * K[a, k], u_b * K[b, k]
                 term_c, term_d = u_c * K[c, k], u_d * K[d, k]
                 part[k] += (term_a + term_b) + (term_c + term_d)
                 out[3, k] += (abs(term_a) + abs(term_b)) + (abs(term_c) + abs(term_d))
         if pending >= BLOCK or i + 4 >= n:
             pending = 0
-            for l in range(n):
-                out[2, l] += part[l]
-                part[l] = 0.0
+            for k in range(n):
+                out[2, k] += part[k]
+                part[k] = 0.0
     return odd
