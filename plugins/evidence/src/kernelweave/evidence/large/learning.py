@@ -166,7 +166,7 @@ def learn_large(
     asked |= predictor.rows.is_panel and splits is None and not stratify
     if left_out is not None and asked:
         predictor = replace(predictor, of_kinds=scores_of_kinds(predictor, left_out))
-    elif _is_in_order(work):
+    elif _is_in_order(work) and last_step is None:
         predictor = as_wide_as_folds(predictor, solution, roles.held_out.rows)
     return LearnedLarge(
         predictor, places, fits, work.weights, work.errors, len(roles.metric), work.record,
@@ -251,7 +251,7 @@ def _screened(metric: Rows, random_state: np.random.RandomState) -> tuple[Index 
 
 
 def _with_powers(
-    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None = None
+    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None
 ) -> LandmarkSearch:
     """Return the work with skewed numbers and targets under powers, where these surely pay.
 
