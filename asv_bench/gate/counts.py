@@ -61,8 +61,12 @@ def all_counts(specs: Iterable[AlgorithmSpec] | None = None) -> dict[str, dict[s
 
 
 def problems_of(spec: AlgorithmSpec) -> dict[str, Problem]:
-    """Return the problems that an algorithm is counted on by name, joint ones where it has them."""
-    found = {name_of(spec, problem): problem for problem in small_problems(spec, N_SAMPLES)}
+    """Return the problems that an algorithm is counted on by name, joint ones where it has them.
+
+    Those of an algorithm of few samples have a quarter of the most that it takes.
+    """
+    size = N_SAMPLES if spec.max_samples is None else min(N_SAMPLES, spec.max_samples // 4)
+    found = {name_of(spec, problem): problem for problem in small_problems(spec, size)}
     if "n_outputs" in spec.scaling:
         for triple in accepted_triples(spec):
             problem = variant_of(triple, JOINT)

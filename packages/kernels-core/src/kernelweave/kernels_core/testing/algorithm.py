@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from .problems import (
     ProblemVariant,
     covering,
     permuted,
+    size_for,
     small_problems,
     variant_of,
 )
@@ -96,7 +97,8 @@ def check_algorithm(
     80 and 250 samples: on triples that hold each part once. That an algorithm declares ``scaling``
     is checked, the numbers are not: ``nox -s bench-gate`` measures them.
 
-    It costs 1 to 20 CPU seconds; 250 samples are the dearest.
+    It costs 1 to 20 CPU seconds; 250 samples are the dearest. An algorithm that takes few samples
+    is checked on a quarter of the most that it takes.
 
     Parameters
     ----------
@@ -124,7 +126,8 @@ def check_algorithm(
     spec = get_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
     assert spec.scaling, f"{spec.name}: declare 'scaling', e.g. {{'m': 2.3}}"
     assert spec.summary, f"{spec.name}: give a one-line 'summary'"
-    problems = list(small_problems(spec))
+    size = size_for(spec)
+    problems = list(small_problems(spec, size))
     assert problems, f"{spec.name}: accepts no problem made of installed parts"
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     for problem in problems:
@@ -135,8 +138,9 @@ def check_algorithm(
         assert reached, f"{case.where}: {result.message}; asked for {tol:g}"
         _check_repeats(case, options, result)
         _check_interruption(case, options)
-    sizes = [ProblemVariant(f"{m} samples", n_samples=m) for m in n_samples]
-    for variant, triple in itertools.product([*VARIANTS, *sizes], covering(accepted_triples(spec))):
+    variants = [replace(each, n_samples=size) for each in VARIANTS]
+    variants += [ProblemVariant(f"{m} samples", n_samples=m) for m in n_samples]
+    for variant, triple in itertools.product(variants, covering(accepted_triples(spec))):
         _check_variant(spec, triple, variant, tol, {**params, "max_iter": max_iter})
 
 

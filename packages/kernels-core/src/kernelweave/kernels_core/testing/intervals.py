@@ -23,7 +23,7 @@ from .referee import PointEvaluation, evaluate
 SLACK = 1e-9
 # An algorithm that has not converged by then has a wider interval, which is valid all the same.
 _MAX_ITER = 100
-_interval_cache: dict[tuple[str, str, str, tuple[str, str, str]], Interval | str | None] = {}
+_interval_cache: dict[tuple[object, ...], Interval | str | None] = {}
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,15 @@ def solve_without_warnings(
 def other_intervals(spec: AlgorithmSpec, problem: Problem, label: str) -> Iterator[Interval]:
     """Yield the intervals of the other installed algorithms that accept a small problem.
 
-    Intervals are cached by algorithm, triple and label of the variant. A `KernelWeaveWarning` names
-    an algorithm that fails. Algorithms limited to few samples are expensive, and run on the plain
-    problem only.
+    Intervals are cached by algorithm, triple, samples and label of the variant. A
+    `KernelWeaveWarning` names an algorithm that fails. Algorithms limited to few samples are
+    expensive, and run on the plain problem only.
     """
     for name, other in sorted(algorithms().items()):
         is_expensive = other.max_samples is not None and label != PLAIN.label
         if name == spec.name or is_expensive or not other.accepts(problem):
             continue
-        key = (name, other.target, label, problem.triple)
+        key = (name, other.target, label, problem.triple, problem.n_samples)
         if key not in _interval_cache:
             _interval_cache[key] = _interval_or_reason(other, problem)
         interval = _interval_cache[key]

@@ -109,7 +109,7 @@ class ProblemVariant:
     """How a small problem differs from the plain one, which has 40 samples and default parts.
 
     - `label`: a description for messages
-    - `n_samples`: number of samples
+    - `n_samples`: number of samples; `size_for` has those of an algorithm of few
     - `strength`: factor of the learner's C
     - `n_tasks`: number of rows of targets
     - `weights`: sample weights, repeated over the samples; empty for none
@@ -124,7 +124,7 @@ class ProblemVariant:
     n_kernels: int = 0
 
 
-PLAIN = ProblemVariant("40 samples")
+PLAIN = ProblemVariant("plain")
 # A false bound that holds on the plain problem is likely to fail on one of these.
 VARIANTS = (
     ProblemVariant("sample weights 0.01, 1, 2 and 5", weights=(1.0, 0.01, 5.0, 2.0)),
@@ -134,6 +134,12 @@ VARIANTS = (
     ProblemVariant("C = 0.01", strength=1e-2),
     ProblemVariant("C = 100", strength=1e2),
 )
+
+
+def size_for(spec: AlgorithmSpec) -> int:
+    """Return the samples of a plain problem: 40, or a quarter of the most that `spec` takes."""
+    few = spec.max_samples
+    return PLAIN.n_samples if few is None else min(PLAIN.n_samples, few // 4)
 
 
 def variant_of(triple: tuple[str, str, str], variant: ProblemVariant) -> Problem | None:
