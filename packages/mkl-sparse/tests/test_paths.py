@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
-from kernelweave.kernels_core import KernelDictionary, NotPSDError, PrecomputedGrams
+from kernelweave.kernels_core import KernelDictionary, NotPSDError, PrecomputedGrams, Status
 from kernelweave.kernels_core.kernels import RBF, Linear
-from kernelweave.mkl_sparse import SparseMKLClassifier, SparseMKLRegressor, sparse_mkl_path
+from kernelweave.mkl_sparse import (
+    SparseMKLClassifier,
+    SparseMKLRegressor,
+    paths,
+    sparse_mkl_path,
+)
 from kernelweave.qp_smo import SVC, SVR
 from kernelweave.qp_smo.saddle import KSupport, solve_kernel_weights
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -61,6 +66,15 @@ def test_a_time_limit_keeps_what_was_reached():
     path = sparse_mkl_path(grams_of(X), y, **GRID, max_time=1e-9)
     assert len(path.points) == 1
     assert path.points[0].lower_bound <= path.points[0].upper_bound
+
+
+def test_a_run_that_ends_at_its_limit_says_so(monkeypatch):
+    """No time limit ended it, and it need not be at rest."""
+    monkeypatch.setattr(paths, "_RUN_LIMIT", 0)
+    X, y = data()
+    grid = {"Cs": [5.0], "lams": [0.1], "k0s": [2]}
+    (found,) = sparse_mkl_path(grams_of(X), y, **grid, algorithm="smkl-best-response").points
+    assert found.status is Status.MAX_ITER
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from kernelweave.kernels_core import (
     Polynomial,
     Problem,
 )
+from kernelweave.kernels_core.grams import LowRankStack
 from kernelweave.kernels_core.testing import make_classification
 from kernelweave.qp_smo import SVC
 from sklearn.svm import SVC as LibSVC
@@ -151,6 +152,9 @@ def test_the_ends_of_lambda() -> None:
     for lam in (-0.1, 1.1):
         with pytest.raises(ValueError, match=r"lam must be a finite number in \[0, 1\], got"):
             margin_distribution(K, y, lam=lam)
+        for given in (grams, LowRankStack(np.ones((y.size, 2)), [0, 1, 2])):
+            with pytest.raises(ValueError, match=r"lam must be a finite number in \[0, 1\], got"):
+                easymkl_weights(given, y, lam=lam)
 
 
 def test_a_weight_is_that_many_samples() -> None:

@@ -5,10 +5,10 @@ disk an ``OSError``, and without a folder to write to the import fails. Here wha
 compiled again and replaced, and what cannot be written is kept in memory, with one warning.
 
 A private function, whose name begins with an underscore, is called by compiled functions of its
-file alone. It becomes part of them: it gets no door to Python, no machine code of its own and is
-not kept on disk. numba by itself turns it into machine code at once, links its code into theirs,
-where it is optimised and turned into machine code again: the first time costs a third of a first
-fit and nothing runs what it makes.
+file alone. It becomes part of them: it gets no wrapper for calls from Python, no machine code of
+its own, and is not kept on disk. numba by itself turns it into machine code at once, links its code
+into theirs, where it is optimised and turned into machine code again: the first time costs a third
+of a first fit and nothing runs what it makes.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def require(nbytes: int, what: str, *, alternative: str) -> None:
 def permits(nbytes: int, what: str) -> bool:
     """Return whether the limit in force lets a second method have ``nbytes``; warn where not.
 
-    For help that counts of work ask for and whose absence leaves an answer that is proved, with a
-    wider gap: the limit forbids it, never silently.
+    For optional work, without which the answer is still proved, with a wider gap; a warning says
+    when the limit forbids it.
     """
     limit = limit_bytes()
     if nbytes <= limit:

@@ -310,6 +310,9 @@ class Walk:
             if is_proven or expired():
                 break
             run.step()
+        else:
+            if run.ending is Ending.RUNNING:
+                run.ending = Ending.MAX_ITER
         return run
 
 

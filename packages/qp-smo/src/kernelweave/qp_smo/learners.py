@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,9 +61,7 @@ class BoxLearner(ABC):
         """Raise ValueError if a parameter is out of range."""
 
     @abstractmethod
-    def _problem(
-        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
-    ) -> BoxProblem:
+    def _problem(self, K: KernelArray, target: FloatArray, bound: FloatArray) -> BoxProblem:
         """Return the box problem of one task with these bounds, both of shape (n,)."""
 
     def problem(
@@ -76,7 +74,7 @@ class BoxLearner(ABC):
     ) -> BoxProblem:
         """Return the box problem of one task; ``target`` has shape (n,)."""
         bound = check_bounds(self.C, sample_weight, K.shape[0])
-        return self._problem(K, target, bound, asymmetry)
+        return replace(self._problem(K, target, bound), asymmetry=asymmetry)
 
     def solve(
         self,
@@ -149,8 +147,7 @@ class BoxLearner(ABC):
                     if unstored
                     else solve_box(problem, start, budget, backend)
                 )
-                signed = self.task == "regression"
-                tasks.append(solution_from(problem, outcome, signed=signed))
+                tasks.append(solution_from(problem, outcome))
                 parts.append(_part(problem, tasks[-1]))
         return collect(parts, tuple(tasks))
 
@@ -215,10 +212,8 @@ class SVC(BoxLearner):
         """Raise ValueError unless C is finite and positive."""
         POSITIVE.check("C", self.C)
 
-    def _problem(
-        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
-    ) -> BoxProblem:
-        return classification(K, check_labels(target, bound), bound, asymmetry)
+    def _problem(self, K: KernelArray, target: FloatArray, bound: FloatArray) -> BoxProblem:
+        return classification(K, check_labels(target, bound), bound)
 
 
 @dataclass(frozen=True)
@@ -249,11 +244,9 @@ class SVR(BoxLearner):
         POSITIVE.check("C", self.C)
         NONNEGATIVE.check("epsilon", self.epsilon)
 
-    def _problem(
-        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
-    ) -> BoxProblem:
+    def _problem(self, K: KernelArray, target: FloatArray, bound: FloatArray) -> BoxProblem:
         values = check_vector("y", target, bound.size)
-        return regression(K, values, bound, float(self.epsilon), asymmetry)
+        return regression(K, values, bound, float(self.epsilon))
 
 
 @dataclass(frozen=True)
@@ -295,8 +288,6 @@ class QuantileSVR(BoxLearner):
         POSITIVE.check("C", self.C)
         QUANTILE.check("quantile", self.quantile)
 
-    def _problem(
-        self, K: KernelArray, target: FloatArray, bound: FloatArray, asymmetry: float
-    ) -> BoxProblem:
+    def _problem(self, K: KernelArray, target: FloatArray, bound: FloatArray) -> BoxProblem:
         values = check_vector("y", target, bound.size)
-        return quantile_regression(K, values, bound, float(self.quantile), asymmetry)
+        return quantile_regression(K, values, bound, float(self.quantile))

@@ -29,8 +29,8 @@ class BoxProblem:
     - `p`, `lower`, `upper` of shape (n,)
     - `asymmetry`: a bound of ``max |Kᵢⱼ − Kⱼᵢ|``; the problem is that of the symmetric part of K
     - `negative` of shape (n,): K + diag(negative) is proved positive semidefinite; None: K is
-    - `reach` of shape (n,): K is yet to be checked, ``|Kᵢⱼ| ≤ reachᵢ reachⱼ`` among the rest, which
-      every product for a bound does; None: it has been, or need not be
+    - `reach` of shape (n,): where given, K is not checked yet, and each product for a bound also
+      checks that ``|Kᵢⱼ| ≤ reachᵢ reachⱼ``; None: K was checked, or need not be
     - `exact_kappa`: whether ``p`` is ±1 and ``ε`` is 0, so that κ has no rounding error on a grid
     """
 
@@ -73,7 +73,7 @@ class BoxProblem:
 class Budget:
     """How long a solve may go on: a violation to reach, and steps.
 
-    `rows`: of K that solves before it have read, as much as Newton steps may cost at once.
+    `rows`: rows of K that earlier solves have read; Newton steps may cost as much at once.
     """
 
     tol: float
@@ -86,20 +86,16 @@ class Budget:
         return clock.expired()
 
 
-def classification(
-    K: KernelArray, y: FloatArray, bound: FloatArray, asymmetry: float = 0.0
-) -> BoxProblem:
+def classification(K: KernelArray, y: FloatArray, bound: FloatArray) -> BoxProblem:
     """Return the C-SVC dual; ``bound`` (n,) holds the Cᵢ."""
     signed = y * bound
     lower, upper = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
-    return BoxProblem(K, y, lower, upper, 0.0, asymmetry, exact_kappa=True)
+    return BoxProblem(K, y, lower, upper, 0.0, exact_kappa=True)
 
 
-def regression(
-    K: KernelArray, y: FloatArray, bound: FloatArray, epsilon: float, asymmetry: float = 0.0
-) -> BoxProblem:
+def regression(K: KernelArray, y: FloatArray, bound: FloatArray, epsilon: float) -> BoxProblem:
     """Return the ε-SVR dual in n signed variables; ``bound`` (n,) holds the Cᵢ."""
-    return BoxProblem(K, y, -bound, bound, epsilon, asymmetry)
+    return BoxProblem(K, y, -bound, bound, epsilon)
 
 
 # The τ of a quantile: at 0 and 1 nothing is charged on one side, and no optimum need exist.
@@ -107,10 +103,10 @@ QUANTILE = number(above=0.0, below=1.0)
 
 
 def quantile_regression(
-    K: KernelArray, y: FloatArray, bound: FloatArray, quantile: float, asymmetry: float = 0.0
+    K: KernelArray, y: FloatArray, bound: FloatArray, quantile: float
 ) -> BoxProblem:
     """Return the dual of the pinball loss at the quantile τ; ``bound`` (n,) holds the Cᵢ."""
-    return BoxProblem(K, y, (quantile - 1.0) * bound, quantile * bound, 0.0, asymmetry)
+    return BoxProblem(K, y, (quantile - 1.0) * bound, quantile * bound, 0.0)
 
 
 def check_bounds(C: float, sample_weight: ArrayLike | None, n: int) -> FloatArray:

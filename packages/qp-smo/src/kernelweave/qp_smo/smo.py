@@ -98,16 +98,10 @@ class Workspace:
         sub = np.empty((n_keep, n_keep), dtype=self.K.dtype)
         _njit_smo.sub_gram(self.K, local, sub)
         sub.flags.writeable = False
-        return Workspace(
-            sub,
-            self.diag[local],
-            self.u[local],
-            self.g[local],
-            self.lower[local],
-            self.upper[local],
-            self.epsilon,
-            local if self.index is None else self.index[local],
-        )
+        all_of = self.diag, self.u, self.g, self.lower, self.upper
+        diag, u, g, lower, upper = (each[local] for each in all_of)
+        index = local if self.index is None else self.index[local]
+        return Workspace(sub, diag, u, g, lower, upper, self.epsilon, index)
 
 
 @dataclass

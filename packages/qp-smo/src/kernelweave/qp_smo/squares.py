@@ -18,7 +18,7 @@ from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import FloatArray
 from kernelweave.kernels_core.checks import STRENGTH
 from kernelweave.kernels_core.formula.learner import Solution
-from kernelweave.kernels_core.grams import KernelArray, as_gram, check_gram
+from kernelweave.kernels_core.grams import as_gram, check_gram
 from kernelweave.kernels_core.interrupts import run_interruptibly
 from kernelweave.kernels_core.rounding import (
     UNIT,
@@ -339,26 +339,17 @@ class SquaredLoss(ABC):
             return self.solve_with_error(
                 BoundedGram.exact(kernel), rows, self.noise(n, weight), active
             )
-        return self._without_zeros(kernel, rows, weight, active)
-
-    def _without_zeros(
-        self,
-        K: KernelArray,
-        rows: FloatArray,
-        weight: FloatArray,
-        active: npt.NDArray[np.bool_] | None,
-    ) -> Solution:
-        """Solve for the samples of positive weight; the others have u = 0 and no loss."""
+        # samples of no weight have u = 0 and no loss
         live = np.flatnonzero(weight)
         solution = self.solve_with_error(
-            BoundedGram.exact(K[np.ix_(live, live)]),
+            BoundedGram.exact(kernel[np.ix_(live, live)]),
             rows[:, live],
             self.noise(len(live), weight[live]),
             None if active is None else active[:, live],
         )
         u, slope, bend = np.zeros(rows.shape), np.zeros(rows.shape), np.zeros(len(weight))
         u[:, live], slope[:, live], bend[live] = solution.dual_coef, solution.slope, solution.bend
-        values = solution.dual_coef @ K[live]
+        values = solution.dual_coef @ kernel[live]
         values[:, live] = solution.function_values
         return replace(
             solution, dual_coef=u, slope=slope, bend=bend, function_values=values, details=None

@@ -50,12 +50,12 @@ _NOTHING = 1e-7
 _FINEST = 1e-12
 
 
-def solution_from(problem: BoxProblem, outcome: Outcome, *, signed: bool) -> DualSolution:
-    """Certify an outcome; ``signed`` says whether α is u itself (regression) or ``|u|``."""
+def solution_from(problem: BoxProblem, outcome: Outcome) -> DualSolution:
+    """Certify an outcome: α is ``|u|`` of a classification, and else u itself."""
     proof = certify(problem, outcome.feasible)
     u = outcome.feasible.point.u
     return DualSolution(
-        alpha=u if signed else np.abs(u),
+        alpha=np.abs(u) if problem.exact_kappa else u,
         intercept=proof.intercept,
         lower_bound=proof.lower,
         upper_bound=proof.upper,
@@ -140,7 +140,6 @@ def _solve_to_gap(
     max_iter: int,
     backend: Backend,
     *,
-    signed: bool,
     check: bool,
 ) -> DualSolution:
     """Return the solution once its relative gap is within tol, or nothing more can be done.
@@ -162,13 +161,13 @@ def _solve_to_gap(
 
     def certified(outcome: Outcome) -> DualSolution:
         nonlocal problem, is_proved
-        solution = solution_from(problem, outcome, signed=signed)
+        solution = solution_from(problem, outcome)
         if not is_proved and solution.gap > tol:
             uncharged = replace(problem, negative=None)
-            if solution_from(uncharged, outcome, signed=signed).gap <= tol:
+            if solution_from(uncharged, outcome).gap <= tol:
                 # what was charged for rounding is all that is left of the gap
                 problem, is_proved = _proved(problem), True
-                solution = solution_from(problem, outcome, signed=signed)
+                solution = solution_from(problem, outcome)
         return solution
 
     outcome = solved(start, Budget(tol, max_iter))
@@ -278,7 +277,7 @@ def solve_svc(
     start = None if alpha0 is None else labels * check_vector("alpha0", alpha0, labels.size)
     problem = classification(kernel, labels, bound)
     with time_limit(max_time):
-        solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=False, check=check)
+        solution = _solve_to_gap(problem, start, tol, max_iter, backend, check=check)
     warn_unless_converged(solution, tol=tol)
     return solution
 
@@ -347,7 +346,7 @@ def solve_svr(
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
     problem = regression(kernel, targets, bound, width)
     with time_limit(max_time):
-        solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=True, check=check)
+        solution = _solve_to_gap(problem, start, tol, max_iter, backend, check=check)
     warn_unless_converged(solution, tol=tol)
     return solution
 
@@ -415,6 +414,6 @@ def solve_quantile_svr(
     start = None if alpha0 is None else check_vector("alpha0", alpha0, targets.size)
     problem = quantile_regression(kernel, targets, bound, tau)
     with time_limit(max_time):
-        solution = _solve_to_gap(problem, start, tol, max_iter, backend, signed=True, check=check)
+        solution = _solve_to_gap(problem, start, tol, max_iter, backend, check=check)
     warn_unless_converged(solution, tol=tol)
     return solution

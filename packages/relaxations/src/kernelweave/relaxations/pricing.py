@@ -28,8 +28,8 @@ WIDE = 200
 _JOIN = 48
 # Answers of the weights to the learner, one after the other, that find where to begin.
 _ANSWERS = 8
-# Kernels at most that a branch is peeled of, how many are few, learner solves that look for fewer,
-# and how finely, as a share of the threshold.
+# At most how many kernels a branch is peeled of; how many are few enough; how many learner solves
+# look for fewer, and their accuracy as a share of the threshold.
 _MOST_PEELED, _FEW, _TRIES, _ROUGH = 200, 12, 4, 0.02
 
 

@@ -43,9 +43,9 @@ _FEW_NODES = 32
 _ENUMERABLE = 2_000_000
 # Supports that are enumerated whatever the relaxation says.
 _LOOKED_AT = 100_000
-# Where the relaxation is further than this below the best sparse weights, cuts of sparse points say
-# little of a branch: branches get a relaxation of their own, of so many rounds at most, and few
-# supports are enumerated, fewer far from the best ones.
+# Where the relaxation's bound is further than `_LOOSE` below the best sparse weights, cuts of
+# sparse points bound branches badly: each gets a relaxation of its own, of at most so many rounds,
+# and only small branches are enumerated, smaller ones where they are far from the best.
 _LOOSE, _NODE_ROUNDS, _FEW_SUPPORTS, _FEWER_SUPPORTS = 0.35, 40, 1_000, 100
 # Solves at the same weights that leave the bound as it is before rounding closes a branch.
 _SETTLED = 5
@@ -435,12 +435,15 @@ class SupportSearch:
             child = node.penalty.restricted(required | chosen, excluded)
             excluded = excluded | chosen
             lower = max(node.lower, self.working.bound(peeled.cut, child))
-            if lower >= self.threshold:
-                self._closed = min(self._closed, lower)
-            else:
-                at = next(self._order)
-                heapq.heappush(self._open, _Node(lower, at, child, multipliers))
+            self._push(_Node(lower, next(self._order), child, multipliers))
         return True
+
+    def _push(self, node: _Node) -> None:
+        """Open a branch, or close it where its bound reaches the threshold."""
+        if node.lower >= self.threshold:
+            self._closed = min(self._closed, node.lower)
+        else:
+            heapq.heappush(self._open, node)
 
     @property
     def _is_loose(self) -> bool:
@@ -540,11 +543,7 @@ class SupportSearch:
         at = int(np.argmax(np.where(free, weights, -1.0)))
         for penalty in parts or [penalty for penalty, _ in _halves(node.penalty, at)]:
             lower = max(node.lower, self._bound(node.multipliers, penalty))
-            if lower >= self.threshold:
-                self._closed = min(self._closed, lower)
-            else:
-                child = _Node(lower, next(self._order), penalty, node.multipliers, above=above)
-                heapq.heappush(self._open, child)
+            self._push(_Node(lower, next(self._order), penalty, node.multipliers, above=above))
 
 
 def _halves(penalty: WeightPenalty, j: int) -> list[tuple[WeightPenalty, WeightPenalty]]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Supports held open at a time; above half of it, learner solves come before more supports.
 _CAPACITY = 256
-# Open supports at most whose points one learner solve lies between, how finely it is solved as a
-# share of the threshold, and how many others come between two tries at most.
+# At most how many open supports one learner solve is placed between; its accuracy as a share of the
+# threshold; at most how many single supports come before the next try.
 _TOGETHER, _COARSE, _PAUSE = 64, 0.02, 64
 # Steps on the multipliers of one support, where most need fewer than 100.
 _LIMIT = 1000

@@ -7,6 +7,8 @@ is, at a cost and a memory that only moderate sizes allow.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 from kernelweave.kernels_core import Problem, Status
@@ -115,16 +117,8 @@ class InteriorPath(SpectahedronSearch):
         """Return the affine step as the corrector takes it: second-order terms once the length."""
         root = np.sqrt(length)
         pair = (root * affine.scaled[0], root * affine.scaled[1])
-        return Moves(
-            root * affine.v,
-            root * affine.z,
-            root * affine.w,
-            affine.b,
-            root * affine.S,
-            affine.Z,
-            affine.multiplier,
-            pair,
-        )
+        v, z, w, S = (root * each for each in (affine.v, affine.z, affine.w, affine.S))
+        return replace(affine, v=v, z=z, w=w, S=S, scaled=pair)
 
     def _certify(self) -> None:
         """Prove both bounds at an exactly feasible point near the path's."""

@@ -111,26 +111,18 @@ class Variables:
     def advance(self, moves: Moves, step: float) -> Variables:
         """Return the point after a step."""
         S, Z = self.S + step * moves.S, self.Z + step * moves.Z
-        return Variables(
-            np.maximum(self.v + step * moves.v, _TINY),
-            np.maximum(self.t - step * moves.v, _TINY),
-            np.maximum(self.z + step * moves.z, _TINY),
-            np.maximum(self.w + step * moves.w, _TINY),
-            self.b + step * moves.b,
-            0.5 * (S + S.T),
-            0.5 * (Z + Z.T),
-            self.multiplier + step * moves.multiplier,
-        )
+        v, t, z, w = (np.maximum(x + step * move, _TINY) for x, move in self._bounded(moves))
+        b, multiplier = self.b + step * moves.b, self.multiplier + step * moves.multiplier
+        return Variables(v, t, z, w, b, 0.5 * (S + S.T), 0.5 * (Z + Z.T), multiplier)
+
+    def _bounded(self, moves: Moves) -> list[tuple[FloatArray, FloatArray]]:
+        """Return v, t, z and w, each with its move."""
+        return [(self.v, moves.v), (self.t, -moves.v), (self.z, moves.z), (self.w, moves.w)]
 
     def longest_step(self, moves: Moves, roots: FloatArray) -> float:
         """Return how far the moves can be followed; S and Z are both diag(roots) when scaled."""
         longest = np.inf
-        for x, move in (
-            (self.v, moves.v),
-            (self.t, -moves.v),
-            (self.z, moves.z),
-            (self.w, moves.w),
-        ):
+        for x, move in self._bounded(moves):
             falling = move < 0.0
             if falling.any():
                 longest = min(longest, float(np.min(x[falling] / -move[falling])))

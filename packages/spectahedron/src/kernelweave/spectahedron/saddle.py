@@ -165,20 +165,6 @@ class SpectahedronOracle:
         """Return the scaled Gram matrix of `shifted` (S), without the part of ηI on request."""
         return self.gram(self.shifted(S) if base else self.spread * S)
 
-    def feasible(self, direction: RealArray) -> FloatArray:
-        """Return the largest multiple of rows that sum to 0 within C, both signs alike.
-
-        No entry is so large that products of two overflow.
-        """
-        weight = self.problem.sample_weight
-        caps = self.learner.C * np.ones(self.problem.n_samples)
-        caps = np.minimum(LARGEST, caps if weight is None else caps * np.asarray(weight))
-        rows = np.array(direction, dtype=np.float64)
-        for row in rows:
-            used = row != 0.0
-            row *= float(np.min(caps[used] / np.abs(row[used]))) if used.any() else 0.0
-        return rows
-
     def shifted(self, S: RealArray) -> FloatArray:
         """Return P = (1 − η) n_P S + η I, for S ⪰ 0 of trace one."""
         P = self.spread * np.asarray(S, dtype=np.float64)

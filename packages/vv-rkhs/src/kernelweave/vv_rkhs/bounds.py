@@ -254,14 +254,19 @@ def objective_of(
     if cells is not None and problem.sample_weight is not None:
         raise ValueError("sample_weight must be None where the learner has weights per cell")
     kernels = as_input_kernels(problem.family.fit_grams(problem.X, dtype=np.dtype(dtype)))
-    Y = np.asarray(problem.targets.T, dtype=np.float64)
+    Y: Matrix = np.ascontiguousarray(problem.targets.T, dtype=np.float64)
+    root, cell_root = None, None
     if cells is not None:
-        root = np.ascontiguousarray(np.sqrt(cells).T)
-        observed = np.where(root > 0.0, Y, 0.0)
-        lam = problem.learner.lam
-        return Objective(kernels.weighted(None), observed, lam, None, method, fixed_input, root)
-    weight = problem.sample_weight
-    return Objective.of_arrays(kernels, Y, problem.learner.lam, weight, method, fixed_input)
+        cell_root = np.ascontiguousarray(np.sqrt(cells).T)
+        Y = np.where(cell_root > 0.0, Y, 0.0)
+    elif problem.sample_weight is not None:
+        weight = np.asarray(problem.sample_weight, dtype=np.float64)
+        if not (weight > 0).all():
+            raise ValueError("sample_weight must be > 0 here: leave samples of weight 0 out")
+        root = np.sqrt(weight)
+        Y = Y * root[:, None]
+    lam = problem.learner.lam
+    return Objective(kernels.weighted(root), Y, lam, root, method, fixed_input, cell_root)
 
 
 def _start(regulariser: Penalty, n_kernels: int, leaves_zero: bool) -> Vector:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from kernelweave.kernels_core import memory
 from kernelweave.kernels_core.arrays import Matrix, Vector
 from scipy.sparse import diags_array
@@ -187,29 +186,6 @@ class Objective:
             f"work matrices of {grams.n_samples} samples and {self.n_outputs} outputs",
             alternative="fit fewer samples or raise {memory_limit}",
         )
-
-    @classmethod
-    def of_arrays(
-        cls,
-        kernels: InputKernels,
-        Y: Matrix,
-        lam: float,
-        sample_weight: npt.ArrayLike | None = None,
-        method: str = "auto",
-        fixed_input: bool = False,
-    ) -> Objective:
-        """Return the objective of weighted data.
-
-        Raises ValueError if a sample weight is not positive.
-        """
-        if sample_weight is None:
-            Y = np.ascontiguousarray(Y)
-            return cls(kernels.weighted(None), Y, lam, None, method, fixed_input)
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        if not (weight > 0).all():
-            raise ValueError("sample_weight must be > 0 here: leave samples of weight 0 out")
-        root = np.sqrt(weight)
-        return cls(kernels.weighted(root), Y * root[:, None], lam, root, method, fixed_input)
 
     @property
     def n_outputs(self) -> int:

@@ -32,7 +32,6 @@ def margin_distribution(
     machine with ridge ``λ/(1 − λ)``: over ``α = sγ`` its value ``2s − ½s²·γᵀQγ`` is largest at
     ``2/γᵀQγ``, so the largest of all belongs to the smallest γᵀQγ.
     """
-    SHARE.check("lam", lam)
     machine = _machine(lam, float(np.diagonal(K).max()))
     if machine is None:
         return _distribution(np.ones(labels.size), labels, sample_weight)
@@ -41,7 +40,11 @@ def margin_distribution(
 
 
 def _machine(lam: float, largest: float) -> SquaredHingeSVC | None:
-    """Return the machine whose dual γ is, up to its scale; ``None`` at λ = 1, where K is idle."""
+    """Return the machine whose dual γ is, up to its scale; ``None`` at λ = 1, where K is idle.
+
+    Raises ValueError if λ is outside [0, 1].
+    """
+    SHARE.check("lam", lam)
     if lam == 1.0:
         return None
     return SquaredHingeSVC(C=0.5 / max(lam / (1.0 - lam), _NO_RIDGE * largest))

@@ -57,8 +57,6 @@ _CELLS = 300_000
 # a split into single rows follows the noise
 _LEAF = 5
 
-Starts = Sequence[Sequence[FloatArray]]
-
 
 def fit_gaussian(
     views: Views, rows: Rows, starts: Sequence[FloatArray] = (), points: Points | None = None
@@ -253,7 +251,7 @@ def polish(
     views: Views,
     rows: Rows,
     plan: PathPlan,
-    starts: Starts,
+    starts: Sequence[Sequence[FloatArray]],
     alive: Sequence[int],
     screened: Sequence[Index] = (),
 ) -> Iterator[tuple[int, Fit]]:

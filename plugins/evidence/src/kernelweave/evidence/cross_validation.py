@@ -59,7 +59,7 @@ class CrossValidatedFits(NamedTuple):
     """Cross-validated fits of rows, with or without transforms of columns and targets.
 
     `held_out`, `errors`: as in `Learned`, for each fit; `judged`: those held out, none far beyond
-    the targets of its training rows; `alive`: places of the fits that were not given up.
+    the targets of its training rows.
     """
 
     rows: Rows
@@ -67,7 +67,6 @@ class CrossValidatedFits(NamedTuple):
     held_out: FloatArray
     judged: FloatArray
     errors: FloatArray
-    alive: Sequence[int]
 
     @property
     def loss(self) -> float:
@@ -195,7 +194,7 @@ def cross_validate(
             fold_of(*each[:-1], metric, most, alive)
             for each, metric in zip(known, best, strict=True)
         ]
-    return CrossValidatedFits(rows, folds, *_judged(rows, plan, folds, alive), alive)
+    return CrossValidatedFits(rows, folds, *_judged(rows, plan, folds, alive))
 
 
 def _alive(errors: FloatArray) -> list[int]:

@@ -62,10 +62,8 @@ class Division:
     @property
     def row_kinds(self) -> RowKinds:
         """What rows of known and new groups, now and later, are called."""
-        groups, order = (
-            None if each is None else name
-            for each, name in ((self.groups, self.column), (self.order, self.moments))
-        )
+        groups = None if self.groups is None else self.column
+        order = None if self.order is None else self.moments
         return names_of_kinds(groups, order, self.kind.name)
 
     @property

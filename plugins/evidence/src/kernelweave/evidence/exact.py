@@ -261,10 +261,8 @@ class ExactPredictor:
         for fold in self.folds:
             rows = fold.held_out if among is None else np.intersect1d(fold.held_out, among)
             held_out, part = self.rows.take(rows), fold.mixture(self.weights)
-            points, target = (
-                part.views.points(held_out.numeric, held_out.codes),
-                part.target.of_rows(self.rows),
-            )
+            points = part.views.points(held_out.numeric, held_out.codes)
+            target = part.target.of_rows(self.rows)
             _, latent, variance = part.posterior(points)
             unseen.append(UnseenRows(rows, target, latent, np.sqrt(variance + part.nugget)))
         return unseen

@@ -113,7 +113,7 @@ class HeldOutRows:
     - `rows`: those of training; `values` of shape (n_rows, n_outputs): their predictions, NaN where
       no fold held a row out; `fold` of shape (n_rows,): the fold that did, −1 of none
     - `owner` of shape (n_given,): the place of each of the user's rows among these, −1 of none
-    - `dimensions`: columns of the table; `left_out`: makes what leaves out rows, if anything can
+    - `dimensions`: of the encoded table; `left_out`: makes what leaves out rows, if anything can
     """
 
     rows: Rows

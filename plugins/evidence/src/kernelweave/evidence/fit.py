@@ -169,8 +169,8 @@ def _last_step(
 ) -> tuple[ExactPredictor, str]:  # fmt: skip
     """Return the final predictor on the learned kernel, and what the time limit left undone.
 
-    `in_order`: whether folds hold out later rows. What came between, which one block shares, is no
-    noise that columns tell of.
+    `in_order`: whether folds hold out later rows. Then no varying noise is learned: rows of one
+    block share an error of the time that has passed, which the columns do not explain.
     """
     if path.classes:
         return with_likelihood(predictor), ""

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # variances of the functions of the classes
 STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
-# what a unit of log loss on the rows held out, summed over them, says of the shares of the two;
-# as much as the likelihood of these rows would be 1
+# The shares of the two predictors go with exp(−_SHARPNESS · log loss), summed over the rows held
+# out; at 1 their shares would be those of the likelihood of these rows.
 _SHARPNESS = 0.3
 # variances of the logarithm of a mean, in the same way
 _LOG_STRENGTHS = tuple(0.01 * 10.0 ** (0.5 * k) for k in range(13))

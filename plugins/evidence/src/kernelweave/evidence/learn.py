@@ -156,7 +156,7 @@ def learn(
     # what rows held out say is combined below
     folds = [replace(each, predictions=each.predictions[:0]) for each in best.folds]
     plain = _PLAIN if plan.classes else 0.0
-    weights = _weights(best.errors, plain) if folds else _strongest(len(best.errors))
+    weights = _weights(best.errors, plain) if folds else np.eye(len(best.errors))[0]
     if folds:
         n_metric = min(plan.part, len(folds[0].training))
         fits, scales, polished = folds[0].fits, folds[0].scales(weights), True
@@ -274,10 +274,6 @@ def _mean_fits(fits: Sequence[Sequence[Fit]]) -> list[Fit]:
             )
         )
     return out
-
-
-def _strongest(n_fits: int) -> FloatArray:
-    return np.asarray(np.eye(n_fits)[0])
 
 
 def _missing(n_folds: int, folds: Sequence[Fold], polished: bool) -> str:

@@ -24,9 +24,9 @@ _BLOCKS = 12
 FEWEST = 2 * _BLOCKS
 # groups of the same sizes are drawn so often, to compare with, and blocks cut into so many parts
 _DRAWS, _PARTS = 3, 6
-# of many rows: of so many in all
+# at most about so many rows are left out, of groups and of blocks
 SOME = 4000
-# groups of so many rows in all are left out at most, or no line tells of them
+# at least so many groups are drawn; where these have more than SOME rows, none are
 _FEW_GROUPS = 4
 
 LeavesOut: TypeAlias = "PairsLeaveOut | LandmarksLeaveOut"

@@ -222,12 +222,11 @@ def _space(gram: FloatArray, size: float, landmarks: int | None) -> _Space:
     steps; of all rows this would cost as much as it saves.
     """
     n = len(gram)
-    is_whole = landmarks is None
     chosen = np.linspace(0, n - 1, n if landmarks is None else landmarks).astype(np.intp)
     inner = gram[np.ix_(chosen, chosen)] / size + _JITTER * np.eye(len(chosen))
     factor = cholesky(inner, lower=True, check_finite=False)
     back = partial(solve_triangular, factor, lower=True, trans="T", check_finite=False)
-    if is_whole:
+    if landmarks is None:
         return _Space(chosen, factor, back, np.zeros(n))
     root = solve_triangular(factor, gram[chosen] / size, lower=True, check_finite=False).T
     squares, turn = eigh(root.T @ root, check_finite=False)

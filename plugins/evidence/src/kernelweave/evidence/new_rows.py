@@ -327,12 +327,9 @@ def _line(
     n_parts = len(np.unique(left.parts))
     if left.groups is not None:
         # rows of a group, and of a block, share what is wrong with their predictions
-        n_groups, over_groups = (
-            len(np.unique(left.groups)),
-            judged(values_of - left.residuals, left.groups)[1],
-        )
+        over_groups = judged(values_of - left.residuals, left.groups)[1]
         if n_parts < 3 or not error >= over_groups:
-            error, n_parts = over_groups, n_groups
+            error, n_parts = over_groups, len(np.unique(left.groups))
     least, told = np.inf, kind.known is not None or kind.counts is not None
     if not told and _is_significantly_worse(left, taken.mass, n_kinds):
         # R² of noise is lower where twins are left out too, by 2/n: surely, and no news

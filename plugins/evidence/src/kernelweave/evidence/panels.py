@@ -171,7 +171,6 @@ class Told(NamedTuple):
 
     parts: Sequence[LeftOut | FoldResiduals]
     forecasts: Forecasts | None
-    of: int
 
 
 @dataclass(frozen=True)
@@ -236,12 +235,12 @@ class PanelResiduals:
 
     def _told_each(self, kind: int) -> Told:
         if kind < KNOWN_LATER:
-            return Told(self._now(kind), None, kind)
+            return Told(self._now(kind), None)
         parts = self._later(kind)
         forecasts = self._forecasts(parts, kind)
         n_groups = self.n_groups[kind] if kind == NEW_LATER else None
         residuals = FoldResiduals(self.predictor.mixture, parts, forecasts, n_groups)
-        return Told([residuals], forecasts, kind)
+        return Told([residuals], forecasts)
 
     def _now(self, kind: int) -> list[LeftOut]:
         """Return rows left out of all, alone or by groups, by the kernel of a fold."""

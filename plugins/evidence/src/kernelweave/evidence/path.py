@@ -219,7 +219,7 @@ class PathPlan:
     - `precisions`: λ, strongest first
     - `tol`: a fit ends where a step lowers L by less than this share of it
     - `max_iter`: steps a fit at most
-    - `coarse`: rows of a first pass over the path, where there are half as many more
+    - `coarse`: rows of a first pass over the path, where there are more than 1.5 times as many
     - `coarse_tol`: the share for that pass, which only leaves starts
     - `part`: rows of the second pass at most: more of them move the scales little
     - `polish_tol`: the share for that pass

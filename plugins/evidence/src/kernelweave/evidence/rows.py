@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -36,8 +36,8 @@ class Rows:
     - `codes` of shape (n, q)
     - `targets` of shape (n_outputs, n)
     - `weight` of shape (n,): ``None`` where all are one
-    - `trust` of shape (1 + n_folds, n): what the targets' weights are multiplied by where all rows
-      are learned from, and in each fold, little for outliers; ``None`` where all are one
+    - `trust` of shape (1, n): what the targets' weights are multiplied by, little for outliers;
+      ``None`` where all are one
     - `information` of shape (n,): what a target that is known by half tells, as a share of what a
       known one does; ``None`` where all are known
     - `transform_targets`: whether a power makes the targets nearly normal
@@ -52,8 +52,8 @@ class Rows:
     - `columns`: which of ``numeric`` the kernel sees; empty where it sees all
     - `ends` of shape (2, n): the least and largest value of targets that are known by half, where
       `targets` and `information` are what a likelihood makes of them; ``None`` where all are known
-    - `of_folds`: which it sees in each fold, where a fold knows the components of its own training
-      texts alone; empty where nothing holds texts
+    - `of_folds`: for each fold, which of ``numeric`` its kernel sees, as a fold knows the
+      components of its own training texts alone; empty where no column holds texts
     """
 
     numeric: FloatArray
@@ -146,11 +146,8 @@ class Rows:
     def in_fold(self, k: int) -> Rows:
         """Return the rows as a fold sees them."""
         columns = self.of_folds[k] if self.of_folds else self.columns
-        trust = self.trust
-        if trust is not None:
-            # without those of folds it was told by all rows
-            trust = None if len(trust) == 1 else trust[[k + 1]]
-        return replace(self, columns=columns, trust=trust)
+        # the trust was told by all rows
+        return replace(self, columns=columns, trust=None)
 
     def without_folds(self) -> Rows:
         """Return the rows for other folds than those that saw them in their own way."""
@@ -252,38 +249,25 @@ class Rows:
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        numeric, codes, targets = self.numeric[rows], self.codes[rows], self.targets[:, rows]
-        groups = None if self.groups is None else self.groups[rows]
-        times = None if self.times is None else self.times[rows]
-        trust, ends = (None if each is None else each[:, rows] for each in (self.trust, self.ends))
-        information = None if self.information is None else self.information[rows]
-        return replace(
-            self, numeric=numeric, codes=codes, targets=targets, weight=weight, groups=groups,
-            times=times, trust=trust, ends=ends, information=information,
-        )  # fmt: skip
+        taken: dict[str, Any] = {
+            name: None if (each := getattr(self, name)) is None else each[..., rows]
+            for name in ("targets", "weight", "groups", "times", "trust", "ends", "information")
+        }
+        return replace(self, numeric=self.numeric[rows], codes=self.codes[rows], **taken)
 
     def and_others(self, other: Rows) -> Rows:
         """Return these rows and, behind them, others that are read alike."""
-        weighted = self.weight is not None or other.weight is not None
-        groups, times, ends, information = (
-            None if one is None or two is None else np.concatenate([one, two], axis=-1)
-            for one, two in (
-                (self.groups, other.groups), (self.times, other.times), (self.ends, other.ends),
-                (self.information, other.information),
-            )
-        )  # fmt: skip
-        return replace(
-            self,
-            numeric=np.concatenate([self.numeric, other.numeric]),
-            codes=np.concatenate([self.codes, other.codes]),
-            targets=np.concatenate([self.targets, other.targets], axis=1),
-            weight=np.concatenate([self.mass, other.mass]) if weighted else None,
-            groups=groups,
-            times=times,
-            ends=ends,
-            information=information,
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("numeric", "codes")
+        }
+        for name in ("targets", "groups", "times", "ends", "information"):
+            one, two = getattr(self, name), getattr(other, name)
+            lacks = one is None or two is None
+            joined[name] = None if lacks else np.concatenate([one, two], axis=-1)
+        if self.weight is not None or other.weight is not None:
+            joined["weight"] = np.concatenate([self.mass, other.mass])
+        return replace(self, **joined)
 
     def divided_by(self, column: GroupColumn) -> bool:
         """Return whether a column has one value for each group, where it has any."""

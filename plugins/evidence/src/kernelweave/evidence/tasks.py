@@ -140,10 +140,8 @@ class Scoring:
             predictions = _Numbers(values[:, 0] if self.flat else values)
             truth = rows.targets[0] if self.flat else rows.targets.T
         else:
-            predictions, truth = (
-                _Classes(values, self.labels),
-                self.labels[class_codes(rows.targets)],
-            )
+            predictions = _Classes(values, self.labels)
+            truth = self.labels[class_codes(rows.targets)]
         weight = {} if rows.weight is None else {"sample_weight": rows.weight[places]}
         return float(get_scorer(self.scorer)(predictions, places[:, None], truth[places], **weight))
 

@@ -136,7 +136,6 @@ class PairTerms:
 
     def __post_init__(self) -> None:
         n = self.points.n_points
-        self.n_points = n
         self._store = np.empty((8, n * (n + 1) // 2))
         self._of_groups = _packed_groups(self.points)
 
@@ -151,7 +150,7 @@ class PairTerms:
         d2, linear, product, gauss, laplace, wide, near, out = self._store
         self.strength = scales.shape(self.match_weight)
         metric = scales.ell**2
-        for first, n_rows, block in _row_blocks(self.n_points, len(metric)):
+        for first, n_rows, block in _row_blocks(self.points.n_points, len(metric)):
             passes.fill_pairs(
                 self.points[:4], self.points[:4], first, n_rows, True, metric, self.strength,
                 d2[block], linear[block], product[block],
@@ -189,7 +188,7 @@ class PairTerms:
         n_scales = 2 * p + len(weights)
         slopes, moved = np.zeros(n_scales), np.zeros((n_scales, *probes.shape))
         metric, kappa = ((slopes[part], moved[part]) for part in (slice(p), slice(p, 2 * p)))
-        for first, n_rows, block in _row_blocks(self.n_points, _SLOWER * p):
+        for first, n_rows, block in _row_blocks(self.points.n_points, _SLOWER * p):
             passes.packed_changes(
                 self.points[:4], first, n_rows, self.strength, far[block], weights[2], shape[block],
                 slope[block], probes, metric, kappa,

@@ -252,17 +252,15 @@ class Points(NamedTuple):
             same[np.arange(len(places)), places] = True
         return same
 
-    def group_term(
-        self, other: Points, rows: slice = slice(None), term: int = 0
-    ) -> NDArray[np.bool_] | FloatArray:
-        """Return a term of groups between some of the rows and others, its weight left out.
+    def group_term(self, other: Points, term: int) -> NDArray[np.bool_] | FloatArray:
+        """Return a term of groups between the rows and others, its weight left out.
 
         Of shape (n_rows, n_others): 1(g = g′), or z·z′ of it where Z is given.
         """
-        same = self.same_group(other, rows, term)
+        same = self.same_group(other, term=term)
         if self.Z is None or other.Z is None:
             return same
-        return np.asarray(same * self.Z[term, rows, None] * other.Z[term])
+        return np.asarray(same * self.Z[term, :, None] * other.Z[term])
 
     def own_terms(self) -> FloatArray:
         """Return each term of groups of every row with itself, shape (n_terms, n)."""

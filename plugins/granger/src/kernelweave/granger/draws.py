@@ -19,8 +19,8 @@ from .together import fit_together, is_fitted_jointly, precision
 
 # kernels by place, with the two histories that they multiply
 Mixed = dict[int, tuple[Matrix, Matrix]]
-# Relative gaps of draws and of the order that they are compared with, whatever gap the models shall
-# have: fits that stop early where they started make chance look narrower than it is.
+# Draws, and the order that they are compared with, are fitted to this gap even where `tol` is
+# looser: a fit that stops early stays near its start, and chance looks narrower than it is.
 _TOL, _MAX_ITER = 1e-8, 500
 # draws: all but the first few start at what these found in the mean
 _FIRST, _AT_ONCE = 4, 32
@@ -36,7 +36,8 @@ class Reduction:
     coordinates of all columns of K and y. Smooth kernels of one history have few functions to
     offer: four Gaussians of one number need some twenty, however many samples there are.
 
-    - `rest`, `still`, `mixed`: which kernels do not move, do, and change otherwise
+    - `rest`, `still`, `mixed`: kernels that are never reordered, that are, and that each draw
+      computes anew
     - `basis` of shape (n_samples, n_shared), `grams` of shape (n_rest, n_shared, n_shared): of what
       does not move, see `leading`
     - `moving` of shape (n_samples, n_own), `inner` of shape (n_still, n_own, n_own): of what does
@@ -143,9 +144,9 @@ def null_weights(
     Per draw the histories of all other groups move together, see `rearranged`: they keep their
     autocorrelation and their dependence on one another and lose that on the target, whose own
     history stays, and so do exogenous ones: the kernels that ``stays`` marks. Single samples drawn
-    anew would compare slow series with white noise, which earns less weight. Moved is what is
-    least: target, own history and exogenous ones, the other way; `mixed` are pairs of its own
-    history with one that moves.
+    anew would compare slow series with white noise, which earns less weight. To save work the many
+    other histories stay in place, and the target, its own history and the exogenous ones move by
+    the inverse order, which is the same problem; `mixed` are pairs of its own history with another.
 
     The order of the series is solved among the others, as they are, to the same accuracy, which
     ``task.tol`` has no part in: what stays of an error would tell it from them.

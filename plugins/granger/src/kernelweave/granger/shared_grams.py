@@ -1,4 +1,4 @@
-"""Gram matrices that several problems share, as those problems use them at a time.
+"""Gram matrices shared by problems that are solved at the same time.
 
 One product serves all problems: the matrices are read once, where problems one by one read them
 once each.

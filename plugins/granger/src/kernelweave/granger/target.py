@@ -24,7 +24,8 @@ from kernelweave.vv_rkhs.penalties import Penalty
 
 from .series import Groups
 
-_SHARE = 0.02  # of its usual start, that a kernel has at least after a fit like this one
+# a search that starts from a similar fit gives each kernel at least this share of its usual start
+_SHARE = 0.02
 
 LEVELS = np.linspace(0.02, 0.98, 33)
 _ONE_WAY = 0.5  # correlation of a curve with its argument from which it has a sign

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,9 +17,6 @@ from .settings import DescentSettings
 # Share of the promised fall that a step of a line search must keep: small, so that nearly every
 # real fall is taken.
 ARMIJO = 1e-4
-# Factors of 0.8, as the caller has them, bring a step to a millionth of itself in so many trials:
-# where that does not help the gradient is rounding.
-_MAX_TRIALS = 60
 
 
 @dataclass(frozen=True)
@@ -171,28 +167,3 @@ class Descent:
             eta = size / steepest
         moved = np.asarray(self.constraint.project(at.mu - eta * at.gradient))
         return float(np.abs(moved - at.mu).max()) / size
-
-    def backtrack(
-        self,
-        state: DescentState,
-        trial: Callable[[float], FloatArray],
-        *,
-        shrink: float,
-        step_size: float,
-    ) -> tuple[Evaluation | None, float]:
-        """Shrink the step until the objective falls, at most 60 times.
-
-        Returns the point reached, ``None`` where no length lowers the objective, and the length.
-        """
-        for _ in range(_MAX_TRIALS):
-            mu = trial(step_size)
-            if np.array_equal(mu, state.at.mu):
-                return None, step_size
-            at = self.oracle.evaluate(mu)
-            old = state.at
-            # below the rounding of the objective only the bounds still tell which is better
-            equal = at.value <= old.value + old.noise
-            if at.value < old.value or (equal and at.upper - at.lower < old.upper - old.lower):
-                return at, step_size
-            step_size *= shrink
-        return None, step_size

@@ -212,11 +212,7 @@ def shared_rows(table: Table, other: Table, columns: Sequence[str]) -> list[str]
     names = [name for name in columns if name in table.columns and name in other.columns]
     training, test = _fingerprints(table.frame[names]), _fingerprints(other.frame[names])
     n_shared = int(np.isin(test, training).sum())
-    if (
-        not n_shared
-        or n_shared < _REPEATED * len(test)
-        or not _differ_by_chance(table.frame[names])
-    ):
+    if n_shared < _REPEATED * len(test) or not _differ_by_chance(table.frame[names]):
         return []
     return [
         f"{n_shared} of the {len(test)} rows of {other.source} are training rows, so the test "

@@ -58,11 +58,6 @@ class Ends(NamedTuple):
     remark: str
     example: str
 
-    @property
-    def known(self) -> npt.NDArray[np.bool_]:
-        """Which rows are known, shape (n_rows,)."""
-        return np.asarray(self.values[0] == self.values[1])
-
 
 def choose_event(table: Table, wanted: str, target: str) -> Event:
     """Return the event that a user names.
@@ -222,13 +217,6 @@ def ends_of_cells(table: Table, column: str, *, asked: bool = False) -> Ends | N
     remark = remark.rpartition("; ")[0] if reading.sides else remark
     row = int(np.flatnonzero(present)[np.argmax(~odd & ~plain)])
     return Ends(values, reading.unit, remark, str(texts[row]))
-
-
-def check_ends(table: Table, column: str, ends: Ends) -> None:
-    """Raise TableError at the first cell that is missing or no number, limit or range."""
-    odd = np.flatnonzero(np.isnan(ends.values[0]))
-    if len(odd):
-        refuse_cell(table, column, int(odd[0]), ends.unit)
 
 
 def refuse_cell(table: Table, column: str, row: int, unit: str = "") -> NoReturn:

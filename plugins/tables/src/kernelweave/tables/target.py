@@ -15,7 +15,6 @@ from .errors import TableError, did_you_mean
 from .frames import levels_of
 from .half_known import (
     Event,
-    check_ends,
     ends_of_cells,
     ends_of_times,
     refuse_cell,
@@ -316,12 +315,14 @@ def _read_half_known(
         found = None if task == "classification" else ends_of_cells(table, column, asked=asked)
         if found is None or not (asked or levels_of(table.frame[column]) is None):
             return None
-        check_ends(table, column, found)
         ends = found.values
+        odd = np.flatnonzero(np.isnan(ends[0]))
+        if len(odd):
+            refuse_cell(table, column, int(odd[0]), found.unit)
         with np.errstate(invalid="ignore"):
             middle = 0.5 * (ends[0] + ends[1])
         values = np.where(np.isinf(ends[0]), ends[1], np.where(np.isinf(ends[1]), ends[0], middle))
-        n_known = int(found.known.sum())
+        n_known = int((ends[0] == ends[1]).sum())
         reason = (
             f"the target is numeric, {len(values) - n_known} of {len(values)} rows are limits or "
             f"ranges, such as {found.example!r}"

@@ -25,7 +25,7 @@ MOST_ODD = 2
 WORDS_AN_ODD = 10
 # more are the words of a text and no units
 MOST_UNITS = 3
-# So many cells tell of nearly all columns of words that they are no numbers.
+# Cells that are tried first: enough to see that nearly any column of words holds no numbers.
 _PROBED = 100
 _SIGNS = "€$£¥₹%"
 # EUR 12.50 and A$12: of currencies alone, for BUS 12 is a name

@@ -31,7 +31,6 @@ _EXPECTED = (
     UnsupportedProblemError,
     cyclopts.CycloptsError,
     ValueError,
-    MemoryError,
     OSError,
 )
 OWN = {spec.name: spec for spec in BUILTIN}
@@ -60,7 +59,9 @@ def run(tokens: Sequence[str]) -> int:
     except KeyboardInterrupt as stop:
         return _interrupted(stop)
     except BrokenPipeError:
-        return _reader_left()
+        # what reads our output has closed it: end quietly, as any other filter does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except Exception as error:  # noqa: BLE001
         return _failed(error)
     return 0
@@ -205,9 +206,3 @@ def _out_of_memory(error: MemoryError) -> object:
 def _interrupted(stop: KeyboardInterrupt) -> int:
     print_message("error", f"interrupted; {stop.args[0] if stop.args else 'nothing was written'}")
     return 130
-
-
-def _reader_left() -> int:
-    """End quietly when what reads our output has closed it, like any other filter."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "kernelweave"
 _options: ContextVar[Mapping[str, str]] = ContextVar("options", default=MappingProxyType({}))
-# that of learners is no option
+# in a message `task` is a learner's, not the option --task
 _OF_COMMANDS = frozenset({"task"})
 
 

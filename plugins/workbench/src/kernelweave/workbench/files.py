@@ -44,7 +44,8 @@ def check_output(
     if path.exists() and not force:
         text = "{path} exists: add {force} to overwrite it, or choose another name"
         raise CommandError(Message(text, path=path, force="force=True"))
-    # of permissions alone, a name that is too long or a folder of the system tells nothing
+    # A file is really made: permissions alone do not tell of names that are too long, nor of
+    # folders of the system that refuse files.
     handle, name = _temporary(path, path)
     os.close(handle)
     Path(name).unlink()

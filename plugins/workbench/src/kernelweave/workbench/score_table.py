@@ -103,3 +103,8 @@ def amount(value: float) -> str:
     if value == 0.0 or not 1e-4 < value < 1e9:
         return f"{value:.4g}"
     return f"{value:,.{max(0, 3 - math.floor(math.log10(value)))}f}"
+
+
+def away(row: Mapping[str, Any]) -> str:
+    """Return the score of another model less that of this one."""
+    return Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")

@@ -67,9 +67,9 @@ def parts_of(codes: Index, n_classes: int, scheme: str) -> list[tuple[Index, Ind
 
 
 def alone(estimator: BaseEstimator, **changed: object) -> BaseEstimator:
-    """Return an unfitted copy for a part of the rows or of the classes, which a Ctrl-C leaves.
+    """Return an unfitted copy, to be fitted to a part of the rows or classes.
 
-    `changed`: parameters that are otherwise in it, where the estimator has them.
+    A Ctrl-C in its fit is raised. `changed`: parameters to set, where the estimator has them.
     """
     changed |= {"probability": False, "class_weight": None, "warm_start": False}
     changed["on_interrupt"] = "raise"

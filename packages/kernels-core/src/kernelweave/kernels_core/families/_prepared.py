@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -181,15 +182,18 @@ class PreparedTessellated(BoundSamples):
         return float(np.prod(self._box.upper - self._box.lower))
 
     def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
-        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``."""
+        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
+
+        At degree 0 or 1, or with ``z_degree=0``, it costs m²/2·(8n + 12) flops, and nothing of the
+        size of a Gram matrix beside the result.
+        """
         v = check_vector("v", v, self.n_P)
         out = self._output(out)
-        wide = self._wide(out)
         if _general.is_quadratic(self._box.tables):
-            _general.gram_quadratic(self._box, self._X, None, v[None, :], wide)
+            self._add_factors(v[None, :], out)
         else:
-            _general.gram_general(self._box, self._X, None, np.outer(v, v), wide)
-        return self._narrow(wide, out)
+            self._fill(_general.gram_general, np.outer(v, v), out)
+        return out
 
     def gram(self, P: ArrayLike, out: RealArray | None = None) -> RealArray:
         """Return ``Kₖₗ = ⟨P, G(xₖ, xₗ)⟩``, by rank-one Grams where the rank of P is low."""
@@ -199,29 +203,21 @@ class PreparedTessellated(BoundSamples):
         if factors is not None and factors_are_cheaper(self._box, len(factors)):
             self._add_factors(factors, out)
         else:
-            wide = self._wide(out)
-            _general.gram_general(self._box, self._X, None, P, wide)
-            self._narrow(wide, out)
+            self._fill(_general.gram_general, P, out)
         return out
 
     def _add_factors(self, factors: Float, out: RealArray) -> None:
-        wide = self._wide(out)
-        _general.gram_quadratic(self._box, self._X, None, factors, wide)
-        self._narrow(wide, out)
+        self._fill(_general.gram_quadratic, factors, out)
 
-    @staticmethod
-    def _wide(out: RealArray) -> Float:
-        """Return a float64 array to work in: ``out`` itself where it is one."""
-        if out.dtype == np.float64:
-            return np.asarray(out, dtype=np.float64)
-        memory.require(2 * out.nbytes, "float64 rows of a float32 Gram", alternative=_GIB_HINT)
-        return np.empty(out.shape)
-
-    @staticmethod
-    def _narrow(wide: Float, out: RealArray) -> RealArray:
+    def _fill(self, write: Callable[..., None], what: Float, out: RealArray) -> None:
+        """Write a Gram matrix in double precision, rounded where ``out`` has less."""
+        wide = np.asarray(out)
+        if out.dtype != np.float64:
+            memory.require(2 * out.nbytes, "float64 rows of a float32 Gram", alternative=_GIB_HINT)
+            wide = np.empty(out.shape)
+        write(self._box, self._X, None, what, wide)
         if wide is not out:
             out[:] = wide
-        return out
 
     def unstored(self, P: ArrayLike) -> Operator:
         """Return the Gram matrix of one P as an object that computes entries and products."""
@@ -274,16 +270,6 @@ class PreparedAffine(PreparedTessellated):
         super().__init__(box, X, dtype)
         sides = (box.upper - X).T
         self._units, self._power = _moments.binary_units(sides)
-
-    def gram_rank_one(self, v: ArrayLike, out: RealArray | None = None) -> RealArray:
-        """Return ``Kₖₗ = vᵀ G(xₖ, xₗ) v``.
-
-        m²/2·(8n + 12) flops, and nothing of the size of a Gram matrix beside the result.
-        """
-        v = check_vector("v", v, self.n_P)
-        out = self._output(out)
-        self._sum(v[None, :]).fill(out)
-        return out
 
     def _add_factors(self, factors: Float, out: RealArray) -> None:
         self._sum(factors).fill(out)

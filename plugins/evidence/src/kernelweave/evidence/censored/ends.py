@@ -29,7 +29,7 @@ def is_censored(y: object) -> bool:
     are such as <0.5, 36+ or 3-5.
     """
     if y is None or isinstance(y, str) or hasattr(y, "dask"):
-        # of what is read in parts, targets are numbers
+        # tables that are read in parts have numbers as targets, never ends
         return False
     named = _named_columns(y)
     if named is not None:

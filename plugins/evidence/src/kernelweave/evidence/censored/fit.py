@@ -23,8 +23,6 @@ from .predicting import ByResiduals
 from .residuals import ResidualDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..folds import Fold
     from ..learn import Learned
     from ..terms import Scales
@@ -107,15 +105,16 @@ def censored_predictor(learned: Learned, *, log: bool) -> tuple[Learned, Censore
     `log`: whether the targets are logarithms.
     """
     share, found, solved, missing = _solved(learned)
-    shift = _shifted(share)
-    folds = [replace(each, fits=list(map(shift, each.fits))) for each in learned.folds]
+    folds = [
+        replace(each, fits=[_shifted(fit, share) for fit in each.fits]) for each in learned.folds
+    ]
     views = learned.mixture.views
     scales = tuple(replace(each, noise=each.noise * share) for each in learned.mixture.scales)
     predictor = _Modes(views, scales, learned.rows, found, folds, solved).predictor(
         learned.weights, log=log
     )
     learned = replace(
-        learned, mixture=predictor.mixture, fits=list(map(shift, learned.fits)),
+        learned, mixture=predictor.mixture, fits=[_shifted(fit, share) for fit in learned.fits],
         folds=predictor.folds, held_out=predictor.held_out, rows=predictor.rows, left_out=(),
         missing=", ".join(filter(None, (learned.missing, missing))),
     )  # fmt: skip
@@ -363,10 +362,6 @@ def _likelihood(solved: Sequence[_Solved]) -> float:
     return sum(each.log_likelihood for each in solved)
 
 
-def _shifted(share: float) -> Callable[[Fit], Fit]:
-    """Return what gives a fit a share of its noise."""
-
-    def shift(fit: Fit) -> Fit:
-        return replace(fit, theta=np.append(fit.theta[:-1], fit.theta[-1] + np.log(share)))
-
-    return shift
+def _shifted(fit: Fit, share: float) -> Fit:
+    """Return a fit with a share of its noise."""
+    return replace(fit, theta=np.append(fit.theta[:-1], fit.theta[-1] + np.log(share)))

@@ -54,8 +54,7 @@ class NumberBlock:
         medians = _medians(values, missing, weight)
         with np.errstate(invalid="ignore"):
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-        varied = low < high
-        kept = first_ones(values, np.flatnonzero(varied))
+        kept = first_ones(values, np.flatnonzero(low < high))
         first = np.unique(owners, return_index=True)[1]
         indicators = first_ones(missing.view(np.uint8), first[has_missing[first]])
         places = {missing[:, j].tobytes(): len(kept) + i for i, j in enumerate(indicators)}

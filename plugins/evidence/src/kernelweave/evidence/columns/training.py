@@ -104,9 +104,8 @@ def _parts_of_words(texts: Collection[str]) -> Any:
     """Return how often texts have each part of words, with norm 1; sparse, (n, n_hashes)."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    return HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=_HASHES).transform(
-        texts
-    )
+    vectorizer = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=_HASHES)
+    return vectorizer.transform(texts)
 
 
 def _components(words: Words, most: int) -> tuple[NDArray[np.float32], Index]:

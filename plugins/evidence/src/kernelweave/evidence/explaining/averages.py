@@ -89,9 +89,8 @@ class SetMeans:
 
     def together(self) -> FloatArray:
         """Return the mean of the kernel between all rows where both have the value, (n_grid,)."""
-        match_weight, points, moving = (
-            self.expansion.views.match_weight, self._points, self.column.moving
-        )  # fmt: skip
+        match_weight = self.expansion.views.match_weight
+        points, moving = self._points, self.column.moving
         total = np.zeros(len(self.grid))
         for scales in self.expansion.scales:
             d2, product, line = RestOfPairs(points, scales, match_weight, moving)(points)

@@ -76,9 +76,8 @@ def shuffled_importance(
     """
     if not fold_predictors:
         return [ColumnImportance(name, np.nan, np.nan) for name in columns]
-    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // max(1, len(dimensions)))) // len(
-        fold_predictors
-    )
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _CELLS // max(1, len(dimensions))))
+    most //= len(fold_predictors)
     folds = [
         (each if len(each) <= most else random_state.permutation(each)[:most], predict)
         for each, predict in fold_predictors
@@ -87,9 +86,8 @@ def shuffled_importance(
     seen = rows.take(np.concatenate([held_out for held_out, _ in folds]))
     parts = [(rows.take(held_out), predict) for held_out, predict in folds]
     orders = [[random_state.permutation(len(part)) for part, _ in parts] for _ in range(repeats)]
-    before, units = losses(
-        seen, np.vstack([predict(part.numeric, part.codes) for part, predict in parts])
-    )
+    told = np.vstack([predict(part.numeric, part.codes) for part, predict in parts])
+    before, units = losses(seen, told)
     importances: list[ColumnImportance] = []
     for name in columns:
         if clock.expired():

@@ -118,12 +118,10 @@ class Players:
         shape = (left.H[:, rows].shape[1], len(self.dimensions), right.n_points)
         far, linear = np.zeros(shape), np.zeros(shape)
         products = np.ones((1 + len(self._slopes), *shape))
-        part, rest, _ = self.scales.shape(self.match_weight)
+        part, rest, match_weight = self.scales.shape(self.match_weight)
         for player, dimensions in enumerate(self.dimensions):
             for i in dimensions:
-                kappa, square, line = pairs_of_dimension(
-                    left, right, rows, int(i), self.match_weight
-                )
+                kappa, square, line = pairs_of_dimension(left, right, rows, int(i), match_weight)
                 far[:, player] += self.scales.ell[i] ** 2 * square
                 linear[:, player] += self.scales.weights[2] * self.scales.ell[i] ** 2 * line
                 products[0, :, player] *= rest[i] + part[i] * kappa
@@ -248,9 +246,7 @@ def shapley_values(
     of these in the background; they add up to 1.
     """
     centres, dual = expansion.points, expansion.dual
-    points = centres
-    if background is not None:
-        points = centres.and_others(background)
+    points = centres if background is None else centres.and_others(background)
     n, p, m = rows.n_points, len(dimensions), centres.n_points
     values, base = np.empty((n, p, dual.shape[1])), np.zeros(dual.shape[1])
     variances = np.empty((n, p))

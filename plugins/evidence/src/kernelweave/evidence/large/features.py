@@ -42,11 +42,6 @@ class Landmarks:
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_kernel"}
 
-    @property
-    def level(self) -> float:
-        """The weight of the groups' term, 0 where there is none."""
-        return level_of(self.scales)
-
     def gram(self) -> FloatArray:
         """Return the kernel of the landmarks, in double precision."""
         return gram_of(self.points, self.scales, self.views.match_weight)

@@ -132,10 +132,9 @@ class RowRoles:
       another; none is held out, as new rows are no landmarks
     - `late_landmarks`: those held out, where the user says how: the last sums, of all rows, need
       landmarks in every group and block
-    - `order` of shape (n_sample,): the sample's rows, those held out behind the others, as that
-      makes them cheap to leave out, and those that choose last
+    - `order` of shape (n_sample,): the sample's rows: those never held out, those of the folds that
+      judge, and last those that choose, so that the first can be summed without the others
     - `n_others`: all that the rows that choose are predicted from
-    - `held_at`: where in this order those held out stand, if they are of the sample
     - `rule`: how rows are held out
     """
 
@@ -145,7 +144,6 @@ class RowRoles:
     late_landmarks: Index
     order: Index
     n_others: int
-    held_at: Index
     rule: Holdout
 
     @classmethod
@@ -188,12 +186,9 @@ class RowRoles:
         held_out = HeldFolds(held.rows, held.places, *held_folds, *copies)
         last = np.where(fold == 0, 2 + len(without), np.where(without[0], 1 + len(without), fold))
         order = np.argsort(last, kind="stable")
-        held_at = out[:0]
-        if len(sample) == seen.n_rows:
-            held_at = np.argsort(seen.index[order], kind="stable")[held.places]
         n_others = int(np.sum(~without[0]))
         metric = sample.take(chosen)
-        return cls(held_out, metric, distinct, late, order, n_others, held_at, rule)
+        return cls(held_out, metric, distinct, late, order, n_others, rule)
 
 
 def _has_mates(rows: Rows) -> bool:

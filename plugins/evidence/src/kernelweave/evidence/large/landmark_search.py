@@ -119,7 +119,7 @@ class LandmarkSearch:
         self.errors = self.path_errors([fit.scales for fit in fits], most)
         self.weights = path_weights(self.errors)
         self.scales = weighted([fit.scales for fit in fits], self.weights)
-        # a member that is nearly all of the sum is not tried beside it
+        # a member with nearly all of the weight is not tried alone: it would tell nothing
         clear = self.weights.max() > _CLEAR
         self._member = None if clear else fits[int(np.argmin(self.errors))].scales
         self.best = self.first_trial(self.scales)
@@ -187,18 +187,13 @@ class LandmarkSearch:
         if self._member is None:
             return
         trial = self._summed((self._member,), len(self.best.landmarks))
-        if self._is_sharper(trial, self.best):
-            self.best = trial
-            self._note(trial)
-
-    def _is_sharper(self, member: Trial, whole: Trial) -> bool:
-        """Return whether the best λ alone is surely better; then the path is that λ."""
-        gain, error = member.gain_over(whole, self.choosing.precision)
-        if gain > error and self._member is not None:
+        gain, error = trial.gain_over(self.best, self.choosing.precision)
+        if gain > error:
             # landmarks of sums have no groups' term
             self.scales = (self._member,)
             self.weights = np.eye(len(self.errors))[int(np.argmin(self.errors))]
-        return gain > error
+            self.best = trial
+            self._note(trial)
 
     def _summed(self, scales: Sequence[Scales], size: int) -> Trial:
         """Return the trial of ``size`` landmarks, solved by sums over the drawn rows."""

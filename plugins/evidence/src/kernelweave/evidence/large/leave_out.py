@@ -83,7 +83,7 @@ class LandmarksLeaveOut:
         inner, right = self._equations(np.concatenate([rows, len(self.rows) + units]))
         mass = self.rows.precision[rows]
         inner[np.arange(len(rows)), np.arange(len(rows))] -= 1.0 / mass
-        # a landmark that no row needs has 1e-15 where rows have 1
+        # from 1, of rows, to 1e-15, of a landmark that no row needs: a unit diagonal first
         scale = 1.0 / np.sqrt(np.abs(inner).max(axis=1, keepdims=True))
         inner, right = scale * inner * scale.T, scale * right
         moved = scale * solve(inner, right, assume_a="sym", check_finite=False)

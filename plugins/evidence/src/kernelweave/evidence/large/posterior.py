@@ -18,10 +18,6 @@ from .sums import NormalEquations
 if TYPE_CHECKING:
     from .features import Landmarks
 
-# of the mean of the kernel's diagonal: noise that rounding in single precision stays far below
-_SINGLE = 1e-4
-# noise of rows of hardly any weight: beyond it single precision has no numbers
-_LARGEST_SINGLE = 1e30
 # of the largest eigenvalue of Kₘₘ: squaring hides in rounding what lies far below it
 _JITTER = 1e-7
 # what follows from a posterior's other values

@@ -144,7 +144,8 @@ class FoldLeftOut:
     - `places` of shape (n,): of these rows among all; empty where nobody will ask
     - `levels`: of groups that have other rows, ``None`` where none has
     - `known` of shape (n_known,): which of these rows are of groups that have other rows
-    - `new`: some of these rows without their groups, where these have other rows
+    - `new`: some of these rows predicted as of new groups: without the fold and without the other
+      rows of their groups
     """
 
     which: Index

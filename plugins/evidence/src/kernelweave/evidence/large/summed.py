@@ -160,10 +160,7 @@ def _joined(
     numeric[len(known) :], codes[len(known) :] = some.numeric[first], some.codes[first]
     more = KnownRows.of(known.line, numeric, codes)
     n = len(first)
-    padded = (
-        np.append(copies[0], np.zeros(n)),
-        np.vstack([copies[1], np.zeros((n, len(targets.centre)))]),
-    )
+    padded = np.pad(copies[0], (0, n)), np.pad(copies[1], ((0, n), (0, 0)))
     both_copies = np.concatenate([held.copy_of, copy_of])
     sums = _summed(padded, more, targets, new, 1.0)
     return HeldFolds(rows, places, folds, both, more, both_copies), sums

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kernelweave.kernels_core.arrays import FloatArray, Index
+from kernelweave.kernels_core.arrays import FloatArray
 from numpy.typing import NDArray
 
 from ..division import n_folds_of
@@ -153,15 +153,10 @@ def _of_all_pairs(
     if len(first) > MOST:
         first = first[np.linspace(0, len(first) - 1, MOST).astype(np.intp)]
     alone = tuple(each.without_levels() for each in mixture.scales)
-    landmarks = Landmarks(mixture.views, taken(mixture.points, first), alone, np.float64)
+    landmarks = Landmarks(mixture.views, mixture.points.take(first), alone, np.float64)
     level = level_of(mixture.scales)
     ratio = mixture.nugget / level if level else None
     return landmarks, mixture.nugget, ratio, mixture.target, float(np.mean(mixture.width))
-
-
-def taken(points: Points, which: Index) -> Points:
-    """Return some points."""
-    return points.take(which)
 
 
 def _keys(points: Points) -> list[bytes]:

@@ -19,7 +19,6 @@ from .state import HeldOutBy, Label, LivingState
 
 if TYPE_CHECKING:
     from ..findings import Fitted
-    from ..large.landmarks import LandmarkPredictor
     from ..read_table import ReadTable
 
 
@@ -34,7 +33,8 @@ def state_of(
     owner, given = samples.owner, samples.weight
     alike = isinstance(groups, str) and not division.column
     is_exact = isinstance(predictor, ExactPredictor)
-    own = predictor.rows if is_exact else _rows_of_landmarks(predictor)
+    # a predictor of landmarks may keep no rows
+    own: Rows | None = getattr(getattr(predictor, "kept", predictor), "rows", None)
     if own is None or not isinstance(rows, Rows) or (alike and not is_exact):
         return None
     if rows.further:
@@ -74,12 +74,6 @@ def state_of(
         seconds=seconds,
         draws=fitted.draws,
     )
-
-
-def _rows_of_landmarks(predictor: ExactPredictor | LandmarkPredictor) -> Rows | None:
-    """Return the rows that a predictor of landmarks keeps, ``None`` where these are not all."""
-    kept = getattr(predictor, "kept", None)
-    return None if kept is None else kept.rows
 
 
 def draws_of(state: np.random.RandomState) -> NDArray[np.uint32]:

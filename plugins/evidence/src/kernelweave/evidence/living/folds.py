@@ -162,7 +162,6 @@ def _join(
     together = rows.kept_together if rows.groups is not None else rows.duplicate_ids
     n_folds, by = roles.shape[1], np.argsort(together, kind="stable")
     bounds = np.flatnonzero(np.diff(together[by])) + 1
-    hashes = _RowHashes(rows, encoder, labels)
     for part in np.split(by, bounds):
         new = part[at[part] < 0]
         if not len(new):
@@ -175,32 +174,19 @@ def _join(
             roles[new] = roles[old[0]]
             continue
         else:
-            fold = hashes.of(part) % n_folds
+            fold = _hash_of(rows, encoder, labels, part) % n_folds
         roles[new] = _LEARNED
         roles[new, fold] = _HELD
 
 
-class _RowHashes(NamedTuple):
-    """A number for what rows hold that are held out together."""
-
-    rows: Rows
-    encoder: ColumnEncoder
-    labels: list[Label] | None
-
-    def of(self, places: Index) -> int:
-        """Return that of some rows: of the first of their groups' labels, or of the first row."""
-        if self.labels is not None:
-            named = [repr(self.labels[i]) for i in places if self.labels[i] is not None]
-            if named:
-                return key_of(min(named).encode())
-        i = int(places[0])
-        texts = [
-            each.categories[code] if code < len(each.categories) else ""
-            for each, code in zip(
-                [d for d in self.encoder.dimensions_ if d.kind == "category"],
-                self.rows.codes[i].tolist(),
-                strict=True,
-            )
-        ]
-        held = (self.rows.numbers[i] + 0.0).tobytes() + "\0".join(texts).encode()
-        return key_of(held)
+def _hash_of(rows: Rows, encoder: ColumnEncoder, labels: list[Label] | None, places: Index) -> int:
+    """Return a number of rows held out together: of their groups' first label, or the first row."""
+    if labels is not None:
+        named = [repr(labels[i]) for i in places if labels[i] is not None]
+        if named:
+            return key_of(min(named).encode())
+    i = int(places[0])
+    words = [each.categories for each in encoder.dimensions_ if each.kind == "category"]
+    pairs = zip(words, rows.codes[i].tolist(), strict=True)
+    texts = [known[code] if code < len(known) else "" for known, code in pairs]
+    return key_of((rows.numbers[i] + 0.0).tobytes() + "\0".join(texts).encode())

@@ -40,7 +40,7 @@ from .canonical import (
     rows_as_given,
     rows_left,
 )
-from .state import Label, LivingModel, RowsAsGiven, RowsToJoin, Unsettled
+from .state import LivingModel, RowsAsGiven, RowsToJoin, Unsettled
 
 # products of numbers in sums over all rows, n · m² for m landmarks: as long as that takes a second,
 # the sums of a fit give way to exact ones before rows are added to them
@@ -208,18 +208,9 @@ def keys_of_groups(found: Canonical) -> NDArray[np.uint64] | None:
     labels, rows = found.state.labels, found.rows
     if labels is None or rows.groups is None:
         return None
-    own = content_keys(rows)
-    return np.array(
-        [
-            _key(labels[number], int(key))
-            for number, key in zip(rows.groups.tolist(), own, strict=True)
-        ],
-        dtype=np.uint64,
-    )
-
-
-def _key(label: Label, own: int) -> int:
-    return own if label is None else key_of(repr(label).encode())
+    pairs = zip((labels[k] for k in rows.groups.tolist()), content_keys(rows).tolist(), strict=True)
+    keys = [own if label is None else key_of(repr(label).encode()) for label, own in pairs]
+    return np.array(keys, dtype=np.uint64)
 
 
 def _kept_places(found: Canonical, places: Index) -> Index:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -251,8 +252,11 @@ class Living:
             raise ValueError(f"{why_it_stays(self._predictor)}: fit all rows instead")
         return LivingModel.of(self)
 
-    def _limits(self) -> Any:
-        return _Limits(self.memory_limit)
+    @contextmanager
+    def _limits(self) -> Iterator[None]:
+        """Limit the memory, and take one thread: the same bits whatever the number of cores."""
+        with config_context(memory_limit=self.memory_limit), one_blas_thread():
+            yield
 
     def _assign(self, changed: dict[str, Any] | Unsettled) -> None:
         """Take what was found, in one assignment."""
@@ -311,21 +315,6 @@ def _refuse_half(X: object, y: object, where: object) -> None:
         raise TypeError(
             f"where must be a dict of values by column, such as {{'patient': '17'}}, got {where!r}"
         )
-
-
-class _Limits:
-    """The memory limit, and one thread: the same bits whatever the machine's number of cores."""
-
-    def __init__(self, memory_limit: int | None) -> None:
-        self._contexts = [config_context(memory_limit=memory_limit), one_blas_thread()]
-
-    def __enter__(self) -> None:
-        for each in self._contexts:
-            each.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        for each in reversed(self._contexts):
-            each.__exit__(*error)
 
 
 def ways_of(predictor: ExactPredictor | LandmarkPredictor) -> Any:

@@ -63,7 +63,7 @@ def updated(model: LivingModel, new: RowsToJoin, unsettled: Unsettled | None) ->
         quick = QuickMean(old.mixture, old.rows)
     moved = (not np.array_equal(each[:-1], np.arange(len(each) - 1)) for each in recoding)
     if quick is not None:
-        # codes that others got since are in the factor's points
+        # the factor's points hold codes of before: where one has changed, it cannot grow
         quick = None if any(moved) else quick.with_rows(new, model.state)
     return Unsettled(model, new.encoder, given, quick)
 

@@ -29,7 +29,6 @@ from .state import LivingModel, Unsettled
 
 if TYPE_CHECKING:
     from ..exact import ExactPredictor
-    from ..findings import EvidenceCertificate
     from ..large.landmarks import LandmarkPredictor
     from ..terms import Scales
     from ..views import Views
@@ -249,29 +248,15 @@ def _best_of_path(
     return place, thetas
 
 
-def relearn_of(
-    predictor: ExactPredictor | LandmarkPredictor, certificate: EvidenceCertificate, owner: Index,
-    random: np.random.RandomState,
-) -> Relearn:  # fmt: skip
-    """Return what learning again would gain at all rows that a predictor keeps.
-
-    - `certificate`: of the fit
-    - `owner` of shape (n_given,): the place of each given row among them, −1 of none
-    - `random`: draws some
-
-    Raises Stopped where time is up.
-    """
-    kernel = KernelAtHand.of(predictor, np.array(certificate.weights), certificate.precisions)
-    rows = predictor.rows
-    return kernel.measure(rows.take(newest_last(owner, len(rows))), random)
-
-
 def with_relearn(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a settled estimator, whose certificate says what it would gain."""
-    certificate, state = attributes["certificate_"], attributes["_living"]
-    found = relearn_of(
-        attributes["_predictor"], certificate, attributes["_owner"], state.random_state()
-    )
+    """Return the attributes of a settled estimator, whose certificate says what a fit would gain.
+
+    It is learned at all rows that the predictor keeps. Raises Stopped where time is up.
+    """
+    certificate, predictor = attributes["certificate_"], attributes["_predictor"]
+    kernel = KernelAtHand.of(predictor, np.array(certificate.weights), certificate.precisions)
+    rows = predictor.rows.take(newest_last(attributes["_owner"], len(predictor.rows)))
+    found = kernel.measure(rows, attributes["_living"].random_state())
     return attributes | {"certificate_": replace(certificate, relearn=found, forgotten=None)}
 
 

@@ -99,10 +99,8 @@ class WeightCriterion:
         dual, _ = lapack.dpotrs(factor, self.targets.T, lower=0)
         log_det = 2.0 * float(np.log(factor.diagonal()).sum())
         half = inverse_of(factor)
-        diagonal = half.diagonal().copy()
         inverse = np.triu(half)
-        inverse += inverse.T
-        inverse[np.diag_indices_from(inverse)] = diagonal
+        inverse += np.triu(half, 1).T
         return _System(inverse, dual, log_det)
 
 

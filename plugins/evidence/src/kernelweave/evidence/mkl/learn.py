@@ -85,7 +85,7 @@ def learn_weights(
     for _ in range(max_iter):
         if quick and y.any():
             parameters, value = _climb(evidence, parameters, value)
-        result = _convex_step(problem, evidence, parameters, tol, verbose)
+        result = bounded(problem, evidence.at(parameters).prices, parameters, tol, verbose)
         if result.n_iter == 0:
             return result, [*descent, value]
         new = evidence.at(result.parameters).value
@@ -96,7 +96,8 @@ def learn_weights(
             status = result.status if result.status in _ENDS else Status.STALLED
             break
     # the bounds of these parameters, not of those before
-    return replace(_convex_step(problem, evidence, parameters, 1.0, 0), status=status), descent
+    last = bounded(problem, evidence.at(parameters).prices, parameters, 1.0, 0)
+    return replace(last, status=status), descent
 
 
 def _climb(
@@ -113,13 +114,6 @@ def _climb(
         return best, reached
     other = evidence.at(fewer).value
     return (fewer, other) if other <= reached else (best, reached)
-
-
-def _convex_step(
-    problem: Problem, evidence: WeightEvidence, parameters: FloatArray, tol: float, verbose: int
-) -> Result:
-    """Return the minimiser of the convex problem that touches the evidence at some parameters."""
-    return bounded(problem, evidence.at(parameters).prices, parameters, tol, verbose)
 
 
 def bounded(

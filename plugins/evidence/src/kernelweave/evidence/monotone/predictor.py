@@ -16,7 +16,7 @@ from .columns import MonotoneColumn, monotone_columns, signs_of
 from .grid import N_NODES, Axis, AxisMaker, known_for
 from .rearrangement import interpolated, on_lattice, rearranged
 from .response import MonotoneResponse, refuse_without_order, response_of
-from .sums import Function, Predict, Source, Summed, sums_of
+from .sums import Predict, Summed, on_known, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ class Surfaces:
     `source`: of values that rise with what is asked; `axes`: of all monotone columns.
     """
 
-    source: Source
+    source: Summed
     axes: tuple[Axis, ...]
 
     def __call__(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
@@ -117,7 +117,7 @@ def in_order(values: FloatArray, axes: Sequence[Axis]) -> FloatArray:
 
 
 def told_on_grid(
-    source: Source, axes: Sequence[Axis], numeric: FloatArray, codes: NDArray[np.int64]
+    source: Summed, axes: Sequence[Axis], numeric: FloatArray, codes: NDArray[np.int64]
 ) -> FloatArray:
     """Return values on a grid for each row, told by those at a few of its nodes.
 
@@ -226,10 +226,10 @@ class MonotonePredictor:
         return np.asarray(_ROOM * np.sqrt(np.mean(rest**2, axis=0)))
 
     @cached_property
-    def _source(self) -> Source:
+    def _source(self) -> Summed:
         return self._summed(self.predictor.mean, None)
 
-    def _summed(self, predict: Predict, fold: int | None) -> Source:
+    def _summed(self, predict: Predict, fold: int | None) -> Summed:
         """Return what rises, by all rows or without a fold, whose predictions of rows are given."""
         rows, sums = self.predictor.rows, sums_of(self.predictor, fold)
         return Summed(predict, sums, rows.numeric[:1], rows.codes[:1], self.response.of)
@@ -242,10 +242,9 @@ class MonotonePredictor:
         self, numeric: FloatArray, codes: NDArray[np.int64], fold: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return predictions by all rows or without a fold: as they were fitted, and rearranged."""
-        predict: Predict = self.predictor.mean
+        source = self._source
         if fold is not None:
-            predict = self.predictor.fold_predictors()[fold][1]
-        source = self._source if fold is None else self._summed(predict, fold)
+            source = self._summed(self.predictor.fold_predictors()[fold][1], fold)
         after = Surfaces(source, self.axes)(numeric, codes)
         return self.response.back(source(numeric, codes)), self.response.back(after)
 
@@ -323,7 +322,7 @@ class _Stepped(Surfaces):
         """Return rearranged members on a grid for each row, (n, …, n_members · n_outputs)."""
         mean = told_on_grid(self.source, axes, numeric, codes)
         fewer = [each.with_fewer(_ENDS) for each in axes]
-        steps = Function(self._steps).on_known(fewer, numeric, codes)
+        steps = on_known(self._steps, fewer, numeric, codes)
         finite = np.isfinite(steps).all(axis=tuple(range(1, steps.ndim - 1)), keepdims=True)
         told = spread_out(np.where(finite, steps, 0.0), fewer)
         values = on_lattice(in_order(told + np.tile(mean, steps.shape[-1] // mean.shape[-1]), axes))

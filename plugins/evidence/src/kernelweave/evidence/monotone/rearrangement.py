@@ -74,32 +74,24 @@ def on_lattice(values: FloatArray) -> FloatArray:
 
 
 def interpolated(
-    values: FloatArray, grid: Index, places: Sequence[Index], shares: Sequence[FloatArray]
-) -> FloatArray:
+    values: FloatArray, grid: Index, places: Sequence[Index], shares: Sequence[FloatArray],
+    chosen: tuple[Index, ...] = (),
+) -> FloatArray:  # fmt: skip
     """Return values between the nodes of grids, piecewise linear along each axis, (n, n_outputs).
 
     What rises along an axis rises with the place and the share, to the last bit.
 
     `values` of shape (n_grids, …, n_outputs): as `on_lattice` returns; `grid` of shape (n,): which
     grid each row has; `places`, `shares` of shape (n,) for each axis: the node before a row, and
-    where it is between that and the next, from 0 to 1.
+    where it is between that and the next, from 0 to 1; `chosen`: nodes along the first axes, where
+    values are wanted at these.
     """
-    return _between(values, grid, places, shares, ())
-
-
-def _between(
-    values: FloatArray,
-    grid: Index,
-    places: Sequence[Index],
-    shares: Sequence[FloatArray],
-    chosen: tuple[Index, ...],
-) -> FloatArray:
-    """Return values between nodes along the axes after those whose nodes are chosen."""
     axis = len(chosen)
     if axis == len(places):
         return np.asarray(values[(grid, *chosen)])
     low, high = (
-        _between(values, grid, places, shares, (*chosen, places[axis] + step)) for step in (0, 1)
+        interpolated(values, grid, places, shares, (*chosen, places[axis] + step))
+        for step in (0, 1)
     )
     share = np.ldexp(np.rint(np.ldexp(shares[axis], _SHARE_BITS)), -_SHARE_BITS)[:, None]
     return on_lattice((1.0 - share) * low + share * high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from kernelweave.kernels_core.arrays import FloatArray, Index
@@ -40,20 +40,16 @@ class OrderedResponse(MonotoneResponse):
     `calibration`: from values to logits; `order` of shape (n_classes,): classes, lowest first.
     """
 
-    calibration: Calibration | None = None
-    order: Index | None = None
+    calibration: Calibration = field(kw_only=True)
+    order: Index = field(kw_only=True)
 
     def of(self, values: FloatArray) -> FloatArray:
         """Return probabilities of higher levels, (n, n_classes − 1)."""
-        assert self.calibration is not None
-        assert self.order is not None
         p = softmax(self.calibration.logits(per_class(values)), axis=1)[:, self.order]
         return np.asarray(np.cumsum(p[:, :0:-1], axis=1)[:, ::-1])
 
     def back(self, values: FloatArray) -> FloatArray:
         """Return values whose calibrated probabilities are these."""
-        assert self.calibration is not None
-        assert self.order is not None
         # what is between two levels does not cross, but for rounding
         above = np.minimum.accumulate(np.clip(values, 0.0, 1.0), axis=1)
         steps = -np.diff(above, axis=1, prepend=1.0, append=0.0)
@@ -66,12 +62,11 @@ def response_of(task: Task) -> MonotoneResponse:
     """Return what is to rise. Raises ValueError for three classes or more without an order."""
     if isinstance(task, Regression):
         return MonotoneResponse()
-    assert isinstance(task, Classification)
     assert task.labels is not None
     if len(task.labels) == 2:
         return MonotoneResponse(-1 if task.ranks is not None and task.ranks[1] == 0 else 1)
-    refuse_without_order(task)
     assert task.ranks is not None
+    assert task.calibration is not None
     return OrderedResponse(calibration=task.calibration, order=np.argsort(task.ranks))
 
 

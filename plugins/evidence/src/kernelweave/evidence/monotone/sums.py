@@ -62,43 +62,21 @@ class Known(Protocol):
         """Which of the nodes, shape (n_known,)."""
 
 
-class Source(Protocol):
-    """What predictions on a grid come from."""
-
-    def __call__(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return values of rows, (n, n_outputs)."""
-
-    def on_known(
-        self, axes: Sequence[Axis], numeric: FloatArray, codes: NDArray[np.int64]
-    ) -> FloatArray:
-        """Return values of each row at the nodes where they are known, (n, …, n_outputs)."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """Any function of rows."""
-
-    predict: Predict
-
-    def __call__(self, numeric: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-        """Return values of rows, (n, n_outputs)."""
-        return self.predict(numeric, codes)
-
-    def on_known(
-        self, axes: Sequence[Axis], numeric: FloatArray, codes: NDArray[np.int64]
-    ) -> FloatArray:
-        """Return values of each row at the nodes where they are known, (n, …, n_outputs)."""
-        nodes = nodes_of(axes)
-        size, parts = len(nodes), []
-        for rows in row_slices(len(numeric), max(1, _ROWS // size)):
-            own = np.repeat(numeric[rows], size, axis=0)
-            cells = np.repeat(codes[rows], size, axis=0)
-            for k, each in enumerate(axes):
-                each.column.fill(own, cells, np.tile(nodes[:, k], len(own) // size))
-            parts.append(self.predict(own, cells))
-        values = np.concatenate(parts)
-        shape = [len(each.known) for each in axes]
-        return values.reshape(len(numeric), *shape, values.shape[1])
+def on_known(
+    predict: Predict, axes: Sequence[Axis], numeric: FloatArray, codes: NDArray[np.int64]
+) -> FloatArray:
+    """Return a function's values of each row at the nodes that are known, (n, …, n_outputs)."""
+    nodes = nodes_of(axes)
+    size, parts = len(nodes), []
+    for rows in row_slices(len(numeric), max(1, _ROWS // size)):
+        own = np.repeat(numeric[rows], size, axis=0)
+        cells = np.repeat(codes[rows], size, axis=0)
+        for k, each in enumerate(axes):
+            each.column.fill(own, cells, np.tile(nodes[:, k], len(own) // size))
+        parts.append(predict(own, cells))
+    values = np.concatenate(parts)
+    shape = [len(each.known) for each in axes]
+    return values.reshape(len(numeric), *shape, values.shape[1])
 
 
 def nodes_of(axes: Sequence[Known]) -> FloatArray:

@@ -68,7 +68,7 @@ def compare_command(
 
     table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table = options.with_kinds(
-        table, category=categorical, text=text, number=numeric, date=date, day_first=day_first
+        table, categorical=categorical, text=text, numeric=numeric, date=date, day_first=day_first
     )
     column = choose_target(table, target)
     console.name_target(column)
@@ -93,8 +93,7 @@ def compare_command(
 def _show(facts: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from ..score_table import print_scores
-    from ..scoring.scores import Score
+    from ..score_table import away, print_scores
 
     screen = console.out()
     screen.print(
@@ -102,13 +101,7 @@ def _show(facts: dict[str, Any]) -> None:
         Text(f"{facts['task']} of {facts['target']} in {facts['data']}"),
         sep="\n",
     )
-    rows = [
-        {
-            **row,
-            "away": Score(-row["behind"], row["behind_error"]).formatted(3, sign="+") if at else "",
-        }
-        for at, row in enumerate(facts["models"])
-    ]
+    rows = [{**row, "away": away(row) if at else ""} for at, row in enumerate(facts["models"])]
     print_scores(
         screen, rows, measure=facts["measure"], rare=facts["rare"], unit=facts["unit"], named=True
     )

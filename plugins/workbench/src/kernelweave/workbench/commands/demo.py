@@ -45,10 +45,7 @@ def demo_command(
     picture = demo_picture(demo)
     with replacing(out) as stream:
         stream.write(picture)
-    if json:
-        console.emit_json({**demo.figures, "picture": str(out)})
-    else:
-        _show(demo, out)
+    console.emit_json({**demo.figures, "picture": str(out)}) if json else _show(demo, out)
 
 
 def _show(demo: Demonstration, path: Path) -> None:

@@ -176,7 +176,7 @@ def fit_command(
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
     table, other = read(data), None if test is None else read(test)
     table = options.with_kinds(
-        table, category=categorical, text=text, number=numeric, date=date, day_first=day_first
+        table, categorical=categorical, text=text, numeric=numeric, date=date, day_first=day_first
     )
     column = choose_target(table, target)
     if increasing or decreasing:
@@ -478,18 +478,15 @@ def _show_scores(screen: Console, found: Summary, seconds: float) -> None:
     from rich.text import Text
 
     from ..model_catalog import model_title
-    from ..score_table import print_scores, shown
+    from ..score_table import away, print_scores, shown
     from ..scoring.scores import CONCORDANCE, Score
 
     scored = found.held_out
     if scored is None:
         screen.print("No validation score: the fit stopped before the first fold was done.\n")
         return
-    title = model_title(found.model)
-    rows = [{**vars(scored), "title": title, "seconds": seconds, "ours": True}]
-    for row in found.comparison["rows"]:
-        away = Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")
-        rows.append({**row, "away": away})
+    rows = [{**vars(scored), "title": model_title(found.model), "seconds": seconds, "ours": True}]
+    rows += [{**row, "away": away(row)} for row in found.comparison["rows"]]
     screen.print(Text(f"{found.measure} on {scored.rows}", style="bold"))
     print_scores(screen, rows, measure=found.measure, rare=scored.rare, unit=found.unit)
     if found.half_known:

@@ -123,23 +123,19 @@ Force = Annotated[bool, Parameter(help="Overwrite existing files.")]
 Json = Annotated[bool, Parameter(help="Print the result as JSON.")]
 
 
+# what columns are, by the options that say so
+_KIND_OF = {"categorical": "category", "numeric": "number", "day_first": "day first"}
+
+
 def with_kinds(table: Table, **columns: list[str] | None) -> Table:
-    """Return a table that knows what the user says that its columns are."""
-    options = {
-        "category": "--categorical",
-        "text": "--text",
-        "number": "--numeric",
-        "date": "--date",
-        "day first": "--day-first",
-    }
+    """Return a table that knows what the user says that its columns are, by option."""
     kinds: dict[str, Any] = {}
-    for kind, names in ((name.replace("_", " "), each) for name, each in columns.items()):
+    for option, names in columns.items():
+        kind, said = _KIND_OF.get(option, option), option.replace("_", "-")
         for name in names or []:
             if name not in table.columns:
                 hint = did_you_mean(name, table.columns, what="columns")
-                raise CommandError(
-                    f"{options[kind]}: {table.source} has no column {name!r}; {hint}"
-                )
+                raise CommandError(f"--{said}: {table.source} has no column {name!r}; {hint}")
             if kinds.setdefault(name, kind) != kind:
                 raise CommandError(f"column {name!r} cannot be a {kinds[name]} and a {kind}")
     return replace(table, kinds=kinds)

@@ -22,10 +22,7 @@ def plugins_command(*, json: bool = False) -> None:
         Print JSON.
     """
     records = plugins()
-    if json:
-        console.emit_json([asdict(record) for record in records])
-        return
-    _print(records)
+    console.emit_json([asdict(record) for record in records]) if json else _print(records)
 
 
 def _print(records: list[PluginRecord]) -> None:

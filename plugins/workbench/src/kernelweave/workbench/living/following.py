@@ -9,18 +9,18 @@ header is the same whether rows were forgotten or were never there.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from kernelweave.evidence.findings import new_rows_warnings
 from kernelweave.kernels_core.arrays import Index
 
-from ..console import message_text, naming_options_of
+from ..console import naming_options_of
 from ..errors import CommandError
 from ..fitting import expected_on_new_rows, text_of_warning
 from ..machines import encoder_of
 from ..models import Model
 from ..models.header import Comparison, versions
+from ..models.model import certificate_of, described
 from ..scoring.held_out import HeldOut, held_out_by, scoring_weights
 from .known import KnownTargets
 
@@ -51,19 +51,19 @@ def of_sums(model: Model, n_samples: int, n_kernel: int) -> Model:
 
 
 def _with_header(model: Model, n_samples: int, n_kernel: int, held_out: HeldOut | None) -> Model:
-    machine, header, result = model.machine, model.header, model.machine.result_
-    certificate: dict[str, object] = {
-        name: getattr(result, name) for name in ("lower_bound", "upper_bound", "gap", "n_iter")
-    }
+    machine, header = model.machine, model.header
     with naming_options_of("fit"):
+        warned = new_rows_warnings(machine._task, machine._new_rows)
+        columns = encoder_of(model.estimator).report_
         return replace(
             model,
             header=replace(
                 header,
                 n_samples=n_samples,
                 kernel_rows=n_kernel,
-                certificate=certificate | {"status": result.status.label},
-                prepared=_prepared(model),
+                certificate=certificate_of(machine.result_),
+                # without what its cells were
+                prepared=tuple(described(each, {"range": "", "missing": 0}) for each in columns),
                 held_out=None if held_out is None else held_out.as_json(),
                 comparison=Comparison(ours=header.comparison["ours"], rows=[]),
                 importance=(),
@@ -71,7 +71,7 @@ def _with_header(model: Model, n_samples: int, n_kernel: int, held_out: HeldOut 
                 new_rows=tuple(
                     row for row in expected_on_new_rows(machine) if np.isfinite(row["score"])
                 ),
-                warning=_warning(machine),
+                warning=text_of_warning(warned[0]) if warned else "",
                 notes=(),
                 half_known=_half_known(model),
                 versions=versions(type(machine).__module__),
@@ -116,27 +116,6 @@ def _parts(model: Model, fold: Index) -> Index | None:
     # numbers by the first row of each, whatever the groups are called
     _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[codes.ravel()]
-
-
-def _prepared(model: Model) -> tuple[dict[str, Any], ...]:
-    """Return what was done with each column, without what its cells were."""
-    return tuple(
-        {
-            "name": plan.column,
-            "seen": plan.seen,
-            "range": "",
-            "missing": 0,
-            "done": "used" if plan.used else "left out",
-            "sentence": message_text(plan.remark),
-        }
-        for plan in encoder_of(model.estimator).report_
-    )
-
-
-def _warning(machine: Any) -> str:
-    """Return the warning of a kind of new rows that is predicted worse, empty without one."""
-    found = new_rows_warnings(machine._task, machine._new_rows)
-    return text_of_warning(found[0]) if found else ""
 
 
 def _half_known(model: Model) -> str:

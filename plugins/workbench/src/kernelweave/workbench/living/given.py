@@ -44,7 +44,7 @@ class GivenRows:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What the doors of the estimator take by place."""
+        """Positional arguments of the estimator's `update`, `refit` and `forget`."""
         return self.inputs, self.target.learned, self.weight
 
     @property

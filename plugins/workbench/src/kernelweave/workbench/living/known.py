@@ -21,9 +21,10 @@ _DIGITS = 14
 class KnownTargets:
     """Targets and weights of the rows that a model was given, in the order in which it was.
 
-    A file says those of rows that folds held out, which are all that scores are of.
+    A file records those of rows that folds held out, which are all that scores are of.
 
-    - `told` of shape (n_rows,): of which rows the others are said
+    - `told` of shape (n_rows,): of which rows the file records the target; the other fields hold
+      nothing of the rest
     - `truth` of shape (n_rows,): targets in the user's unit, or labels
     - `weight` of shape (n_rows,): sample weights, without those of classes
     - `ends` of shape (n_rows, 2): where some targets are known by half; otherwise ``None``

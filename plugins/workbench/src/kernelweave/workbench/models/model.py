@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,9 +85,6 @@ class Model:
         result = machine.result_
         classes = getattr(machine, "classes_", None)
         named = {*columns, target.column}
-        certificate = {
-            each: getattr(result, each) for each in ("lower_bound", "upper_bound", "gap", "n_iter")
-        }
         units = {each: unit for each, unit in table.units.items() if each in named}
         if target.unit:
             units[target.column] = target.unit
@@ -101,7 +98,7 @@ class Model:
             n_samples=len(target.values),
             classes=None if classes is None else tuple(classes.tolist()),
             model=name,
-            certificate=certificate | {"status": result.status.label},
+            certificate=certificate_of(result),
             prepared=_prepared(estimator, table, on_note),
             held_out=None if held_out is None else held_out.as_json(),
             notes=tuple(notes),
@@ -293,15 +290,22 @@ def _prepared(
         return ()
     rows = read_columns(table.inputs(encoder.names_))
     return tuple(
-        {
-            "name": plan.column,
-            "seen": plan.seen,
-            **_extent(plan, raw, rows.comma, on_note),
-            "done": "used" if plan.used else "left out",
-            "sentence": message_text(plan.remark),
-        }
+        described(plan, _extent(plan, raw, rows.comma, on_note))
         for plan, raw in zip(encoder.report_, rows.columns, strict=True)
     )
+
+
+def certificate_of(result: Any) -> dict[str, object]:
+    """Return what a result proves, as the header of a file has it."""
+    names = ("lower_bound", "upper_bound", "gap", "n_iter")
+    return {each: getattr(result, each) for each in names} | {"status": result.status.label}
+
+
+def described(plan: ColumnPlan, found: Mapping[str, object]) -> dict[str, object]:
+    """Return what was done with a column; `found`: the range of its cells, and how many lack."""
+    done = "used" if plan.used else "left out"
+    facts = {"name": plan.column, "seen": plan.seen, **found, "done": done}
+    return {**facts, "sentence": message_text(plan.remark)}
 
 
 def _extent(

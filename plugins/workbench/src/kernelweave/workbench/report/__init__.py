@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from .. import __version__
 from ..models import Model
 from ..pages import render
+from ..score_table import away
 from ..scoring.scores import CONCORDANCE, Score
 from ..sentences import (
     bounds_rows,
@@ -104,7 +103,7 @@ def _models(about: Summary) -> list[dict[str, object]]:
         return []
     name = about.comparison["ours"] or about.estimator
     ours = {**vars(about.held_out), "title": name, "away": "", "ours": True}
-    others = [{**row, "ours": False, "away": _away(row)} for row in about.comparison["rows"]]
+    others = [{**row, "ours": False, "away": away(row)} for row in about.comparison["rows"]]
     rows = sorted([ours, *others], key=lambda row: -row["score"])
     least = min(0.0, rows[-1]["score"])
     span = (rows[0]["score"] - least) or 1.0
@@ -116,11 +115,6 @@ def _models(about: Summary) -> list[dict[str, object]]:
         }
         for row in rows
     ]
-
-
-def _away(row: Mapping[str, Any]) -> str:
-    """Return the score of another model less that of this one, as in a terminal."""
-    return Score(-row["behind"], row["behind_error"]).formatted(3, sign="+")
 
 
 def _facts(about: Summary, tested: HeldOutEvaluation | None, same: bool) -> list[tuple[str, str]]:

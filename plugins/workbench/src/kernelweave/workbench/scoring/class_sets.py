@@ -161,7 +161,7 @@ def _sets(proba: FloatArray, most: FloatArray) -> NDArray[np.bool_]:
 
 
 def _of_the_others(scores: FloatArray, level: float) -> FloatArray:
-    """Return `conformal` of all scores but one, for each of them, shape (n,)."""
+    """Return for each score the conformal threshold of all others, shape (n,)."""
     n = len(scores)
     rank = math.ceil(level * n - 1e-9)
     if rank > n - 1:

@@ -23,7 +23,7 @@ from .scores import FEWEST_PARTS, Score, lead, mean_interval
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-# Draws of rows behind a standard error, which they tell to a twentieth.
+# Bootstrap draws of the rows: 200 give a standard error to about 5 %.
 _DRAWS = 200
 # More rows tell their error by fewer draws: each takes as long as the metric itself.
 _MANY = 20_000
