@@ -139,7 +139,7 @@ def test_later_rows_have_the_levels_of_their_groups_before(monkeypatch: pytest.M
     held = HeldFolds(rows, np.arange(40), fold, out, None, np.arange(40))
 
     def share(which: NDArray[np.intp]) -> RowBlock:
-        return held.share(which, small.targets)._replace(ratio=RATIO)
+        return held.block_of(which, small.targets)._replace(ratio=RATIO)
 
     trial = Trial(small.landmarks, Choice(0.0, RIDGE, np.empty(0), 0.0), None, 40, RATIO)
     solution = LandmarkSolution.of_sums(trial, small.equations, held, share)
@@ -243,7 +243,7 @@ def test_a_panel_of_more_rows_than_are_drawn_has_levels_in_its_folds() -> None:
     held = RowRoles.of(seen, plan, False, whole).held_out
     for out in held.without:
         which = np.flatnonzero(out)
-        rest = held.share(which, seen.targets).rest
+        rest = held.block_of(which, seen.targets).rest
         assert rest is not None
         own = np.isin(names, names[held.places[which]])
         assert len(rest.mass) == own.sum() - len(which)

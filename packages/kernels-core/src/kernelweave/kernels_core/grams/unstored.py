@@ -89,24 +89,12 @@ class LowRankOperator(Operator):
         self._diagonals = diagonals
         self.used = np.flatnonzero(weights)
         self.begin, self.end = ends[:-1][self.used], ends[1:][self.used]
-
-    @cached_property
-    def columns(self) -> Index:
-        """Return the columns of kernels with a positive weight."""
-        spans = zip(self.begin, self.end, strict=True)
-        return np.concatenate([np.arange(a, b) for a, b in spans])
-
-    @cached_property
-    def column_weights(self) -> FloatArray:
-        """Return the weight of each column, 0 of those that are not used, shape (r,)."""
-        out = np.zeros(self.factors.shape[1])
-        for j, a, b in zip(self.used, self.begin, self.end, strict=True):
-            out[a:b] = self.weights[j]
-        return out
+        # of each column, 0 of those that are not used
+        self.column_weights = np.repeat(weights, np.diff(ends))
 
     def block(self, rows: Index, columns: Index | slice, out: RealArray) -> None:
         """Write the entries of some rows and columns."""
-        at = self.columns
+        at = np.flatnonzero(self.column_weights)
         left = self.factors[rows][:, at] * self.column_weights[at]
         out[:] = left @ self.factors[columns][:, at].T
 

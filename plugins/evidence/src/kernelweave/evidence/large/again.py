@@ -156,7 +156,7 @@ def judged(
     )
 
     def share(which: Index) -> RowBlock:
-        return held.share(which, targets, kept.copies)._replace(ratio=ratio)
+        return held.block_of(which, targets, kept.copies)._replace(ratio=ratio)
 
     n_late, in_order = len(landmarks) - kept.n_early, bool(kept.rule.starts)
     solution = LandmarkSolution.of_sums(trial, equations, held, share, n_late)

@@ -98,7 +98,7 @@ class HeldFolds:
             if len(rows):
                 yield rows, np.flatnonzero(self.without[k])
 
-    def share(
+    def block_of(
         self,
         which: Index,
         targets: Standardised,

@@ -223,7 +223,7 @@ class LandmarkSearch:
         total = NormalEquations.of(root_of(landmarks.gram()), sums)
         without = np.flatnonzero(self.roles.held_out.without[0])
         chosen = landmarks.first(size, self.plan.dtype) if n_late else landmarks
-        share = self.roles.held_out.share(without, self.targets, copies)._replace(ratio=ratio)
+        share = self.roles.held_out.block_of(without, self.targets, copies)._replace(ratio=ratio)
         rest = total.first(size).with_block(chosen, share, -1.0)
         latent = self._latent(chosen, rest, share.rest, ratio)
         choice = self._judge(latent).choose((self.best.choice.ridge,))
@@ -277,7 +277,7 @@ class LandmarkSearch:
         return LandmarkSolution.of_sums(self.best, total, held_out, share, n_late)
 
     def _share(self, which: Index, copies: tuple[FloatArray, FloatArray] | None) -> RowBlock:
-        block = self.roles.held_out.share(which, self.targets, copies)
+        block = self.roles.held_out.block_of(which, self.targets, copies)
         n_summed = self.best.n_rows if len(self.seen.sample) == self.seen.n_rows else 0
         if self._total is None and n_summed < self.roles.n_others:
             # the others of their groups were not all summed over

@@ -251,7 +251,7 @@ def _screened(metric: Rows, random_state: np.random.RandomState) -> tuple[Index 
 
 
 def _with_powers(
-    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None
+    work: LandmarkSearch, random_state: np.random.RandomState, scaled: Index | None
 ) -> LandmarkSearch:
     """Return the work with skewed numbers and targets under powers, where these surely pay.
 
@@ -266,11 +266,11 @@ def _with_powers(
         return work
     best = work
     with suppress(Stopped):
-        losses = _rough_losses(work, random_state, kept)
+        losses = _rough_losses(work, random_state, scaled)
         for each in transforms:
             columns = each == "columns"
             other = _with_transform(best, columns=columns)
-            others = _rough_losses(other, random_state, kept)
+            others = _rough_losses(other, random_state, scaled)
             # what bends the targets bends a trend too, beyond the rows that chose it
             errors = 2.0 if columns or metric.times is not None else 1.0
             if _is_significantly_less(others, losses, work.choosing.precision, errors):
@@ -292,13 +292,13 @@ def _with_transform(work: LandmarkSearch, *, columns: bool) -> LandmarkSearch:
 
 
 def _rough_losses(
-    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None
+    work: LandmarkSearch, random_state: np.random.RandomState, scaled: Index | None
 ) -> FloatArray:
     """Return the losses of the rows that choose, from rough scales and few landmarks."""
     plan, metric = work.plan.path, work.roles.metric
     chosen = deepcopy(random_state).permutation(len(metric))[: plan.coarse]
     part = metric.take(np.sort(chosen))
-    fits = fit_path(part.views(), part, plan.rough, kept=kept)
+    fits = fit_path(part.views(), part, plan.rough, kept=scaled)
     return work.rough_losses([fit.scales for fit in fits])
 
 
@@ -324,9 +324,9 @@ def among_others(
     wanted = np.concatenate(
         [judging, y.argmin(axis=1), y.argmax(axis=1), (y != np.rint(y)).argmax(axis=1)]
     )
-    kept = np.union1d(wanted, np.linspace(0, n - 1, min(n, _KEPT)).astype(np.intp))
-    at = np.searchsorted(kept, judging)
-    return predictor.among(rows.take(kept), at), kept
+    chosen = np.union1d(wanted, np.linspace(0, n - 1, min(n, _KEPT)).astype(np.intp))
+    at = np.searchsorted(chosen, judging)
+    return predictor.among(rows.take(chosen), at), chosen
 
 
 def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
@@ -354,27 +354,27 @@ def _refuse(n_landmarks: int, seen: Survey, plan: LargePlan) -> None:
 
 
 def _fit_metric(
-    work: LandmarkSearch, random_state: np.random.RandomState, kept: Index | None
+    work: LandmarkSearch, random_state: np.random.RandomState, scaled: Index | None
 ) -> tuple[list[Fit], bool]:
     """Return the path on the rows of the metric; whether it was finished.
 
-    `kept`: the dimensions that have scales, ``None`` where all have.
+    `scaled`: the dimensions that have scales, ``None`` where all have.
     """
     rows, plan = work.roles.metric, work.plan.path
     views = rows.views()
     fits: list[Fit] = []
     try:
         if len(rows) <= 1.5 * plan.coarse:
-            fits.extend(fit_path(views, rows, plan, kept=kept))
+            fits.extend(fit_path(views, rows, plan, kept=scaled))
             return fits, True
         chosen = np.sort(random_state.permutation(len(rows))[: plan.coarse])
         part, rough = rows.take(chosen), replace(plan, tol=max(plan.tol, plan.coarse_tol))
-        of_path = fit_candidates(part.views(), part, rough, () if kept is None else (kept,))
+        of_path = fit_candidates(part.views(), part, rough, () if scaled is None else (scaled,))
         path = list(of_path)[: len(plan.precisions)]
         first = _first_of_use(work.path_errors([each.scales for each in path], _ROUGH_ROWS))
         plan = replace(plan, tol=max(plan.tol, plan.polish_tol), precisions=plan.precisions[first:])
         starts = [[each.theta] for each in path[first:]]
-        fits.extend(fit_path(views, rows, plan, starts, kept=kept))
+        fits.extend(fit_path(views, rows, plan, starts, kept=scaled))
     except Stopped:
         n_terms = len(views.group_terms)
         theta = start(views.n_dimensions, n_terms)
