@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelRegressor
 from kernelweave.evidence.new_rows import IN_THE_FILE
-from kernelweave.kernels_core import Progress, watch
+from kernelweave.kernels_core import Progress, config_context, watch
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.tables import TableError, read_table
 from kernelweave.workbench import load_model
@@ -267,6 +267,17 @@ def test_memory_that_runs_out_is_said_in_a_sentence(
 
     monkeypatch.setattr("kernelweave.tables.read_table", exhausted)
     assert run("fit", "iris").error.startswith("there is not enough memory for this: use")
+
+
+def test_the_memory_limit_is_that_of_reading_too(run: Callable, tmp_path: Path) -> None:
+    """A table that is refused for its size is read where the option that is named is raised."""
+    path = tmp_path / "t.csv"
+    rows = np.column_stack([np.arange(3000), np.arange(3000) % 7])
+    np.savetxt(path, rows, "%d", ",", header="a,y", comments="")
+    assert "reading it may take" in run("fit", path, "--target", "y", "--memory-limit", 5e5).error
+    with config_context(memory_limit=5e5):
+        assert "reading it may take" in run("fit", path, "--target", "z").error
+        assert "no column 'z'" in run("fit", path, "--target", "z", "--memory-limit", 8e9).error
 
 
 def test_advice_names_no_option_that_a_command_has_not(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def granger_command(
     _check_outputs([edges, picture, report, graph], data, force)
     _check_endings(picture, graph)
     links, lag_spec = [_link(each) for each in forbid or []], _lags(lags)
+    from kernelweave.kernels_core import config_context
     from kernelweave.kernels_core.checks import COUNT
 
     COUNT.check("top", top)
@@ -135,7 +136,8 @@ def granger_command(
     from .page import graph_page
     from .series import lag_list
 
-    table = read_series(data, replicate, list(drop or []), allow_missing=missing == "skip")
+    with config_context(memory_limit=memory_limit):
+        table = read_series(data, replicate, list(drop or []), allow_missing=missing == "skip")
     data = "standard input" if data in _STDIN else data
     needed = (1 if lag_spec == "cv" else max(lag_list(lag_spec))) + (2 if lam is not None else 5)
     if len(table.frame) < needed:

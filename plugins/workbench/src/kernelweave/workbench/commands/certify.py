@@ -61,7 +61,8 @@ def certify_command(
     from ..models import load_model
 
     loaded = load_model(model)
-    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    with config_context(memory_limit=memory_limit):
+        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table, _ = split_by_target(table, choose_target(table, target or loaded.header.target))
     target_column = loaded.targets(table, target)
     given: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}

@@ -66,7 +66,8 @@ def compare_command(
     from ..comparing import compare_table
     from ..unlabelled import without_target
 
-    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    with config_context(memory_limit=memory_limit):
+        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table = options.with_kinds(
         table, categorical=categorical, text=text, numeric=numeric, date=date, day_first=day_first
     )

@@ -174,7 +174,8 @@ def fit_command(
         "class_weight": class_weight, **_settings(set or []),
     }  # fmt: skip
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
-    table, other = read(data), None if test is None else read(test)
+    with config_context(memory_limit=memory_limit):
+        table, other = read(data), None if test is None else read(test)
     table = options.with_kinds(
         table, categorical=categorical, text=text, numeric=numeric, date=date, day_first=day_first
     )

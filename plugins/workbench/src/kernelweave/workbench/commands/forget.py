@@ -63,7 +63,8 @@ def forget_command(
 
     table = None
     if data is not None:
-        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+        with config_context(memory_limit=memory_limit):
+            table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     from ..living import forgotten, require_living
     from ..models import load_model
 

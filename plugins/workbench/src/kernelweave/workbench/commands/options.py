@@ -99,8 +99,8 @@ Weights = Annotated[str | None, Parameter(help="Column of sample weights; it is 
 MemoryLimit = Annotated[
     float | None,
     Parameter(
-        help="Memory limit of a fit in bytes, such as 8e9. Default: four fifths of the memory of "
-        "the computer or container."
+        help="Memory limit of reading and fitting, in bytes, such as 8e9. Default: four fifths of "
+        "the memory of the computer or container."
     ),
 ]
 MaxTime = Annotated[float | None, _kept("max_time", SECONDS.or_none())]

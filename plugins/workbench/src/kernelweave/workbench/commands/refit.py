@@ -70,7 +70,8 @@ def fit_with_kernel(
         check_output(out, data, kernel, force=force)
     from kernelweave.tables import read_table
 
-    table = read_table(data, header=header, **written)
+    with config_context(memory_limit=memory_limit):
+        table = read_table(data, header=header, **written)
     from ..living import refitted, require_living
     from ..models import load_model, save_model
 

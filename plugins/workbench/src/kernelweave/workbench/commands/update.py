@@ -45,7 +45,8 @@ def update_command(
     goal = goal_of(model, out, data, force=force)
     from kernelweave.tables import read_table
 
-    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    with config_context(memory_limit=memory_limit):
+        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     from ..living import require_living, updated
     from ..models import load_model
 
