@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 project = "KernelWeave"
 author = "The KernelWeave developers"
 project_copyright = author
-release = version = "0.1.0"
+release = version = "0.2.0"
 
 extensions = [
     "myst_parser",

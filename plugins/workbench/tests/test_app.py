@@ -51,7 +51,7 @@ def test_every_command_explains_itself(run: Callable, name: str) -> None:
 
 
 def test_version(run: Callable) -> None:
-    assert run("--version").out.strip() == "0.1.0"
+    assert run("--version").out.strip() == "0.2.0"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kernelweave.workbench.diagnosis import numba_cache, versions
 def test_it_reports_on_this_machine(run: Callable) -> None:
     found = json.loads(run("doctor", "--json").out)
     assert found["versions"]["python"].startswith(f"{sys.version_info[0]}.")
-    assert found["versions"]["kernelweave-workbench"] == "0.1.0"
+    assert found["versions"]["kernelweave-workbench"] == "0.2.0"
     assert found["versions"]["numpy"] == np.__version__
     assert found["threads"]["used by kernels"] >= 1
     assert 0 < found["memory"]["limit"] <= found["memory"]["machine"]

@@ -172,9 +172,9 @@ def test_the_header_can_be_read_without_the_model(saved: Path) -> None:
     assert header["columns"][0] == "sepal length (cm)"
     assert header["certificate"]["gap"] <= 0.05
     assert header["certificate"]["status"] == Status.CONVERGED.label
-    assert header["versions"]["kernelweave-workbench"] == "0.1.0"
+    assert header["versions"]["kernelweave-workbench"] == "0.2.0"
     # the package of the estimator too
-    assert header["versions"]["kernelweave-spectahedron"] == "0.1.0"
+    assert header["versions"]["kernelweave-spectahedron"] == "0.2.0"
 
 
 def test_a_loaded_model_can_be_saved_again(model: Model, saved: Path, tmp_path: Path) -> None:
@@ -245,6 +245,16 @@ class Stranger:
 def test_types_that_are_not_trusted_are_refused(saved: Path) -> None:
     rewrite(saved, body=skops.io.dumps(Stranger()))
     with pytest.raises(CommandError, match=r"not trusted \(.*Stranger"):
+        load_model(saved)
+
+
+def test_a_file_of_another_version_says_which_and_what_to_do(saved: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        header = json.loads(archive.read("header.json"))
+    header["versions"]["kernelweave-workbench"] = "0.1.0"
+    # it may have types that are no more
+    rewrite(saved, header=json.dumps(header).encode(), body=skops.io.dumps(Stranger()))
+    with pytest.raises(CommandError, match=r"saved by KernelWeave 0\.1\.0, and this is .* fit it"):
         load_model(saved)
 
 

@@ -95,7 +95,7 @@ def test_what_a_plugin_prints_spoils_no_pipe(shell: Callable, plant: Callable) -
 def test_table_in_this_process(run: Callable) -> None:
     done = run("plugins")
     assert done.status == 0
-    assert "kernelweave-workbench 0.1.0" in done.out
+    assert "kernelweave-workbench 0.2.0" in done.out
     assert f"{len(BUILTIN)} commands" in done.out
 
 

@@ -47,7 +47,7 @@ def run(tokens: Sequence[str]) -> int:
     --------
     >>> from kernelweave.workbench.app import run
     >>> run(["--version"])
-    0.1.0
+    0.2.0
     0
     """
     try:

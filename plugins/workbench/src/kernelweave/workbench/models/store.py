@@ -33,6 +33,7 @@ import numpy.typing as npt
 from kernelweave.kernels_core import components
 from kernelweave.tables.errors import one_line
 
+from .. import __version__
 from ..errors import CommandError
 from ..files import check_output, replacing
 from ..machines import encoder_of
@@ -147,7 +148,10 @@ def load_model(path: str | Path) -> Model:
     _check_members(body, Path(path))
     import skops.io
 
-    types = _check_types(body, f"{path} is not loaded")
+    try:
+        types = _check_types(body, f"{path} is not loaded")
+    except CommandError as error:
+        raise _of_other_version(path, header) or error from None
     try:
         estimator = skops.io.loads(body, trusted=sorted(types))
     except Exception as error:
@@ -239,11 +243,21 @@ def _check_prediction(estimator: BaseEstimator, header: Header, path: Path) -> N
         try:
             answer = np.asarray(getattr(estimator, values)(X))
         except Exception as error:
-            raise CommandError(
-                f"{path} is damaged: it cannot predict ({one_line(error)})"
-            ) from error
+            damaged = CommandError(f"{path} is damaged: it cannot predict ({one_line(error)})")
+            raise _of_other_version(path, header) or damaged from error
     if len(answer) != 1 or not (answer.dtype.kind not in "fc" or np.isfinite(answer).all()):
         raise CommandError(f"{path} is damaged: its predictions are not finite numbers")
+
+
+def _of_other_version(path: str | Path, header: Header) -> CommandError | None:
+    """Return what to say of a file that another version wrote; ``None`` of this one's."""
+    saved = header.versions.get("kernelweave-workbench", "unknown")
+    if saved == __version__:
+        return None
+    return CommandError(
+        f"{path} was saved by KernelWeave {saved}, and this is {__version__}, which reads no such "
+        "file: fit it again, or use it with the version that saved it"
+    )
 
 
 def _check_types(body: bytes, consequence: str) -> set[str]:
