@@ -86,7 +86,8 @@ def test_granger_speaks_of_its_options(
 ) -> None:
     line = say("granger", series, "--lam", "0.1", *tokens)
     assert said in line
-    assert PARAMETER.findall(line) == []
+    # a path is the user's, whatever it is called
+    assert PARAMETER.findall(line.replace(str(series), "")) == []
 
 
 def test_granger_names_the_option_of_a_lam_at_an_end(say: Say, series: Path) -> None:
