@@ -11,7 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -232,17 +232,47 @@ def tests(session: nox.Session, member: str) -> None:
 
 @nox.session
 def changed(session: nox.Session) -> None:
-    """Light tests of what differs from main, and of what imports that: while you work.
+    """Light tests of what differs from main, and of what imports that: the nearest first.
 
     Another commit may be named: ``nox -R -s changed -- HEAD~1``. Those that every estimator or
     algorithm is put through are left to ``checks``.
     """
-    needed = changes.needed_tests(changes.changed_files(base=(session.posargs or [""])[0]))
-    if not needed:
+    run_tests_of_changes(session, changes.needed_tests, "-n", "2")
+
+
+@nox.session
+def near(session: nox.Session) -> None:
+    """Light tests that import what differs from main themselves: about a minute, as you type.
+
+    They say that a line does what it did; ``changed`` says the same of what stands on it. Another
+    commit may be named, as in ``nox -R -s near -- HEAD``.
+    """
+    run_tests_of_changes(session, changes.nearest_tests, "-x")
+
+
+def run_tests_of_changes(
+    session: nox.Session, chosen: Callable[[list[Path]], list[str]], *how: str
+) -> None:
+    """Run the tests that are chosen for what differs from a commit, main if none is named."""
+    files = chosen(changes.changed_files(base=(session.posargs or [""])[0]))
+    if not files:
         session.skip("no test reads what changed")
     install_all(session, "test")
     one_thread_each(session)
-    session.run("pytest", "-n", "2", "-m", "not slow and not faults", *needed)
+    session.run("pytest", *how, "-m", "not slow and not faults", *files)
+
+
+@nox.session
+def plant(session: nox.Session) -> None:
+    """Plant a fault in each of twenty random modules: do the tests of a change notice?
+
+    In a checkout without changes. Other modules: ``nox -s plant -- --seed 7 --number 5``.
+    """
+    if session.run("git", "status", "--porcelain", external=True, silent=True):
+        session.error("commit or stash first: faults are planted in files, and written back")
+    install_all(session, "test")
+    one_thread_each(session)
+    session.run("python", ".ci/plant.py", *session.posargs)
 
 
 @nox.session

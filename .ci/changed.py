@@ -19,8 +19,9 @@ import workspace
 
 # what every test stands on
 OF_ALL = ("pyproject.toml", "noxfile.py")
-# of an algorithm or another part
-_NAME = re.compile(r"[a-z]+(-[a-z0-9]+)+")
+_DOCSTRING = re.compile(r'"""(?s:.*?)"""')
+# names of algorithms and other parts, of modules and their attributes; how f-strings begin
+_STRINGS = re.compile(r'"([a-z]+(?:-[a-z0-9]+)+(?=")|[\w.]+:\w+(?=")|kernelweave[\w.:-]*(?=["{]))')
 
 
 def changed_files(root: Path = workspace.ROOT, base: str = "") -> list[Path]:
@@ -101,14 +102,14 @@ class Imports:
         ):
             path = self.modules.get(f"{member.import_name}._plugin", member.source / "__init__.py")
             found[member.import_name] = path
-            for text in strings(parsed(path)) if path.exists() else ():
-                if _NAME.fullmatch(text):
+            for text in strings(path) if path.exists() else ():
+                if "-" in text:
                     found.setdefault(text, path)
         return found
 
     def _imported(self, path: Path, name: str) -> set[Path]:
-        tree, found = parsed(path), set()
-        for wanted in imported_names(tree, name, path.name == "__init__.py"):
+        found = set()
+        for wanted in imported_names(path, name, path.name == "__init__.py"):
             top = wanted.partition(".")[0]
             # a test imports helpers that lie beside it
             if not name and (path.parent / f"{top}.py").exists():
@@ -117,7 +118,7 @@ class Imports:
                 self.helpers[each] for each in {top} & {*self.helpers}
             }
         home = name.rpartition(".")[0]
-        for text in strings(tree):
+        for text in strings(path):
             if text.startswith("kernelweave") and text.endswith(".") and text.count(".") > 1:
                 # whatever lies in a package, as the commands do
                 found |= {at for each, at in self.modules.items() if each.startswith(text)}
@@ -141,29 +142,46 @@ class Imports:
         names = [lazy[rest[0]]] if rest and rest[0] in lazy else [] if rest else lazy.values()
         return found.union(*(self._files_of(name) for name in names))
 
-    def reached(self, path: Path) -> set[Path]:
-        """Return what a file imports, directly or not, itself included."""
-        seen, waiting = {path}, [path]
-        while waiting:
-            new = self.edges.get(waiting.pop(), set()) - seen
-            seen |= new
+    @cached_property
+    def importers(self) -> dict[Path, set[Path]]:
+        """Return the files that import each file."""
+        found: dict[Path, set[Path]] = {}
+        for path, imported in self.edges.items():
+            for each in imported:
+                found.setdefault(each, set()).add(path)
+        return found
+
+    def distances(self, changed: Iterable[Path]) -> dict[Path, int]:
+        """Return how many imports lie between each file and the nearest that changed."""
+        found = dict.fromkeys(changed, 0)
+        waiting = list(found)
+        for path in waiting:
+            new = self.importers.get(path, set()) - found.keys()
+            found |= dict.fromkeys(new, found[path] + 1)
             waiting += new
-        return seen
+        return found
 
 
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def strings(path: Path) -> set[str]:
+    """Return the strings of one line that may be names of modules or of what they register."""
+    return set(_STRINGS.findall(_DOCSTRING.sub("", path.read_text(encoding="utf-8"))))
 
 
-def strings(tree: ast.Module) -> set[str]:
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return {node.value for node in nodes if isinstance(node.value, str)}
+def statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, those of functions too, without their expressions."""
+    waiting: list[ast.AST] = [tree]
+    for node in waiting:
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, part, [])
+            # that of a conditional expression is no list
+            waiting += inner if isinstance(inner, list) else []
+        if isinstance(node, ast.stmt):
+            yield node
 
 
-def imported_names(tree: ast.Module, name: str, is_package: bool) -> Iterator[str]:
+def imported_names(path: Path, name: str, is_package: bool) -> Iterator[str]:
     """Yield the dotted names that a module imports, inside functions too."""
-    for node in ast.walk(tree):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -181,7 +199,7 @@ def graph_of(root: Path) -> Imports:
 
 
 def needed_tests(changed: Iterable[Path], root: Path = workspace.ROOT) -> list[str]:
-    """Return the files of tests that a change needs, relative to the root, in order.
+    """Return the files of tests that a change needs, relative to the root, the nearest first.
 
     A module, a helper or a ``conftest.py`` needs the tests that reach it; a data file those that
     reach a module of its folder, or have its name in their text; a page those of the pages. Tests
@@ -191,19 +209,50 @@ def needed_tests(changed: Iterable[Path], root: Path = workspace.ROOT) -> list[s
     graph, changed = graph_of(root), set(changed)
     tests = [path for path in graph.tests if path.name.startswith("test_")]
     if any(path.name in OF_ALL for path in changed):
-        return [path.relative_to(root).as_posix() for path in tests]
+        return named(tests, root)
     code = {path for path in changed if path.suffix == ".py"}
     # stubs and data of a package are read by the modules beside them
     data = changed - code
     code |= {each for path in data if "src" in path.parts for each in path.parent.glob("*.py")}
     stems = {f'"{path.stem}"' for path in data} | {path.name for path in data}
     pages = {path for path in data if path.suffix in (".md", ".rst", ".cff")}
-    chosen = []
+    distances = graph.distances(code)
+    last = len(graph.edges)
+    chosen = {}
     for path in tests:
         text = path.read_text(encoding="utf-8")
         walks = "from workspace import" in text
         of_pages = pages and (path.name.startswith("test_docs_") or walks)
-        named = any(stem in text for stem in stems)
-        if of_pages or named or (code and walks) or graph.reached(path) & code:
-            chosen.append(path.relative_to(root).as_posix())
-    return chosen
+        if path in distances or any(stem in text for stem in stems):
+            chosen[path] = distances.get(path, 0)
+        elif of_pages or (code and walks):
+            chosen[path] = last
+    return named(sorted(chosen, key=lambda path: chosen[path]), root)
+
+
+def nearest_tests(changed: Iterable[Path], root: Path = workspace.ROOT) -> list[str]:
+    """Return the tests with the fewest imports between them and each changed file, relative.
+
+    They are those of its own member, where any reaches it. A file that no test reaches by imports,
+    such as a page, needs what ``needed_tests`` says.
+    """
+    graph, chosen, others = graph_of(root), set[Path](), set[Path]()
+    for path in changed:
+        found = {
+            test: steps
+            for test, steps in graph.distances([path]).items()
+            if test.name.startswith("test_")
+        }
+        homes = (root / "packages", root / "plugins")
+        member = next((each for each in path.parents if each.parent in homes), root)
+        found = {test: found[test] for test in found if member in test.parents} or found
+        if not found or path.name in OF_ALL:
+            others.add(path)
+        else:
+            chosen |= {test for test in found if found[test] == min(found.values())}
+    beside = needed_tests(others, root) if others else []
+    return [*named(sorted(chosen), root), *beside]
+
+
+def named(paths: Iterable[Path], root: Path) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in paths]

@@ -57,11 +57,26 @@ def test_every_module_is_reached_by_a_test_of_its_member() -> None:
     """Else the graph lacks an edge, or the module its tests."""
     graph = changed.graph_of(ROOT)
     for member in members().values():
-        own = [path for path in graph.tests if member.folder in path.parents]
-        reached = set().union(*(graph.reached(path) for path in own))
-        programs = {"_plugin.py", "__main__.py"}
-        lost = [path for path in set(member.files()) - reached if path.name not in programs]
+        own = {path for path in graph.tests if member.folder in path.parents}
+        modules = [
+            path for path in member.files() if path.name not in {"_plugin.py", "__main__.py"}
+        ]
+        lost = [path for path in modules if own.isdisjoint(graph.distances([path]))]
         assert lost == [], member.name
+
+
+def test_the_nearest_come_first_and_are_few() -> None:
+    curves = f"{SOURCE}/monotone/curves.py"
+    near = changed.nearest_tests([ROOT / curves])
+    assert near == ["plugins/evidence/tests/test_monotone.py"]
+    assert set(needed(curves)[: len(near)]) == set(near)
+    # its own member's alone, though others are as near
+    near = changed.nearest_tests([ROOT / "packages/qp-smo/src/kernelweave/qp_smo/problem.py"])
+    assert near
+    assert all(name.startswith("packages/qp-smo/tests/") for name in near)
+    # of each file that changed
+    both = changed.nearest_tests([ROOT / curves, ROOT / "docs/promises.md"])
+    assert {"plugins/evidence/tests/test_monotone.py", "tests/test_docs_promises.py"} <= set(both)
 
 
 def test_changes_are_those_since_the_branch_left_main(tmp_path: Path) -> None:
