@@ -176,7 +176,7 @@ BY_HAND = {
     "kernelweave.mkl_sparse.best_response",  # or weights
     "kernelweave.vv_rkhs.penalties",  # or an object
     "kernelweave.evidence.groupings",  # of the names that the user gave
-    "kernelweave.workbench.groupings",
+    "kernelweave.workbench.roles",
     "kernelweave.tables.target",  # an option of a command
 }
 

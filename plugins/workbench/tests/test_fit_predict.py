@@ -19,7 +19,7 @@ import pytest
 from kernelweave.evidence import EvidenceKernelClassifier
 from kernelweave.spectahedron import TessellatedKernelRegressor
 from kernelweave.workbench import load_model
-from kernelweave.workbench.fitting import Choices
+from kernelweave.workbench.choices import Choices
 from kernelweave.workbench.machines import kernel_machine
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes, load_iris

@@ -14,7 +14,8 @@ import pytest
 from kernelweave.spectahedron import TessellatedKernelClassifier
 from kernelweave.tables import read_table, read_target
 from kernelweave.workbench import load_model, save_model
-from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.choices import Choices
+from kernelweave.workbench.fitting import fit_table
 from sklearn import __version__ as scikit_learn
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier

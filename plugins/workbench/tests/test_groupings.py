@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from kernelweave.tables import read_table, read_target
 from kernelweave.workbench import load_model
+from kernelweave.workbench.choices import Choices
 from kernelweave.workbench.errors import CommandError
-from kernelweave.workbench.fitting import Choices, fit_table
-from kernelweave.workbench.groupings import groups_held_out
+from kernelweave.workbench.fitting import fit_table
 from kernelweave.workbench.models import save_model
 from kernelweave.workbench.report.groups import groups_chapter, shown_places
+from kernelweave.workbench.roles import groups_held_out
 
 
 def wards() -> pd.DataFrame:

@@ -12,8 +12,9 @@ import pytest
 from kernelweave.tables import Event, read_table, read_target
 from kernelweave.tables.data_checks import check_data
 from kernelweave.workbench import load_model
+from kernelweave.workbench.choices import Choices
 from kernelweave.workbench.errors import CommandError
-from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.fitting import fit_table
 from kernelweave.workbench.models import Header, Model, save_model
 from kernelweave.workbench.scoring.held_out import HeldOut
 from kernelweave.workbench.scoring.scores import lead, score

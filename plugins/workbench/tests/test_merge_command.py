@@ -80,6 +80,17 @@ def test_sums_of_places_become_a_model(
     assert "merged from sums" in run("update", out, places / "north.csv").error
 
 
+def test_sums_ask_for_groups_that_are_no_feature(run: Run, places: Path, tmp_path: Path) -> None:
+    """Whole groups are in one part of the sums: without the column they would be refused."""
+    kernel, out = tmp_path / "groups.kw", tmp_path / "groups.sums"
+    asked = ("--target", "stay", "--groups", "ward", "--drop", "ward", "--no-compare")
+    done = run("fit", places / "open.csv", *asked, "--out", kernel)
+    assert done.status == 0, done.err
+    done = run("fit", places / "north.csv", "--kernel", kernel, "--share", "sums", "--out", out)
+    assert done.status == 0, done.err
+    assert SharedSums.load(out).n_rows == SIZES["north"]
+
+
 def test_a_file_of_sums_has_no_cell_of_a_row(places: Path, sums: list[Path]) -> None:
     content = sums[0].read_bytes()
     rows = pd.read_csv(places / "north.csv")

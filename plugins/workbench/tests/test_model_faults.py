@@ -22,8 +22,9 @@ import pytest
 import skops.io
 from kernelweave.tables import read_table, read_target
 from kernelweave.workbench import Model, load_model, save_model
+from kernelweave.workbench.choices import Choices
 from kernelweave.workbench.errors import CommandError
-from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.fitting import fit_table
 from kernelweave.workbench.models import store
 from kernelweave.workbench.models.schema import check_references, files_of
 

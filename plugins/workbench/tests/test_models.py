@@ -17,8 +17,9 @@ from kernelweave.kernels_core import Status
 from kernelweave.tables import TableError, read_table, read_target
 from kernelweave.tables.table import read_cells
 from kernelweave.workbench import Model, load_model, save_model
+from kernelweave.workbench.choices import Choices
 from kernelweave.workbench.errors import CommandError
-from kernelweave.workbench.fitting import Choices, fit_table
+from kernelweave.workbench.fitting import fit_table
 from kernelweave.workbench.machines import unwrap_target_scaler
 from kernelweave.workbench.model_catalog import fit_model, make_model, models_for_task
 from kernelweave.workbench.models import Header, store

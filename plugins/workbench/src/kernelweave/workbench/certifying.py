@@ -12,11 +12,12 @@ from kernelweave.kernels_core import accepted_triples, algorithms, get_algorithm
 from kernelweave.kernels_core.arrays import Labels
 
 from .errors import CommandError
-from .fitting import FOLDS, fit_division, read_division, read_weights
+from .fitting import FOLDS
 from .machines import kernel_machine
 from .model_catalog import fit_model, model_title
 from .models import Model
 from .progress import fit_bar
+from .roles import fit_division, read_division, read_weights
 from .scoring.held_out import folds_by
 from .summaries import is_rule
 

@@ -12,9 +12,9 @@ from kernelweave.tables.data_checks import check_data
 from kernelweave.tables.errors import did_you_mean
 
 from .errors import CommandError, locate_cell_errors
-from .fitting import FOLDS, WeightedModel, feature_columns, read_division, read_weights
-from .groupings import groups_held_out
+from .fitting import FOLDS, WeightedModel
 from .model_catalog import make_model, model_kind, model_title, models_for_task
+from .roles import feature_columns, groups_held_out, read_division, read_weights
 from .scoring.comparison import (
     CrossValidatedModel,
     Row,

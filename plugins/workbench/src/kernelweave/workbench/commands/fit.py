@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kernelweave.tables import Event, Table, Target
     from rich.console import Console
 
-    from ..fitting import Choices
+    from ..choices import Choices
     from ..models import Model
     from ..models.header import Comparison
     from ..summaries import FileScore, Summary
@@ -184,7 +184,7 @@ def fit_command(
         settings["monotone"] = _signs(table, column, increasing or [], decreasing or [])
     ended = None if event is None else choose_event(table, event, column)
     # learners load slowly, and what cannot be fitted is refused before
-    from ..fitting import Choices
+    from ..choices import Choices
 
     choices = Choices(model, settings, cv, seed, views, metric, groups, order, slopes, new)
     with config_context(memory_limit=memory_limit):
@@ -267,8 +267,9 @@ def _fit(
     from kernelweave.tables import read_target, split_by_target
     from kernelweave.tables.data_checks import shared_rows
 
-    from ..fitting import feature_columns, fit_table
+    from ..fitting import fit_table
     from ..models import save_model
+    from ..roles import feature_columns
     from ..summaries import summary
 
     console.name_target(column)

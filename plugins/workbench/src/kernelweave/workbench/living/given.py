@@ -14,9 +14,9 @@ from kernelweave.tables import Table, Target, choose_target, split_by_target
 from kernelweave.tables.errors import did_you_mean
 
 from ..errors import CommandError
-from ..fitting import read_weights
 from ..model_catalog import model_kind, model_title
 from ..models import Model
+from ..roles import read_weights
 from ..unlabelled import without_target
 from .known import KnownTargets
 
