@@ -61,13 +61,13 @@ def test_a_fault_is_noticed_or_not_and_the_file_is_whole(
     assert module.read_text(encoding="utf-8") == SOURCE
 
 
-def test_tests_that_do_not_end_have_noticed(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_that_do_not_end_are_said(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*given: object, timeout: float, **named: object) -> None:
         assert module.read_text(encoding="utf-8") != SOURCE
         raise subprocess.TimeoutExpired("pytest", timeout)
 
     monkeypatch.setattr("subprocess.run", run)
-    assert plant.noticed(next(plant.faults(module)), [], 1) == "the tests did not end"
+    assert plant.noticed(next(plant.faults(module)), [], 1) == plant.UNENDED
     assert module.read_text(encoding="utf-8") == SOURCE
 
 

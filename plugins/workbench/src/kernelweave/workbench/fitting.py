@@ -101,7 +101,7 @@ def fit_table(
         on_note(NOT_COMPARED)
     elif comparing and fitted.held_out is not None and not stopped:
         others, stopped = _fit_other_models(fitted.held_out, rows, fitted, choices, on_note)
-    importance, ended = _importance(fitted, choices.given.get("max_time"), on_note)
+    importance, ended = _importance(rows, fitted, choices.given.get("max_time"), on_note)
     header = replace(
         header,
         comparison=Comparison(ours=model_title(rows.name), rows=[row.as_json() for row in others]),
@@ -220,12 +220,12 @@ def _learn(rows: _Rows, choices: Choices) -> _Fitted:
 
 
 def _importance(
-    fitted: _Fitted, max_time: float | None, on_note: Callable[[str], None]
+    rows: _Rows, fitted: _Fitted, max_time: float | None, on_note: Callable[[str], None]
 ) -> tuple[tuple[dict[str, Any], ...], bool]:
     """Return the importance of each column, and whether Ctrl-C ended its measurement."""
     try:
         left = _left_of(max_time, fitted.seconds)
-        with fit_bar("importance of the columns"), clock.time_limit(left):
+        with fit_bar(f"importance of {len(rows.columns)} columns"), clock.time_limit(left):
             return tuple(importance_of(fitted.estimator, on_note)), False
     except KeyboardInterrupt:
         return (), True
