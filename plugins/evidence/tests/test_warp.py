@@ -92,3 +92,31 @@ def test_an_exact_sum_stays_one_however_skewed_it_is() -> None:
     X = np.exp(state.randn(300, 4))
     y = 3.0 * X[:, 0] + X[:, 1]
     assert not EvidenceKernelRegressor(random_state=0).fit(X, y)._predictor.rows.transform_targets
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.0])
+def test_no_power_of_a_target_is_stronger_than_a_logarithm(shift: float) -> None:
+    """The likeliest power of a tail far heavier than a log-normal's has a pole."""
+    mass = np.ones(400)
+    tail = np.exp(np.abs(np.random.RandomState(0).standard_cauchy(400)).clip(max=20.0)) - shift
+    assert Warp.of(tail, mass).power < -0.3
+    assert Warp.of_target(tail, mass).power == pytest.approx(0.0, abs=1e-5)
+    if shift:
+        assert Warp.of_target(-tail, mass).power == pytest.approx(2.0, abs=1e-5)
+    counts = np.floor(tail - tail.min())
+    assert Warp.of_target(counts, mass) == Warp.of(counts, mass)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_steep_sum_predicts_new_rows_as_well_as_its_score_says(seed: int) -> None:
+    """Zakharov's function of six inputs, a little below zero at some rows by its noise."""
+    state = np.random.RandomState(seed)
+    X = state.uniform(-5.0, 10.0, (2200, 6))
+    slope = X @ np.arange(1, 7) / 2.0
+    y = np.sum(X**2, axis=1) + slope**2 + slope**4
+    y = y / y.std() + 0.002 * state.randn(len(y))
+    assert y[:200].min() < 0.0
+    model = EvidenceKernelRegressor(random_state=0).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.9
+    assert model.held_out_score_ > 0.9
+    assert model.predict(X[200:]).max() < 2.0 * y.max()

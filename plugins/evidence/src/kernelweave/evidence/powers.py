@@ -91,5 +91,5 @@ def has_skewed_columns(rows: Rows) -> bool:
 def has_skewed_targets(rows: Rows, plan: PathPlan) -> bool:
     """Return whether the power that makes a regression target nearly normal is far from 1."""
     known = not plan.classes and rows.ends is None
-    powers = [] if not known else [Warp.of(each, rows.mass).power for each in rows.targets]
+    powers = [] if not known else [Warp.of_target(each, rows.mass).power for each in rows.targets]
     return any(abs(power - 1.0) > _MIN_POWER_CHANGE for power in powers)

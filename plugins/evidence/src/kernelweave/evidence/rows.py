@@ -327,7 +327,7 @@ class Standardised:
         low, high = _range_of(rows, share)
         warps: tuple[Warp, ...] = ()
         if rows.transform_targets:
-            warps = tuple(Warp.of(each, share).within(each) for each in targets)
+            warps = tuple(Warp.of_target(each, share).within(each) for each in targets)
         if warps:
             targets = np.array([w.forward(each) for w, each in zip(warps, targets, strict=True)])
         centre = targets @ share

@@ -31,6 +31,10 @@ from .columns.encoded import (
 NODES, _DENSITY = hermegauss(9)
 MASS = _DENSITY / _DENSITY.sum()
 _POWERS = (-1.0, 2.0)
+# A power of targets is no stronger than the logarithm of either tail: a reciprocal has a pole, near
+# which a small error on its scale is any number on that of the target. Where the least is 0, as of
+# counts, it stays: without it R² of 400 negative binomial counts was .21 in place of .22.
+_LOGARITHMS = (0.0, 2.0)
 # Scores are bent softly towards ±8. Measured: without a cap as good in the mean but worse with
 # outliers, and a cap at 3 costs 0.4 points.
 _CAP = 8.0
@@ -66,11 +70,16 @@ class Warp:
     steepest: float = np.inf
 
     @classmethod
-    def of(cls, y: FloatArray, mass: FloatArray | None = None) -> Warp:
+    def of(
+        cls,
+        y: FloatArray,
+        mass: FloatArray | None = None,
+        powers: tuple[float, float] = _POWERS,
+    ) -> Warp:
         """Fit the power by maximum likelihood.
 
-        `y` of shape (n,); `mass` of shape (n,): 2 counts a value twice. Values that are never
-        negative are not shifted, so that zero stays zero.
+        `y` of shape (n,); `mass` of shape (n,): 2 counts a value twice; `powers`: the least and the
+        largest. Values that are never negative are not shifted, so that zero stays zero.
         """
         share = np.full(len(y), 1.0 / len(y)) if mass is None else mass / mass.sum()
         if y.min() == y.max():
@@ -85,9 +94,14 @@ class Warp:
             rest = (y - origin) / size
             unit = size * float(np.sqrt(share @ (rest - share @ rest) ** 2))
         straight = cls(1.0, origin, unit, bool(y.min() > 0.0))
-        return replace(straight, power=straight._likeliest(y, share))
+        return replace(straight, power=straight._likeliest(y, share, powers))
 
-    def _likeliest(self, y: FloatArray, share: FloatArray) -> float:
+    @classmethod
+    def of_target(cls, y: FloatArray, mass: FloatArray) -> Warp:
+        """Fit the power of a target, of those that have no pole beyond its tail."""
+        return cls.of(y, mass, _POWERS if y.min() == 0.0 else _LOGARITHMS)
+
+    def _likeliest(self, y: FloatArray, share: FloatArray, powers: tuple[float, float]) -> float:
         """Return the power of maximum likelihood under a normal distribution."""
         t = (y - self.origin) / self.unit
         slope = float(share @ (np.log(t) if self.positive else np.sign(t) * np.log1p(np.abs(t))))
@@ -97,7 +111,7 @@ class Warp:
             return 0.5 * float(np.log(share @ (z - share @ z) ** 2)) - (power - 1.0) * slope
 
         with np.errstate(all="ignore"):
-            best = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-6})
+            best = minimize_scalar(loss, bounds=powers, method="bounded", options={"xatol": 1e-6})
         # with few values the likelihood may have no maximum
         return float(best.x) if np.isfinite(best.fun) else 1.0
 
