@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 from kernelweave.kernels_core import KernelWeaveWarning, clock, compiled
 from numba.core import event as events
 from numba.core.caching import IndexDataCacheFile
+
+resource = pytest.importorskip("resource")  # of Unix
 
 SOURCE = """
 from kernelweave.kernels_core.compiled import njit
@@ -161,3 +164,30 @@ def test_a_terminal_is_told_once_that_code_compiles(
         watch.on_start(event)
         watch.on_end(event)
     assert said.getvalue().count("compiles") == int(watched)
+
+
+def page_faults(depth: int) -> int:
+    """Return how often calls from a loop this deep in others ask the system for memory."""
+    if depth:
+        return page_faults(depth - 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(2000):
+        abs_of(1.0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def abs_of(value: float) -> float:
+    """Stand for any function that a loop calls."""
+    return abs(value)
+
+
+def test_no_loop_meets_the_end_of_a_piece_of_the_stack() -> None:
+    """Without the room one depth of two hundred has a fault for each call."""
+    assert max(compiled.with_room(page_faults, depth) for depth in range(200)) < 500
+
+
+def test_a_compiler_has_this_room() -> None:
+    twice = compiled.njit()(lambda x: 2.0 * x)
+    assert isinstance(twice.compile, partial)
+    assert twice.compile.func is compiled.with_room
+    assert twice(2.0) == 4.0
