@@ -29,6 +29,7 @@ extensions = [
     "page_pictures",
     "promises",
     "combinations",
+    "unbroken",
 ]
 exclude_patterns = ["_build", "gallery", "auto_examples/**/*.ipynb", "**/README.md"]
 templates_path = ["_templates"]
@@ -61,6 +62,10 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 1,
+    # sharp on screens of two pixels a point
+    "image_srcset": ["2x"],
+    # pages that fetch scripts from elsewhere, and that nobody asks for
+    "write_computation_times": False,
     "abort_on_example_error": True,
 }
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 BARS = re.compile("<mo[^>]*>([|‖⟨⟩])</mo>")
 # TeX takes \frac12 for one half, the converter for a twelfth part of what follows
 SHORT = re.compile(r"(\\[td]?frac)\s*(\d)\s*(\d|[a-zA-Z])")
+# TeX has a thin space between a function and an argument without brackets: log x, tr P
+APPLIED = re.compile(r"<mo>&ApplyFunction;</mo>(?!\s*<mo[^>]*>[(\[{⟨|‖])")
+THIN = '<mspace width="0.1667em"/>'
+# keeps a comma behind a formula in the line of the formula
+JOINER = "&#8288;"
 
 
 def converted(formula: str, *, block: bool) -> str:
@@ -25,11 +30,12 @@ def converted(formula: str, *, block: bool) -> str:
         drawn = str(tex2mathml(SHORT.sub(r"\1{\2}{\3}", formula), as_block=block))
     except MathError as error:
         raise ExtensionError(f"cannot draw the formula {formula!r}: {error}") from error
+    drawn = APPLIED.sub(THIN, drawn)
     return BARS.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', drawn)
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
-    writer.body.append(converted(node.astext(), block=False))
+    writer.body.append(converted(node.astext(), block=False) + JOINER)
     raise nodes.SkipNode
 
 

@@ -19,14 +19,14 @@ TITLES = {
     "values": "Values in X and y",
     "shapes": "Shapes",
     "kinds": "Kinds of data",
-    "content": "Data that degenerate",
-    "layouts": "Containers: the same numbers in another place",
+    "content": "Degenerate data",
+    "layouts": "Containers: the same numbers, stored in another way",
     "weights": "Sample weights",
     "parameters": "Parameters",
     "prediction": "Points to predict",
     "grams": "Gram matrices",
     "targets": "Targets",
-    "hard problems": "Hard problems: what is said of them names only what can be given",
+    "hard problems": "Hard problems: messages name only parameters that the estimator has",
 }
 
 

@@ -31,13 +31,13 @@ one_by_one = sum(path_of([lam]).n_svm_solves for lam in lams)
 # %%
 # The selected kernels and their weights for each λ. The weights sum to one.
 
-figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(8.6, 3.8), layout="constrained")
 weights = np.array([point.weights for point in path.points])
 for name, curve in zip(model.kernel_names_, weights.T, strict=True):
     if curve.any():
         ax.plot([point.lam for point in path.points], curve, marker="o", label=name)
 ax.set(xlabel="λ", ylabel="weight", xscale="log")
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 ax.set_title(
     f"{len(path.points)} fits in {path.n_svm_solves} solves of the learner, {one_by_one} one by one"
 )
