@@ -117,3 +117,15 @@ def test_entries_keep_the_matrix():
     np.testing.assert_array_equal(entries.square(whole).value, entries.unpack(vector))
     np.testing.assert_array_equal(entries.unpack(vector), entries.unpack(vector).T)
     assert len(np.unique(entries.unpack(vector))) == 10
+
+
+@pytest.mark.parametrize("strength", [0.1, 10.0, 1e3])
+def test_the_interior_point_ends_at_any_strength(strength, monkeypatch):
+    """Without units of its own this program stopped it, and SCS took minutes after it."""
+    monkeypatch.setattr(conic, "CHAIN", ("CLARABEL",))
+    X, y = make_classification(25)
+    X = np.hstack([X[:, :1], np.random.default_rng(0).random((25, 7))])
+    family = TessellatedFamily.from_data(X)
+    C = strength / float(family.gram(X, np.eye(family.n_P)).max())
+    found = solve(Problem(family, SVC(C=C), Spectahedron(), X, y), "tkl-sdp", tol=1e-6)
+    assert found.status is Status.CONVERGED
