@@ -43,7 +43,7 @@ ALLOWED = {
         *("baselines", "ridge-mkl", "granger", "evidence", "tables", "workbench"),
     },
 }
-HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "libsvm", "skops")
+HEAVY = ("numba", "sklearn", "cvxpy", "matplotlib", "scipy", "pandas", "libsvm", "skops", "skrub")
 # import name -> distribution, where no installed distribution says so
 UNINSTALLED = {
     "mosek": "mosek",
@@ -196,6 +196,18 @@ def declaration_problems(root: Path, found: dict[str, list[Import]] | None = Non
     return problems
 
 
+def private_problems(root: Path, found: dict[str, list[Import]] | None = None) -> list[str]:
+    """No member imports a private module or name of another."""
+    found = all_imports(root) if found is None else found
+    known = members(root)
+    return [
+        f"{item.where} imports {item.module}, which is private"
+        for name in known
+        for item in found[name]
+        if owner_of(item.module, known) not in (None, name) and "._" in item.module
+    ]
+
+
 def circles(edges: dict[str, set[str]]) -> set[frozenset[str]]:
     """Return the sets of names that reach each other, two or more."""
     reach = {name: set(beside) for name, beside in edges.items()}
@@ -279,6 +291,26 @@ def test_planted_wrong_direction_is_caught(tmp_path: Path, member: str, text: st
     assert direction_problems(tmp_path) == []
     plant(tmp_path, member, text)
     assert len(direction_problems(tmp_path)) == 1
+
+
+def test_no_private_module_of_another_member_is_imported(ours: dict[str, list[Import]]) -> None:
+    assert private_problems(ROOT, ours) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from kernelweave.one._plugin import x",
+        "import kernelweave.one._njit_smo",
+        "from kernelweave.one.grams import _fill",
+    ],
+)
+def test_planted_private_import_is_caught(tmp_path: Path, line: str) -> None:
+    plant(tmp_path, "packages/one", "from ._plugin import x")
+    plant(tmp_path, "plugins/two", "from kernelweave.one.grams import as_grams")
+    assert private_problems(tmp_path) == []
+    plant(tmp_path, "plugins/three", line)
+    assert len(private_problems(tmp_path)) == 1
 
 
 def test_no_files_or_folders_of_a_member_import_in_circles(ours: dict[str, list[Import]]) -> None:
