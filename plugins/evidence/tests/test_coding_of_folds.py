@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelweave.evidence import ColumnEncoder, EvidenceKernelRegressor
-from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.path import PathPlan
 from kernelweave.evidence.rows import Rows
+from one_fold import fit_fold
 
 PLAN = PathPlan(precisions=(5.0,), max_iter=3)
 TRAINING, HELD_OUT = np.arange(60), np.arange(60, 90)
@@ -60,7 +60,7 @@ def test_rows_held_out_change_nothing_that_was_learned(kind: str) -> None:
     folds = []
     for table, targets in ((X, y), (changed, np.r_[y[TRAINING], y[HELD_OUT] * 9.0])):
         rows = rows_of(table, targets)
-        folds.append((rows, fit_fold(rows, TRAINING, HELD_OUT, PLAN, 0)))
+        folds.append((rows, fit_fold(rows, TRAINING, HELD_OUT, PLAN)))
     (_, one), (rows, two) = folds
     # with fewer levels of words, sums over them round otherwise
     rounding = 1e-12 if kind == "garbage" else 0.0
@@ -83,7 +83,7 @@ def test_what_only_rows_held_out_have_is_no_dimension_of_a_fold() -> None:
     X.loc[70:75, "price"], X.loc[70:75, "same"] = None, 8.0
     X.loc[70, "day"] += pd.Timedelta(13, "h")
     rows = rows_of(X, y)
-    fold = fit_fold(rows, TRAINING, HELD_OUT, PLAN, 0)
+    fold = fit_fold(rows, TRAINING, HELD_OUT, PLAN)
     points = fold.views.points(rows.numeric, rows.codes)
     unknown = np.ptp(points.X[:, TRAINING], axis=1) == 0.0
     assert np.count_nonzero(unknown) == 3

@@ -14,7 +14,6 @@ from kernelweave.evidence.candidates import (
     fit_candidates,
 )
 from kernelweave.evidence.exact import ExactPredictor
-from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.kernel import EvidenceKernel
 from kernelweave.evidence.learn import learn
 from kernelweave.evidence.mixture import fit_mixture, path_weights
@@ -26,6 +25,7 @@ from kernelweave.kernels_core import clock
 from kernelweave.kernels_core.clock import time_limit
 from kernelweave.kernels_core.kernels import as_sklearn_gp_kernel
 from kernelweave.kernels_core.testing import check_kernel
+from one_fold import fit_fold
 from sklearn.datasets import make_friedman1
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.metrics import r2_score
@@ -141,21 +141,21 @@ def test_no_target_of_a_held_out_row_reaches_its_prediction() -> None:
     """Scaling, ranks and the cut of predictions are those of the training rows alone."""
     rows = friedman(60)
     training, held_out = np.arange(40), np.arange(40, 60)
-    first = fit_fold(rows, training, held_out, PLAN, 0)
+    first = fit_fold(rows, training, held_out, PLAN)
     changed = rows.targets.copy()
     changed[:, held_out] = 1e3 * np.random.RandomState(1).permutation(changed[:, held_out].T).T
     other = Rows(rows.numeric, rows.codes, changed)
-    second = fit_fold(other, training, held_out, PLAN, 0)
+    second = fit_fold(other, training, held_out, PLAN)
     np.testing.assert_array_equal(first.predictions, second.predictions)
 
 
 def test_held_out_rows_see_the_ranks_of_the_training_rows_alone() -> None:
     rows = friedman(60)
     training, held_out = np.arange(40), np.arange(40, 60)
-    first = fit_fold(rows, training, held_out, PLAN, 0)
+    first = fit_fold(rows, training, held_out, PLAN)
     moved = rows.numeric.copy()
     moved[50:] += 100.0
-    second = fit_fold(Rows(moved, rows.codes, rows.targets), training, held_out, PLAN, 0)
+    second = fit_fold(Rows(moved, rows.codes, rows.targets), training, held_out, PLAN)
     np.testing.assert_array_equal(first.predictions[:, :10], second.predictions[:, :10])
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from kernelweave.evidence import EvidenceKernelClassifier, EvidenceKernelRegressor, candidates, fit
 from kernelweave.evidence.candidates import KEPT, candidate_precisions, screen
-from kernelweave.evidence.folds import fit_fold
 from kernelweave.evidence.mixture import fit_mixture
 from kernelweave.evidence.path import PathPlan, fit_path
 from kernelweave.evidence.rows import Rows
 from kernelweave.evidence.terms import Scales, Stopped, embedded, restricted
 from kernelweave.kernels_core import Status, clock, config_context
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
+from one_fold import fit_fold
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.exceptions import ConvergenceWarning
 
@@ -49,7 +49,7 @@ def test_rows_held_out_do_not_say_which_columns_are_kept() -> None:
     other = wide()
     for values in (other.numeric, other.codes, other.targets.T):
         values[held_out] = values[held_out[::-1]]
-    one, two = (fit_fold(each, training, held_out, PLAN, 0) for each in (rows, other))
+    one, two = (fit_fold(each, training, held_out, PLAN) for each in (rows, other))
     for mine, theirs in zip(one.fits, two.fits, strict=True):
         np.testing.assert_array_equal(mine.theta, theirs.theta)
     scales = [fit.scales.ell for fit in one.fits]

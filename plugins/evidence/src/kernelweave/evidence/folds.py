@@ -172,13 +172,3 @@ def fold_of(
             done[key] = fit_mixture(views, given, (fit.scales,), points=seen).predict(points)
         predictions[k] = done[key]
     return Fold(training, held_out, train, views, metric.fits, predictions, metric.whole)
-
-
-def fit_fold(
-    rows: Rows, training: Index, held_out: Index, plan: PathPlan, seed: int
-) -> Fold | None:
-    """Fit every candidate on the training rows alone and predict the rows held out."""
-    metric = fit_metric(rows.take(training), plan, seed)
-    if metric is None:
-        return None
-    return fold_of(rows, training, held_out, metric.polished(plan, range(len(metric.fits))))
