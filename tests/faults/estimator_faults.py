@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import wraps
 
 import numpy as np
-from expectations import SAME, WORKS, Case, Faults, either, error
+import shared_faults as changes
+from expectations import SAME, WORKS, Case, Change, Faults, either, error
 from sample_faults import SAMPLES
 from sound_cases import N
 
@@ -15,62 +17,25 @@ add = FAULTS.add
 # weights
 
 
-@add("weights", error("NaN"), "weight")
-def _(case: Case) -> None:
-    """a NaN among the weights."""
-    case.weight = np.ones(N)
-    case.weight[1] = np.nan
-
-
-@add("weights", error("infinity"), "weight")
-def _(case: Case) -> None:
-    """an infinity among the weights."""
-    case.weight = np.ones(N)
-    case.weight[1] = np.inf
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """a negative weight."""
-    case.weight = np.ones(N)
-    case.weight[1] = -1
-
-
-@add("weights", error("weight"), "weight")
-def _(case: Case) -> None:
-    """all weights zero."""
-    case.weight = np.zeros(N)
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """too few weights."""
-    case.weight = np.ones(N - 1)
-
-
-@add("weights", error("1D|1d|scalar"), "weight")
-def _(case: Case) -> None:
-    """weights as a matrix."""
-    case.weight = np.ones((N, 2))
-
-
-@add("weights", error("could not convert"), "weight")
-def _(case: Case) -> None:
-    """words as weights."""
-    case.weight = np.array(["a"] * N)
+for change, expected in {
+    changes.nan_weight: error("NaN"),
+    changes.infinite_weight: error("infinity"),
+    changes.negative_weight: error("sample_weight"),
+    changes.zero_weights: error("weight"),
+    changes.too_few_weights: error("sample_weight"),
+    changes.matrix_of_weights: error("1D|1d|scalar"),
+    changes.words_as_weights: error("could not convert"),
+    changes.some_zero_weights: WORKS,
+    changes.list_of_ones: SAME,
+    changes.huge_weight: either("overflow|large|weight|C "),
+}.items():
+    add("weights", expected, "weight")(change)
 
 
 @add("weights", error("class"), "weight", task="classification")
 def _(case: Case) -> None:
     """no weight on one class."""
     case.weight = (case.y == 1).astype(float)
-
-
-@add("weights", WORKS, "weight")
-def _(case: Case) -> None:
-    """some weights zero."""
-    case.weight = np.ones(N)
-    case.weight[:3] = 0.0
 
 
 @add("weights", SAME, "weight")
@@ -81,23 +46,10 @@ def _(case: Case) -> None:
 
 @add("weights", SAME, "weight")
 def _(case: Case) -> None:
-    """a list of weights of one."""
-    case.weight = [1] * N
-
-
-@add("weights", SAME, "weight")
-def _(case: Case) -> None:
     """weights of one as a pandas series with another index."""
     import pandas as pd
 
     case.weight = pd.Series(np.ones(N), index=np.arange(N)[::-1])
-
-
-@add("weights", either("overflow|large|weight|C "), "weight")
-def _(case: Case) -> None:
-    """one weight of 1e300."""
-    case.weight = np.ones(N)
-    case.weight[1] = 1e300
 
 
 @add("weights", either("underflow|small|weight"), "weight")
@@ -245,6 +197,17 @@ def two_grams(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.stack([np.exp(-square), X @ Y.T])
 
 
+def precomputed(change: Change) -> Change:
+    """Return the change, of the Gram matrices of the points."""
+
+    @wraps(change)
+    def changed(case: Case) -> None:
+        precompute(case)
+        change(case)
+
+    return changed
+
+
 def precompute(case: Case) -> None:
     """Replace points by Gram matrices."""
     case.params["kernels"] = "precomputed"
@@ -294,53 +257,20 @@ def _(case: Case) -> None:
     case.X_new = case.X_new[:1]
 
 
-@add("grams", error("finite|NaN"), "grams")
-def _(case: Case) -> None:
-    """a NaN in a Gram matrix."""
-    precompute(case)
-    case.X[0, 1, 2] = np.nan
-
-
-@add("grams", error("finite|infinity"), "grams")
-def _(case: Case) -> None:
-    """an infinity in a Gram matrix."""
-    precompute(case)
-    case.X[0, 1, 2] = case.X[0, 2, 1] = np.inf
-
-
-@add("grams", error("square|shape"), "grams")
-def _(case: Case) -> None:
-    """Gram matrices that are not square."""
-    precompute(case)
-    case.X = case.X[:, :, :-1]
-
-
-@add("grams", error("symmetric"), "grams")
-def _(case: Case) -> None:
-    """an asymmetric Gram matrix."""
-    precompute(case)
-    case.X[1, 0, 1] += 1.0
-
-
-@add("grams", error("semidefinite", "NotPSDError"), "grams")
-def _(case: Case) -> None:
-    """an indefinite Gram matrix."""
-    precompute(case)
-    case.X[1] = np.diag(np.linspace(-1.0, 1.0, N))
-
-
-@add("grams", WORKS, "grams")
-def _(case: Case) -> None:
-    """Gram matrices of rank one."""
-    precompute(case)
-    case.X[:] = np.ones((N, N))
-
-
-@add("grams", either("zero|trace|diagonal"), "grams")
-def _(case: Case) -> None:
-    """Gram matrices of zeros."""
-    precompute(case)
-    case.X[:] = 0.0
+for change, expected in {
+    changes.nan_in_gram: error("finite|NaN"),
+    changes.infinity_in_gram: error("finite|infinity"),
+    changes.oblong_grams: error("square|shape"),
+    changes.asymmetric_gram: error("symmetric"),
+    changes.indefinite_gram: error("semidefinite", "NotPSDError"),
+    changes.grams_of_rank_one: WORKS,
+    changes.zero_grams: either("zero|trace|diagonal"),
+    changes.no_grams: error("shape|Gram"),
+    changes.grams_of_words: error("real numbers|dtype|could not convert"),
+    changes.huge_grams: either("overflow|large|finite|scale"),
+    changes.tiny_grams: either("underflow|small|zero|trace|diagonal"),
+}.items():
+    add("grams", expected, "grams")(precomputed(change))
 
 
 @add("grams", error("shape|Gram"), "grams")
@@ -348,34 +278,6 @@ def _(case: Case) -> None:
     """one matrix where a stack is needed."""
     precompute(case)
     case.X = case.X[0]
-
-
-@add("grams", error("shape|Gram"), "grams")
-def _(case: Case) -> None:
-    """an empty stack of Gram matrices."""
-    precompute(case)
-    case.X = case.X[:0]
-
-
-@add("grams", error("real numbers|dtype|could not convert"), "grams")
-def _(case: Case) -> None:
-    """Gram matrices of words."""
-    precompute(case)
-    case.X = np.full((2, N, N), "a")
-
-
-@add("grams", either("overflow|large|finite|scale"), "grams")
-def _(case: Case) -> None:
-    """Gram matrices times 1e200."""
-    precompute(case)
-    case.X, case.X_new = 1e200 * case.X, 1e200 * case.X_new
-
-
-@add("grams", either("underflow|small|zero|trace|diagonal"), "grams")
-def _(case: Case) -> None:
-    """Gram matrices times 1e-200."""
-    precompute(case)
-    case.X, case.X_new = 1e-200 * case.X, 1e-200 * case.X_new
 
 
 @add("grams", error("shape"), "grams")

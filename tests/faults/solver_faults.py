@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import shared_faults as changes
 from expectations import SAME, WORKS, Case, Faults, either, error
 from sound_cases import N, sound
 
@@ -24,28 +25,20 @@ def sound_grams(task: str) -> Case:
     return case
 
 
-@add("grams", error("finite|NaN"))
-def _(case: Case) -> None:
-    """a NaN in a Gram matrix."""
-    case.X[0, 1, 2] = np.nan
+for change, expected in {
+    changes.nan_in_gram: error("finite|NaN"),
+    changes.infinity_in_gram: error("finite|infinity"),
+    changes.oblong_grams: error("square|shape"),
+    changes.asymmetric_gram: error("symmetric"),
+    changes.grams_of_rank_one: WORKS,
+    changes.zero_grams: either("zero|trace|scale"),
+    changes.grams_of_words: error("real numbers|dtype|convert"),
+    changes.huge_grams: either(RANGE),
+    changes.tiny_grams: either(RANGE),
+}.items():
+    add("grams", expected)(change)
 
-
-@add("grams", error("finite|infinity"))
-def _(case: Case) -> None:
-    """an infinity in a Gram matrix."""
-    case.X[0, 1, 2] = case.X[0, 2, 1] = np.inf
-
-
-@add("grams", error("square|shape"))
-def _(case: Case) -> None:
-    """Gram matrices that are not square."""
-    case.X = case.X[:, :, :-1]
-
-
-@add("grams", error("symmetric"))
-def _(case: Case) -> None:
-    """an asymmetric Gram matrix."""
-    case.X[0, 0, 1] += 1.0
+add("grams", error("shape|grams|kernels"), "stack")(changes.no_grams)
 
 
 @add("grams", error("semidefinite|eigenvalue", "ValueError", "NotPSDError"), "psd")
@@ -64,12 +57,6 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     """one row of a Gram matrix."""
     case.X = case.X[:, 0]
-
-
-@add("grams", error("shape|grams|kernels"), "stack")
-def _(case: Case) -> None:
-    """an empty stack of Gram matrices."""
-    case.X = case.X[:0]
 
 
 @add("grams", error("class|sample"), "y", task="classification")
@@ -92,46 +79,16 @@ def _(case: Case) -> None:
     case.y[1::2] *= -1
 
 
-@add("grams", WORKS)
-def _(case: Case) -> None:
-    """Gram matrices of rank one."""
-    case.X[:] = 1.0
-
-
-@add("grams", either("zero|trace|scale"))
-def _(case: Case) -> None:
-    """Gram matrices of zeros."""
-    case.X[:] = 0.0
-
-
 @add("grams", error("no samples|empty|shape|sample"))
 def _(case: Case) -> None:
     """Gram matrices of no sample."""
     case.X, case.y = case.X[:, :0, :0], case.y[:0]
 
 
-@add("grams", error("real numbers|dtype|convert"))
-def _(case: Case) -> None:
-    """Gram matrices of words."""
-    case.X = np.full((2, N, N), "a")
-
-
 @add("grams", error("[Cc]omplex|real numbers|dtype"))
 def _(case: Case) -> None:
     """complex Gram matrices."""
     case.X = case.X + 0j
-
-
-@add("grams", either(RANGE))
-def _(case: Case) -> None:
-    """Gram matrices times 1e200."""
-    case.X = 1e200 * case.X
-
-
-@add("grams", either(RANGE))
-def _(case: Case) -> None:
-    """Gram matrices times 1e-200."""
-    case.X = 1e-200 * case.X
 
 
 @add("layouts", WORKS)
@@ -246,69 +203,19 @@ def _(case: Case) -> None:
     case.y = 1e200 * case.y
 
 
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """a negative weight."""
-    case.weight = np.ones(N)
-    case.weight[1] = -1.0
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """a NaN among the weights."""
-    case.weight = np.ones(N)
-    case.weight[1] = np.nan
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """an infinity among the weights."""
-    case.weight = np.ones(N)
-    case.weight[1] = np.inf
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """weights as a matrix."""
-    case.weight = np.ones((N, 2))
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """words as weights."""
-    case.weight = np.array(["a"] * N)
-
-
-@add("weights", SAME, "weight")
-def _(case: Case) -> None:
-    """a list of weights of one."""
-    case.weight = [1] * N
-
-
-@add("weights", either("weight|overflow|large"), "weight")
-def _(case: Case) -> None:
-    """one weight of 1e300."""
-    case.weight = np.ones(N)
-    case.weight[1] = 1e300
-
-
-@add("weights", error("sample_weight|weight 0|class"), "weight")
-def _(case: Case) -> None:
-    """all weights zero."""
-    case.weight = np.zeros(N)
-
-
-@add("weights", error("sample_weight"), "weight")
-def _(case: Case) -> None:
-    """too few weights."""
-    case.weight = np.ones(N - 1)
-
-
-@add("weights", WORKS, "weight")
-def _(case: Case) -> None:
-    """some weights zero."""
-    case.weight = np.ones(N)
-    case.weight[:3] = 0.0
+for change, expected in {
+    changes.nan_weight: error("sample_weight"),
+    changes.infinite_weight: error("sample_weight"),
+    changes.negative_weight: error("sample_weight"),
+    changes.zero_weights: error("sample_weight|weight 0|class"),
+    changes.too_few_weights: error("sample_weight"),
+    changes.matrix_of_weights: error("sample_weight"),
+    changes.words_as_weights: error("sample_weight"),
+    changes.some_zero_weights: WORKS,
+    changes.list_of_ones: SAME,
+    changes.huge_weight: either("weight|overflow|large"),
+}.items():
+    add("weights", expected, "weight")(change)
 
 
 SOLVERS.values("C", error(r"\bC\b"), 0.0, -1.0, math.nan, math.inf, "much")
