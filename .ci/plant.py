@@ -20,20 +20,17 @@ from pathlib import Path
 import changed
 import workspace
 
-OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Lt: ("<", ">="),
-    ast.LtE: ("<=", ">"),
-    ast.Gt: (">", "<="),
-    ast.GtE: (">=", "<"),
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.And: ("and", "or"),
-    ast.Or: ("or", "and"),
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.Div: ("/", "*"),
-}
+# how each operator is written, and the one that is planted for it, and it for that one
+PAIRS: tuple[tuple[type[ast.AST], str, type[ast.AST], str], ...] = (
+    (ast.Lt, "<", ast.GtE, ">="),
+    (ast.LtE, "<=", ast.Gt, ">"),
+    (ast.Eq, "==", ast.NotEq, "!="),
+    (ast.And, "and", ast.Or, "or"),
+    (ast.Add, "+", ast.Sub, "-"),
+    (ast.Mult, "*", ast.Div, "/"),
+)
+OPERATORS = {kind: (written, other) for kind, written, _, other in PAIRS}
+OPERATORS |= {kind: (written, other) for _, other, kind, written in PAIRS}
 
 
 # a loop without end, or tests that are only slow: nobody knows
