@@ -6,10 +6,16 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, get_args
 
 import cyclopts
-from kernelweave.kernels_core import CommandSpec, UnknownNameError, UnsupportedProblemError
+from kernelweave.kernels_core import (
+    CommandSpec,
+    UnknownNameError,
+    UnsupportedProblemError,
+    config_context,
+)
 from kernelweave.kernels_core.exceptions import MemoryBudgetError
 from kernelweave.kernels_core.registry import commands as registered_commands
 from kernelweave.tables.errors import did_you_mean, one_line
@@ -145,7 +151,7 @@ def build_app(specs: dict[str, CommandSpec], *wanted: str) -> cyclopts.App:
     )
     for name, spec in specs.items():
         if name in wanted:
-            app.command(_function(spec), name=name)
+            app.command(_limited(_function(spec)) if name in OWN else _function(spec), name=name)
         else:
             app.command(_stub, name=name, help=spec.summary)
     return app
@@ -175,6 +181,17 @@ def _function(spec: CommandSpec) -> Callable[..., object]:
     except (Exception, SystemExit) as error:
         raise CommandError(f"the command {spec.name!r} is broken: {one_line(error)}") from error
     return function
+
+
+def _limited(command: Callable[..., object]) -> Callable[..., object]:
+    """Return the command, which keeps within its option --memory-limit if it has one."""
+
+    @wraps(command)
+    def limited(*given: Any, **options: Any) -> object:
+        with config_context(memory_limit=options.get("memory_limit")):
+            return command(*given, **options)
+
+    return limited
 
 
 def _failed(error: Exception) -> int:

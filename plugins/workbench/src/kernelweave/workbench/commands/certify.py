@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kernelweave.kernels_core import config_context
-
 from .. import console
 from .options import Encoding, Json, MaxTime, MemoryLimit, NoHeader, Sheet
 
@@ -61,13 +59,11 @@ def certify_command(
     from ..models import load_model
 
     loaded = load_model(model)
-    with config_context(memory_limit=memory_limit):
-        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table, _ = split_by_target(table, choose_target(table, target or loaded.header.target))
     target_column = loaded.targets(table, target)
     given: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "proof": proof}
-    with config_context(memory_limit=memory_limit):
-        bounds = certify_model(loaded, table, target_column.values, algorithm=algorithm, **given)
+    bounds = certify_model(loaded, table, target_column.values, algorithm=algorithm, **given)
     console.emit_json(bounds) if json else _show(bounds)
     if proof is not None and not json:
         console.out().print(

@@ -6,7 +6,6 @@ import re
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from kernelweave.kernels_core import config_context
 
 from .. import console
 from ..console import emit_json
@@ -66,8 +65,7 @@ def compare_command(
     from ..comparing import compare_table
     from ..unlabelled import without_target
 
-    with config_context(memory_limit=memory_limit):
-        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     table = options.with_kinds(
         table, categorical=categorical, text=text, numeric=numeric, date=date, day_first=day_first
     )
@@ -82,12 +80,11 @@ def compare_command(
         raise CommandError("--models names no model: leave it out to compare all")
     if target_column.hint:
         console.print_message("note", target_column.hint)
-    with config_context(memory_limit=memory_limit):
-        comparison = compare_table(
-            table, target_column, names=names, cv=cv, groups=groups, order=order, metric=metric,
-            drop=drop or [], weights=weights, max_time=max_time, seed=seed,
-            on_note=lambda sentence: console.print_message("note", sentence),
-        )  # fmt: skip
+    comparison = compare_table(
+        table, target_column, names=names, cv=cv, groups=groups, order=order, metric=metric,
+        drop=drop or [], weights=weights, max_time=max_time, seed=seed,
+        on_note=lambda sentence: console.print_message("note", sentence),
+    )  # fmt: skip
     emit_json(comparison) if json else _show(comparison)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
-from kernelweave.kernels_core import config_context
 from kernelweave.tables.errors import did_you_mean
 
 from .. import console
@@ -161,7 +160,7 @@ def fit_command(
         check_options(fit_command, given)
         fit_with_kernel(
             data, kernel, target, out, share, {"encoding": encoding, "sheet": sheet},
-            header=not no_header, memory_limit=memory_limit, force=force, json=json,
+            header=not no_header, force=force, json=json,
         )  # fmt: skip
         return
     for path, others in ((out, []), (predictions, [out])):
@@ -174,8 +173,7 @@ def fit_command(
         "class_weight": class_weight, **_settings(set or []),
     }  # fmt: skip
     read = partial(read_table, header=not no_header, encoding=encoding, sheet=sheet)
-    with config_context(memory_limit=memory_limit):
-        table, other = read(data), None if test is None else read(test)
+    table, other = read(data), None if test is None else read(test)
     table = options.with_kinds(
         table, categorical=categorical, text=text, numeric=numeric, date=date, day_first=day_first
     )
@@ -187,21 +185,20 @@ def fit_command(
     from ..choices import Choices
 
     choices = Choices(model, settings, cv, seed, views, metric, groups, order, slopes, new)
-    with config_context(memory_limit=memory_limit):
-        found, more = _fit(
-            table,
-            other,
-            column,
-            ended,
-            task,
-            choices,
-            drop or [],
-            weights,
-            compare,
-            out,
-            predictions,
-            force,
-        )
+    found, more = _fit(
+        table,
+        other,
+        column,
+        ended,
+        task,
+        choices,
+        drop or [],
+        weights,
+        compare,
+        out,
+        predictions,
+        force,
+    )
     if json:
         from ..sentences import as_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelweave.kernels_core import clock, config_context
+from kernelweave.kernels_core import clock
 
 from .. import console
 from ..errors import CommandError
@@ -63,8 +63,7 @@ def forget_command(
 
     table = None
     if data is not None:
-        with config_context(memory_limit=memory_limit):
-            table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     from ..living import forgotten, require_living
     from ..models import load_model
 
@@ -74,11 +73,10 @@ def forget_command(
     n_before = before.header.n_samples
     if places is not None and places[-1] >= n_before:
         raise CommandError(f"--rows {rows}: the model has {n_before} rows")
-    with config_context(memory_limit=memory_limit):
-        after, gone = forgotten(
-            before, rows=places, where=conditions, table=table,
-            on_note=lambda said: console.print_message("note", said),
-        )  # fmt: skip
+    after, gone = forgotten(
+        before, rows=places, where=conditions, table=table,
+        on_note=lambda said: console.print_message("note", said),
+    )  # fmt: skip
     save_changed(after, goal, model, stamp)
     more: dict[str, object] = {"n_before": n_before, "n_forgotten": len(gone), "file": str(goal)}
     kept = getattr(after.machine.certificate_, "forgotten", None)

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelweave.kernels_core import clock, config_context
+from kernelweave.kernels_core import clock
 
 from ..errors import CommandError
 from ..files import check_output
@@ -58,8 +58,7 @@ def merge_command(
     for part, path in zip([*parts, home], [*files, kernel], strict=True):
         if path is not None and isinstance(part, Model):
             require_evidence(part, path, "merge")
-    with config_context(memory_limit=memory_limit):
-        model = merged(parts, home)
+    model = merged(parts, home)
     save_model(model, out, force=True)
     more = {"file": str(out), "parts": list(map(str, files)), "seconds": watch.seconds}
     rows = {"rows": f"{model.header.n_samples} of {len(files)} files"}

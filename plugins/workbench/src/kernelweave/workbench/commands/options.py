@@ -96,6 +96,7 @@ DayFirst = Annotated[
     ),
 ]
 Weights = Annotated[str | None, Parameter(help="Column of sample weights; it is not a feature.")]
+# `app` has it hold for all that a command does
 MemoryLimit = Annotated[
     float | None,
     Parameter(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kernelweave.kernels_core import clock, config_context
+from kernelweave.kernels_core import clock
 
 from .. import console
 from ..errors import CommandError
@@ -52,7 +52,6 @@ def fit_with_kernel(
     written: Mapping[str, Any],
     *,
     header: bool,
-    memory_limit: float | None,
     force: bool,
     json: bool,
 ) -> None:
@@ -70,8 +69,7 @@ def fit_with_kernel(
         check_output(out, data, kernel, force=force)
     from kernelweave.tables import read_table
 
-    with config_context(memory_limit=memory_limit):
-        table = read_table(data, header=header, **written)
+    table = read_table(data, header=header, **written)
     from ..living import refitted, require_living
     from ..models import load_model, save_model
 
@@ -82,13 +80,12 @@ def fit_with_kernel(
             f"--target {target!r}: the kernel of {kernel} was learned for {model.header.target!r}"
         )
     console.name_target(model.header.target)
-    with config_context(memory_limit=memory_limit):
-        if share is not None and out is not None:
-            _share(model, table, out, json=json)
-            return
-        after = refitted(model, table, _note)
-        if out is not None:
-            save_model(after, out, force=True)
+    if share is not None and out is not None:
+        _share(model, table, out, json=json)
+        return
+    after = refitted(model, table, _note)
+    if out is not None:
+        save_model(after, out, force=True)
     more = {"file": None if out is None else str(out), "seconds": watch.seconds}
     rows = {"rows": f"{after.header.n_samples} of {table.source}"}
     tell(after, None, more, rows, json=json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kernelweave.kernels_core import clock, config_context
+from kernelweave.kernels_core import clock
 
 from .. import console
 from .living import goal_of, save_changed, stamp_of, tell
@@ -45,16 +45,14 @@ def update_command(
     goal = goal_of(model, out, data, force=force)
     from kernelweave.tables import read_table
 
-    with config_context(memory_limit=memory_limit):
-        table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
+    table = read_table(data, header=not no_header, encoding=encoding, sheet=sheet)
     from ..living import require_living, updated
     from ..models import load_model
 
     stamp, before = stamp_of(model), load_model(model)
     require_living(before, model, "update")
     console.name_target(before.header.target)
-    with config_context(memory_limit=memory_limit):
-        after, n_new = updated(before, table, lambda said: console.print_message("note", said))
+    after, n_new = updated(before, table, lambda said: console.print_message("note", said))
     save_changed(after, goal, model, stamp)
     n_before = before.header.n_samples
     more: dict[str, object] = {"n_before": n_before, "n_new": n_new, "file": str(goal)}
