@@ -60,7 +60,7 @@ def rows_left(model: LivingModel, places: Index) -> RowsAsGiven:
     return given.take(np.delete(np.arange(len(given)), places))
 
 
-def counted_anew(given: RowsAsGiven, state: LivingState) -> RowsAsGiven:
+def _counted_anew(given: RowsAsGiven, state: LivingState) -> RowsAsGiven:
     """Return rows whose moments, where places are their order, have no gaps.
 
     Gaps would tell where rows were that are forgotten.
@@ -69,6 +69,20 @@ def counted_anew(given: RowsAsGiven, state: LivingState) -> RowsAsGiven:
         return given
     places = np.unique(given.times, return_inverse=True)[1].ravel()
     return replace(given, times=places.astype(np.float64))
+
+
+def with_codes_in_use(
+    given: RowsAsGiven, encoder: ColumnEncoder, state: LivingState
+) -> tuple[RowsAsGiven, ColumnEncoder]:
+    """Return rows counted anew, and an encoder that has left of the categories what they have.
+
+    `given`: in the codes of the encoder; those returned are in the codes of the other.
+    """
+    kept = np.flatnonzero(given.mass > 0.0)
+    if not len(kept):
+        raise ValueError("every row has a weight of 0: nothing is left to learn from")
+    pruned = encoder._keeping(given.codes[kept], given.mass[kept])
+    return _counted_anew(given, state).recoded(pruned._codes_of(encoder)), pruned
 
 
 def attributes_with(

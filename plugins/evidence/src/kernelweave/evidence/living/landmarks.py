@@ -35,10 +35,10 @@ from .canonical import (
     Canonical,
     attributes_with,
     canonical,
-    counted_anew,
     renewed,
     rows_as_given,
     rows_left,
+    with_codes_in_use,
 )
 from .state import LivingModel, RowsAsGiven, RowsToJoin, Unsettled
 
@@ -99,12 +99,7 @@ def _attributes(
     """
     old = model.predictor
     assert isinstance(old, LandmarkPredictor)
-    kept = np.flatnonzero(given.mass > 0.0)
-    if not len(kept):
-        raise ValueError("every row has a weight of 0: nothing is left to learn from")
-    given = counted_anew(given, model.state)
-    pruned = encoder._keeping(given.codes[kept], given.mass[kept])
-    given = given.recoded(pruned._codes_of(encoder))
+    given, pruned = with_codes_in_use(given, encoder, model.state)
     old = recoded(old, pruned._codes_of(model.encoder), pruned)
     found = canonical(given, pruned, kept_of(old).rows, model.state)
     keys = keys_of_groups(found)

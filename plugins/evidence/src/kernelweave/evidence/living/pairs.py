@@ -33,10 +33,10 @@ from .canonical import (
     Canonical,
     attributes_with,
     canonical,
-    counted_anew,
     renewed,
     rows_as_given,
     rows_left,
+    with_codes_in_use,
 )
 from .folds import RowsWithRoles, folds_of_rows, keys_of_given, keys_of_rows, known_rows, roles_of
 from .state import LivingModel, LivingState, RowsAsGiven, RowsToJoin, Unsettled
@@ -108,12 +108,7 @@ def _attributes(model: LivingModel, encoder: ColumnEncoder, given: RowsAsGiven) 
     """
     old, state = model.predictor, model.state
     assert isinstance(old, ExactPredictor)
-    kept = np.flatnonzero(given.mass > 0.0)
-    if not len(kept):
-        raise ValueError("every row has a weight of 0: nothing is left to learn from")
-    given = counted_anew(given, model.state)
-    pruned = encoder._keeping(given.codes[kept], given.mass[kept])
-    given = given.recoded(pruned._codes_of(encoder))
+    given, pruned = with_codes_in_use(given, encoder, state)
     known = _known(model, pruned)
     if state.held_out_by.alike:
         given = _named_as_known(given, known, old.rows, state)
