@@ -50,16 +50,13 @@ def read_weights(sample_weight: Any, X: Any) -> FloatArray:
     return weight
 
 
-def fault_of_table(X: Any, text: str = _TEXT, missing: str = _MISSING) -> str | None:
-    """Return what is wrong with the first cell of a table that is no finite number, if any.
-
-    `text`, `missing`: what to do about text and about missing values.
-    """
+def fault_of_table(X: Any) -> str | None:
+    """Return what is wrong with the first cell of a table that is no finite number, if any."""
     found = first_fault(X)
     if found is None:
         return None
     column, row, value, others = found
-    return sentence("X", value, f"column {column!r}, row {row}{others}", text, missing)
+    return sentence("X", value, f"column {column!r}, row {row}{others}", _TEXT, _MISSING)
 
 
 def first_fault(X: Any) -> tuple[object, int, object, str] | None:
