@@ -96,15 +96,15 @@ class SemidefiniteSearch(SpectahedronSearch):
         samples = Entries.of(oracle.problem.n_samples)
         kernels = self._map(entries, samples)
         S = cp.Variable(len(entries))
+        even = oracle.gram(np.eye(oracle.n_P))
         combined = kernels @ S
         if oracle.min_eig > 0.0:
-            base = oracle.min_eig * oracle.gram(np.eye(oracle.n_P))
-            combined = combined + base[samples.rows, samples.columns]
+            combined = combined + oracle.min_eig * even[samples.rows, samples.columns]
         boxes = [
             oracle.learner.problem(np.eye(samples.side), y, oracle.problem.sample_weight)
             for y in oracle.targets
         ]
-        size = float(oracle.gram(np.eye(oracle.n_P)).max())
+        size = float(even.max())
         unit = max(float(max(box.upper.max(), -box.lower.min())) for box in boxes)
         K = samples.square(combined / size)
         boxes = [replace(box, lower=box.lower / unit, upper=box.upper / unit) for box in boxes]

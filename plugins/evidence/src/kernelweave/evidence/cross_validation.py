@@ -118,11 +118,9 @@ class CrossValidatedFits(NamedTuple):
         predictions, mass = self.judged[int(np.nanargmin(self.errors))], self.rows.mass
         found = np.zeros(len(mass))
         for y, told in zip(self.rows.targets, predictions.T, strict=True):
-            warp = (
-                Warp.of_target(y, mass)
-                if self.rows.transform_targets
-                else Warp(1.0, 0.0, 1.0, False)
-            )
+            warp = Warp(1.0, 0.0, 1.0, False)
+            if self.rows.transform_targets:
+                warp = Warp.of_target(y, mass)
             rest = warp.forward(y) - warp.forward(told)
             size = np.nansum(mass * np.abs(rest)) / mass[np.isfinite(rest)].sum()
             found -= np.log(warp.slope(y)) + np.log(size) + np.abs(rest) / size
